@@ -1,7 +1,7 @@
 """Admission to a pool: a pair is offered, judged exactly once, and admitted or rejected with reasons (Gao 2024, 3.1.2).
 
-One commit writes the offer and a work item for judging it. If the process dies before the verdict is written,
-`judge_open` judges the pair later.
+One commit writes the offer of a pair and a work item for judging the pair. If the process dies before it has written
+the verdict, `judge_open` judges the pair later, in any process.
 """
 
 from __future__ import annotations
@@ -35,10 +35,11 @@ if TYPE_CHECKING:
     from mindstream.sharing.pool import Pool
 
 LEASE_S, JUDGING_S, POLL_S = 110.0, 90.0, 0.05
-"""Duration of the lease on a judging work item, timeout of one judgement, and poll interval, in seconds."""
+"""In seconds: duration of the lease on a work item for judging, timeout of one judgement, and poll interval while
+another process judges."""
 
 SLOT = "judge "
-"""Prefix of the slot of a judging work item; the id of the pair follows."""
+"""Prefix of the slot (the key by which a process claims it) of a work item for judging; the id of the pair follows."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +47,10 @@ class Pair:
     """A query with its answer.
 
     Attributes:
-        model: the model that answered; asked_by: the author of the query, if not the writer.
+        model: the model that answered.
+        asked_by: the author of the query, if that is not the agent that offers the pair.
         examples: ids of the exemplars that were in the prompt of the answer.
-        private: only the writer can read the pair until the writer shares it.
+        private: whether only the agent that offers the pair can read it, until that agent shares it.
     """
 
     query: str
@@ -63,7 +65,7 @@ async def lay_in(pool: Pool, pairs: Sequence[Pair], by: str) -> list[Exemplar]:
     """Add pairs that the pool's owner vouches for (seed exemplars), without grading; return those that are new.
 
     Raises:
-        InputError: a text cannot be stored, or `by` is not the owner.
+        InputError: a text cannot be stored, a pair has a fault in its form (`find_faults`), or `by` is not the owner.
     """
     by = normal_name(by)
     state = await pool.state()
@@ -96,8 +98,11 @@ async def admit_work(pool: Pool, pair: Pair, writer: str, accepted_by: str) -> s
     """Admit a pair whose result a person or a check has accepted, without grading; return its id.
 
     Only the form is checked. Admit nothing and return "" if the pool has the pair already, if its form has a fault, or
-    if the writer or the person who accepted the result is not listed as a member by name. In the last case, that
-    person's words would be shown to others.
+    if the writer or `accepted_by` is not listed as a member by name, because the words of such a person must not be
+    shown to others.
+
+    Args:
+        accepted_by: the person who accepted the result; "": a check did.
 
     Raises:
         InputError: the writer is not a member, or the text cannot be stored.
@@ -120,12 +125,13 @@ async def admit_work(pool: Pool, pair: Pair, writer: str, accepted_by: str) -> s
 
 
 async def offer(pool: Pool, pair: Pair, writer: str, scorer: Model) -> ExemplarJudged:
-    """Offer a pair, and return its verdict. A pair that was judged before keeps its verdict.
+    """Offer a pair, have it judged, and return the verdict. A pair that was judged before keeps its verdict.
 
     Raises:
         InputError: the pair cannot be stored, the writer is not a member, the pool does not serve one of the pair's
             examples to the writer, or the pool has no frozen rubric.
-        ModelError: the scorer did not answer; `judge_open` judges the pair later.
+        ModelError: the scorer failed; `judge_open` judges the pair later.
+        TimeoutError: judging took longer than JUDGING_S seconds; `judge_open` judges the pair later.
     """
     writer = normal_name(writer)
     state = await pool.member_state(writer)
@@ -150,9 +156,13 @@ async def offer(pool: Pool, pair: Pair, writer: str, scorer: Model) -> ExemplarJ
 
 
 async def judge_open(pool: Pool, scorer: Model) -> list[ExemplarJudged]:
-    """Judge the offered pairs without a verdict that no process is judging, and return the verdicts.
+    """Judge the offered pairs that have no verdict and that no process is judging; return the verdicts.
 
-    Such pairs remain when the judging process died or the scorer did not answer.
+    Such pairs remain if the process that judged them died, or if the scorer failed.
+
+    Raises:
+        ModelError: the scorer failed; the other pairs wait for the next call.
+        TimeoutError: judging one pair took longer than JUDGING_S seconds; the other pairs wait for the next call.
     """
     state = await pool.state()
     judged = list[ExemplarJudged]()
@@ -197,7 +207,8 @@ async def _claim(pool: Pool, id_: str) -> tuple[int, ...]:
 
 
 async def _verdict(pool: Pool, state: PoolState, exemplar: Exemplar, scorer: Model) -> ExemplarJudged:
-    """Check the form and novelty of a pair, and whether its answer gives orders; then grade it by the rubric."""
+    """Return the verdict on a pair. The pair is rejected if its form has a fault, if the pool already has it, if its
+    answer gives orders to its reader, or if its grades by the rubric sum to less than the threshold."""
     query, answer, rubric = exemplar.query, exemplar.answer, state.rubrics[-1]
     judged = ExemplarJudged(id=exemplar.id, verdict="rejected", rubric=len(state.rubrics), model=BY_RULES)
     if faults := find_faults(query, answer):
@@ -237,7 +248,7 @@ async def _measured(
 ) -> ExemplarJudged:
     """Measure whether the answer of a pair gives orders to its reader, and how well it fits the query.
 
-    Called only if the scorer is the `rules` model or a model that runs in this process.
+    Called only if the scorer is the `rules` model, or if `likely`, a model in this process, can measure.
     """
     measures = await pool.measures(state)
     heard = await measures.detector.hear(exemplar.query, exemplar.answer)
@@ -296,7 +307,8 @@ MAX_LINES = 100_000
 
 
 async def export_lines(pool: Pool, reader: str) -> list[str]:
-    """Return the exemplars that a reader may be served, one per line, with their writers."""
+    """Return the exemplars that a reader may be served as lines of JSON, each with messages, id, writer, model,
+    score."""
     state = await pool.member_state(reader)
     served = pool.served(state, reader)
     return [_line(pool, id_, state.standings[id_].exemplar.query) for id_ in state.standings if id_ in served]
@@ -316,10 +328,10 @@ def _line(pool: Pool, id_: str, query: str) -> str:
 
 
 def read_pairs(lines: Iterable[bytes | str], source: str) -> Iterator[Pair]:
-    """Read pairs from lines; the writer that a line names is ignored.
+    """Read pairs from lines of JSON, as `export_lines` returns them; the writer that a line names is ignored.
 
     Raises:
-        InputError: a line is not a pair, or there are more than MAX_LINES; the message names the line.
+        InputError: a line is not a pair (the message has its number), or there are more than MAX_LINES lines.
     """
     for number, line in enumerate(lines, 1):
         if not line.strip():

@@ -1,7 +1,7 @@
 """The events of a pool. Its state is computed from this log alone: permissions, and the exemplars that are served.
 
-Rows of the log never change. So the record of who wrote, asked and judged a pair, with which model and rubric, is
-permanent.
+Rows of the log do not change, except that an erasure removes words from them. So the log shows who wrote, asked and
+judged each pair, with which model and rubric.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Verdict = Literal["admitted", "rejected"]
 Agent: TypeAlias = Annotated[str, AfterValidator(normal_name)]
 """The name of an agent in its normal form; rows of earlier versions are normalised when they are read."""
 BY_RULES = "rules"
-"""Name of the judge, in a verdict, of pairs that no model has read."""
+"""Name of the judge in a verdict if no model has read the pair."""
 EVERYONE = "*"
 """All agents, in a list of readers or members."""
 
@@ -33,8 +33,8 @@ class PoolCreated(Event):
     domain: Name
     owner: Person[Agent]
     members: Person[tuple[Agent, ...]] = (EVERYONE,)
-    """The agents who may write and recall, in addition to the owner. The default applies to rows of earlier versions,
-    in which every agent could."""
+    """The agents that may write and recall, in addition to the owner. The default applies to rows of earlier versions
+    of mindstream, in which every agent could."""
     shared: bool = True
     """Whether all members may read the pairs of a writer who has not set its own readers; False: no other agent may."""
     form: Form = "composed"
@@ -56,7 +56,7 @@ class ExemplarOffered(Event):
 
     kind = "exemplar_offered"
     id: RecordId[str]
-    """Computed from the pool, the writer, the query and the answer, so a pair with other words has another id."""
+    """A digest of the pool, the writer, the query and the answer, so a pair with other words has another id."""
     query: Quotes[str]
     answer: Quotes[str]
     writer: Person[Agent]
@@ -77,13 +77,13 @@ class ExemplarJudged(Event):
     id: RecordId[str]
     verdict: Verdict
     score: float = 0.0
-    """0 to 100; 100 for a seed pair."""
+    """The sum of the grades, 0 to 100; 100 if the pair was admitted without grading."""
     grades: NoWords[dict[str, float]] = Field(default_factory=dict)
     reasons: Quotes[tuple[str, ...]] = ()
     model: Name = ""
     """The judge: a model, `rules`, or "" if the pair was admitted without grading."""
     rubric: int = 0
-    """The version of the rubric; 0: none."""
+    """The version of the rubric; 0: no rubric was used."""
     by_hand: bool = False
     """The owner added the pair: it is a trusted seed pair, and other pairs are measured by comparison with it."""
     fit: float | None = None
@@ -96,11 +96,12 @@ class ExemplarJudged(Event):
     orders: bool = False
     """Whether the answer gives orders to its reader (the agent that is shown it as an example)."""
     louder: float = 1.0
-    """Share of the seed exemplars that are at least as similar to an order as this pair; 1 if not measured."""
+    """Share of the seed exemplars whose answers are at least as similar to an order as this pair's answer; 1 if not
+    measured."""
 
 
 class ExemplarShared(Event):
-    """A writer set which agents may read its exemplars, earlier ones included; the last such row applies."""
+    """A writer set which agents may read its exemplars, including earlier ones; the writer's last such row applies."""
 
     kind = "exemplar_shared"
     writer: Person[Agent]
@@ -122,7 +123,7 @@ class MembersChanged(Event):
 
 
 class ExemplarWithdrawn(Event):
-    """Exemplars were withdrawn: single ones, or all that a writer has written so far.
+    """Exemplars were withdrawn: those in `ids`, and all that `writer` has written so far.
 
     Withdrawn exemplars, and exemplars derived from them, are not served.
     """
@@ -134,7 +135,7 @@ class ExemplarWithdrawn(Event):
 
 
 class SourceTrusted(Event):
-    """The owner decided whether to trust a source: an agent, or a user who asked."""
+    """The owner decided whether to trust a source of pairs: an agent, or `asked by NAME`, the author of queries."""
 
     kind = "source_trusted"
     source: Person[Agent]
@@ -142,7 +143,7 @@ class SourceTrusted(Event):
 
 
 class ExemplarsHelped(Event):
-    """Feedback on an answer that had these exemplars in its prompt."""
+    """Feedback on an answer whose prompt contained these exemplars."""
 
     kind = "exemplars_helped"
     ids: Names
@@ -160,13 +161,14 @@ class ExemplarEvicted(Event):
 
 
 class LessonWritten(Event):
-    """A lesson was added or amended: the last row of an id gives its text, and the sources of all its rows are kept."""
+    """A lesson was added or amended. The last row with an id gives the lesson's text; its sources are those of all
+    rows."""
 
     kind = "lesson_written"
     id: Name
     text: Quotes[str]
     applies: Quotes[str] = ""
-    """When it applies; "": always."""
+    """When the lesson applies; "": always."""
     state: Literal["confirmed", "assumed"] = "assumed"
     """`confirmed`: by the verdict of a person or a check; `assumed`: an inference of the model that wrote it."""
     sources: Quotes[tuple[str, ...]] = ()
@@ -177,7 +179,7 @@ class LessonWritten(Event):
     said_by: Person[Agent] = ""
     """The person whose verdict the lesson is based on; erasing that person's data removes the words of this row."""
     task: Name = ""
-    """Digest of the task whose verdict confirms the lesson; "": none does."""
+    """Digest of the task whose verdict confirms the lesson; "": no task's verdict does."""
     replaces: Names = ()
     """Ids of lessons that were merged into this one."""
     disputes: Names = ()
@@ -192,7 +194,8 @@ class LessonWritten(Event):
 
 
 class LessonsShared(Event):
-    """A member shared private lessons with all members; `vouched`: the owner did, so they are confirmed and trusted."""
+    """A member shared private lessons with the other members; `vouched`: the owner shared them, so they count as
+    confirmed and trusted."""
 
     kind = "lessons_shared"
     ids: Names
@@ -243,8 +246,8 @@ class CandidatesLabelled(Event):
 class RetrieverTrained(Event):
     """A new version of the pool's retriever was trained; the weights of the newest version are stored as a checkpoint.
 
-    Each version has one parent and at most one successor. It covers the admissions after the row `after` and up to the
-    row `upto`, so each pair is covered once.
+    Each version has one parent and at most one successor. It covers the admissions after the log row `after` and up to
+    the log row `upto`, so each pair is covered by one version.
     """
 
     kind = "retriever_trained"
@@ -260,7 +263,7 @@ class RetrieverTrained(Event):
     labeller: Name = ""
     """The model that labelled; "": the stand-in (text similarity, see `StandIn` in retriever.py), without a model."""
     learned_from: int
-    """Number of exemplars whose candidates it was trained on."""
+    """Number of exemplars whose labelled candidates the version was trained on."""
     held_out: float
     """Share of held-out exemplars for which the candidate ranked first is helpful; 0 if too few are held out."""
     before: float

@@ -12,16 +12,16 @@ from mindstream.models.model import estimate_tokens
 from mindstream.sharing.events import ExemplarOffered, Form
 
 MAX_EXAMPLE = 2_000
-"""Maximum number of characters of an example's query, and of its answer, in a composed prompt; the query itself is
-never cut."""
+"""Maximum number of characters of an example's query, and of an answer, in the text that is embedded for a pair. The
+pair's own query is never cut."""
 
 
 Exemplar: TypeAlias = ExemplarOffered
-"""A pair and its origin; an exemplar is the event by which the pair was offered."""
+"""A pair of query and answer with its origin. The event by which the pair was offered is used as the exemplar."""
 
 
 def exemplar_id(pool: str, writer: str, query: str, answer: str) -> str:
-    """Return the id of a writer's pair; the same normalised words give the same id in every process."""
+    """Return the id of a writer's pair in a pool; the same normalised words give the same id in every process."""
     return _digest(pool, writer, normalised(query), normalised(answer))
 
 
@@ -43,8 +43,8 @@ def _digest(*parts: str) -> str:
 def embedded_text(query: str, answer: str, examples: Sequence[Exemplar], form: Form) -> str:
     """Return the text of a pair that is embedded.
 
-    `bare`: the query. `pair`: query and answer. `composed`: the query, preceded by the pairs of its examples. If these
-    examples have examples of their own, those are not included (in the code of the paper they are).
+    `bare`: the query. `pair`: query and answer. `composed`: the query, preceded by the query and answer of each of its
+    examples. Examples that those examples had are not included (in the code of the paper they are).
     """
     if form == "pair":
         return f"{query}\n{answer[:MAX_EXAMPLE]}"

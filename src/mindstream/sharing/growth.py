@@ -1,9 +1,10 @@
 """Measure how well a pool helps at different sizes, and how its retriever learns as it grows.
 
-A pool of a given size consists of the exemplars that the capacity policy keeps (`size_curve`), or of those admitted
-first (`growth_curve`). Some pairs are held out, and their queries are asked; a query is never shown its own pair or
-similar pairs. A retriever that was trained on the other pairs ranks the exemplars. `StandIn` then measures how similar
-the answers of the exemplars ranked first are to the query's own answer.
+A pool of a given size consists of the exemplars that the capacity policy keeps (`size_curve`, `keeping_order`), or of
+those admitted first (`growth_curve`). Some pairs are held out from training, and their queries are used as questions; a
+query is never shown its own pair or similar pairs. A retriever that was trained on the other pairs ranks the exemplars.
+`StandIn` then measures, by ROUGE-L and cosine, how similar the answers of the exemplars ranked first are to the query's
+own answer.
 """
 
 from __future__ import annotations
@@ -26,15 +27,15 @@ from mindstream.sharing.retriever import SAME_PROBLEM, Head, StandIn
 from mindstream.sharing.state import PoolState
 
 SHOTS = 3
-"""Number of exemplars per query that are measured: those ranked first."""
+"""Number of exemplars whose answers are compared with each query's own answer: those ranked first."""
 
 LEAST, MAX_QUERIES = 20, 100
 """Minimum number of exemplars for a curve; and maximum number of pairs used as queries."""
 HELD_OUT, MIN_HELD_OUT = 0.15, 12
-"""Share of the pairs that are held out. If fewer than MIN_HELD_OUT would be held out, all pairs are used both as
-queries and for training."""
+"""Share of the pairs that are held out: their queries are asked, and the retriever is not trained on them. If fewer
+than MIN_HELD_OUT would be held out, all pairs are used both as queries and for training."""
 TENTHS = 10
-"""Number of pool sizes on a curve."""
+"""Number of pool sizes on a curve: a tenth of the pool, two tenths, up to the whole pool."""
 
 
 Helps = Doubles
@@ -45,7 +46,8 @@ class SizePoint:
     """How much a pool of a given size helps.
 
     Attributes:
-        helped: mean similarity (0 to 1) of the answers of the exemplars ranked first to the query's own answer.
+        helped: mean similarity (½ ROUGE-L + ½ cosine, at most 1) of the answers of the SHOTS exemplars ranked first to
+        the query's own answer.
         untrained: the same, if the exemplars are ranked by cosine.
     """
 
@@ -60,9 +62,10 @@ class SizeCurve:
 
     Attributes:
         form: the form in which exemplars were embedded.
-        asked: number of queries; held_out: whether the queries were excluded from training.
-        by_hand: number of seed exemplars, the minimum size of the pool.
-        best: the smallest size whose result is at most one standard error of the difference below the best result.
+        asked: number of queries; held_out: whether the pairs of these queries were excluded from training.
+        by_hand: number of seed exemplars (added by the owner), which a pool always keeps.
+        best: the recommended size: the smallest one whose result is at most one standard error of the difference below
+        the best result.
     """
 
     form: Form
@@ -75,14 +78,14 @@ class SizeCurve:
 
 @dataclass(frozen=True)
 class Probes:
-    """Pairs used as queries, and the exemplars that are ranked for them, in a given order.
+    """Pairs used as queries, and the exemplars that are ranked for them; a smaller pool has the first of the exemplars.
 
     Attributes:
-        rows: the rows of the exemplars that are used as queries.
-        held_out: whether these are excluded from training.
-        questions, memories: vectors of the queries, and of the exemplars.
-        hidden: for each query, the exemplars that it must not be shown: itself and similar ones.
-        helps: for each query, how much each exemplar helps.
+        rows: the positions of the exemplars whose queries are used.
+        held_out: whether these exemplars are excluded from training.
+        questions, memories: vectors of the queries, and of all exemplars.
+        hidden: for each query, the exemplars that it must not be shown: its own pair and similar ones.
+        helps: for each query and exemplar, how similar the exemplar's answer is to the query's own answer.
     """
 
     rows: list[int]
@@ -98,7 +101,7 @@ class Probes:
         return [each for at, each in enumerate(lessons) if at not in out]
 
     def helped(self, size: int, head: Head) -> Helps:
-        """Return for each query how much the SHOTS exemplars that `head` ranks first help, on average.
+        """Return for each query the mean of `helps` over the SHOTS exemplars that `head` ranks first.
 
         Only the first `size` exemplars are ranked.
         """
@@ -111,11 +114,11 @@ class Probes:
 
 
 async def size_curve(pool: Pool, reader: str, form: Form | None = None) -> SizeCurve:
-    """Measure how much a pool helps at tenths of its size.
+    """Measure how much a pool would help if it kept only a tenth of its exemplars, two tenths, up to all of them.
 
     Args:
         reader: the member who asks.
-        form: the form in which exemplars are embedded; None: the pool's own.
+        form: which text of an exemplar is embedded; None: the pool's own form.
 
     Raises:
         InputError: the pool is too small, or the reader is not a member.
@@ -138,6 +141,8 @@ async def size_curve(pool: Pool, reader: str, form: Form | None = None) -> SizeC
 
 async def growth_curve(pool: Pool, reader: str, tell: Tell = lambda _: None) -> list[SizePoint]:
     """Train a retriever on a pool in the order of admission, and measure it at each tenth with the same queries.
+
+    `tell`: called with each size before it is measured.
 
     Raises:
         InputError: the pool is too small, or the reader is not a member.
@@ -202,9 +207,10 @@ def _best(helped: dict[int, Helps]) -> int:
 
 
 DIVERSITY = 0.5
-"""Factor of the penalty for similarity to an exemplar that is already chosen to be kept."""
+"""Factor of the penalty for an exemplar that is similar to one already chosen: the penalty is this times their
+cosine."""
 FIRST = 100.0
-"""Bonus of seed exemplars (those that the owner added); higher than any other value, so that they come first."""
+"""Bonus of seed exemplars (those that the owner added); higher than any other value, so that they are kept first."""
 
 
 async def trim(pool: Pool, size: int, by: str) -> list[str]:
@@ -235,8 +241,8 @@ async def trim(pool: Pool, size: int, by: str) -> list[str]:
 async def keeping_order(pool: Pool, state: PoolState, ids: Sequence[str]) -> list[str]:
     """Return exemplar ids in the order of their value: a pool of n exemplars keeps the first n.
 
-    Seed exemplars come first. Then the best remaining exemplar is chosen repeatedly, with a penalty for similarity to
-    those already chosen.
+    Seed exemplars come first. Then the best remaining exemplar is chosen repeatedly, by the score of its verdict and
+    the feedback on it, with a penalty for similarity to those already chosen.
     """
     texts = [f"{state.standings[id_].exemplar.query}\n{state.standings[id_].exemplar.answer}" for id_ in ids]
     vectors = np.asarray(await pool.memory.embedder.embed(texts), np.float64)

@@ -1,7 +1,7 @@
 """Label candidate exemplars by how likely each makes the right answer to a question (Gao 2024, eq. 1).
 
-A label is computed from log-probabilities if the model returns those of a given text; otherwise the model states it as
-a number. Labels are written to the pool's log, so any process can continue an interrupted labelling.
+The probability is computed from log-probabilities if the model returns those of a given text; otherwise the model
+states it as a number. Labels are written to the pool's log, so any process can continue an interrupted labelling.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from mindstream.sharing.pool import Pool
 
 MAX_ANSWER = 400
-"""Maximum number of characters of an answer that are scored."""
+"""Maximum number of characters of a right answer whose log-probabilities are measured."""
 
 
 class AnswerAfterExample(Prompt[str]):
@@ -54,8 +54,8 @@ class Likelihood:
     """Label candidates by log-probabilities.
 
     The prompt is "x, y, X", where (x, y) is the candidate and (X, Y) the pair. The label is 1 minus the geometric mean
-    of the probabilities of the tokens of Y after this prompt. The tag before Y is scored as well; it is the same for
-    each candidate.
+    of the probabilities of the tokens of Y after this prompt. The tag `<answer>` before Y is included, which is the
+    same for each candidate.
     """
 
     basis: Basis = "logprobs"
@@ -155,8 +155,9 @@ def does_it_help(pair: Pair, candidates: Sequence[Pair]) -> DoesItHelp:
 
 
 AMONG, WEIGHED = 60, 16
-"""WEIGHED candidates are labelled, evenly spread over the AMONG most relevant ones by BM25. The WEIGHED most relevant
-ones would be too similar to one another to show which other properties make an answer likely."""
+"""For each exemplar, WEIGHED candidates are labelled, evenly spread over the AMONG candidates that are most relevant by
+BM25. The WEIGHED most relevant ones alone would be too similar to one another to show which other properties make an
+answer likely."""
 CONCURRENT = 4
 """Maximum number of concurrent model calls for labelling."""
 
@@ -180,7 +181,8 @@ class Labeller:
 
 @dataclass(frozen=True)
 class LabelCost:
-    """The cost of labelling: pairs, calls of the model, and tokens."""
+    """The estimated cost of labelling: number of exemplars whose candidates are labelled, of model calls, and of
+    tokens."""
 
     pairs: int
     calls: int
@@ -201,12 +203,13 @@ async def find_labeller(model: Model) -> Labeller:
 
 
 def known_labeller(model: Model, basis: str) -> Labeller:
-    """Return a labeller whose basis is known; the model is not called."""
+    """Return a labeller with a known basis: `logprobs`, or else `stated`; the model is not called."""
     return Labeller(model, Likelihood(model) if basis == Likelihood.basis else Stated(model))
 
 
 def unlabelled(pool: Pool, state: PoolState, labeller: Labeller) -> dict[str, list[str]]:
-    """Return the exemplars that a labeller has not labelled yet, each with its candidates; all as ids."""
+    """Return the ids of the exemplars for which a labeller has not labelled candidates yet, each with the ids of the
+    candidates to label."""
     known = state.labels.get(labeller.key, {})
     ids = state.teaching(pool.guarded)
     if all(id_ in known for id_ in ids):
@@ -246,11 +249,12 @@ def _tokens(exemplar: Exemplar) -> int:
 async def label(
     pool: Pool, labeller: Labeller, wanted: dict[str, list[str]], tell: Callable[[int], None] = lambda _: None
 ) -> None:
-    """Label exemplars, and write the labels of each exemplar to the pool's log as soon as they are known.
+    """Label the candidates of exemplars, and write the labels for each exemplar to the pool's log as soon as they are
+    known.
 
     Args:
         wanted: the result of `unlabelled`.
-        tell: called with the number of exemplars labelled so far.
+        tell: called with the number of exemplars whose candidates have been labelled so far.
 
     Raises:
         ModelError: the model failed; labels that were already written are kept.

@@ -1,10 +1,10 @@
 """Coordinate the training of a pool's retriever between processes.
 
-Every process ranks by the newest version of the retriever; only one process at a time trains the next version. A
-process that has admitted an exemplar trains in the background. It leaves that to the process that made the newest
-version if that process is still active. A version is stored only as the successor of the newest one: if another process
-stored a version first, that version is loaded and the training repeated. Nothing is lost if a process dies, because the
-next process that admits an exemplar also trains on all exemplars that no version covers yet.
+Every process ranks by the newest version of the retriever. A process that has admitted an exemplar trains the next
+version in the background, unless the process that made the newest version is still active and does so. A version is
+stored only as the successor of the newest one: if another process stored a version first, that version is loaded and
+the training repeated. Nothing is lost if a process dies, because the next process that admits an exemplar also trains
+on all exemplars that no version covers yet.
 """
 
 from __future__ import annotations
@@ -47,18 +47,18 @@ LEAST = 36
 """Minimum number of exemplars for training. With 24, training made the ranking worse as often as better; with 36, it
 never made it worse."""
 RELEARNED = 1_000
-"""Number of the newest exemplars that a process trains on when it takes over training."""
+"""Maximum number of exemplars, the newest ones, that a process trains on when it begins background training."""
 POLL_S = 0.1
 """Poll interval in seconds."""
 IDLE_POLLS, YIELD_POLLS = 30, 5
 """IDLE_POLLS: number of polls without new exemplars after which background training ends. YIELD_POLLS: maximum number
 of polls for which a process leaves the training to the process that made the newest version."""
 RECENT_S = 5.0
-"""Time in seconds after a version was stored during which the process that made it counts as active."""
+"""Seconds after a version was stored during which the process that made the version counts as active."""
 
 STAND_IN = "stand-in"
 MAX_TRIES = 5
-"""Maximum number of trainings in `train`, if another process stores a version first each time."""
+"""Maximum number of attempts of `PoolLearner.train`; one fails if another process stores a version first."""
 
 
 @dataclass(frozen=True)
@@ -74,9 +74,10 @@ class PoolLearner(Retriever):
     """Rank a pool by its newest version, and learn from the exemplars that this process admits.
 
     Args:
-        labeller: the model that labels candidates; None: `StandIn` does, without a model. In the background the model
-            labels new exemplars only if the newest version was trained on its labels (`train`), because the first
-            labelling is expensive. A version that was trained on another model's labels is not changed.
+        labeller: the model that labels candidates; None: `StandIn` labels them by text similarity. In the background
+            the model labels new exemplars only if the newest version was trained on its labels (by `train`), because
+            the first labelling is expensive. If another model labelled for the newest version, nothing is trained in
+            the background.
 
     Attributes:
         failure: the error that ended background training; "" if there was none.
@@ -172,9 +173,9 @@ class PoolLearner(Retriever):
         return self.labeller is not None and self.labeller.key == (newest.basis, newest.labeller)
 
     async def _is_our_turn(self) -> bool:
-        """Wait while the process that made the last version is active; return whether this process should train.
+        """Wait a while if the process that made the last version is active; return whether this process should train.
 
-        That process is preferred because it has labelled the pool already.
+        That process is preferred because it has labelled the pool's exemplars already.
         """
         for _ in range(YIELD_POLLS):
             state = await self._pool.state()
@@ -187,7 +188,7 @@ class PoolLearner(Retriever):
         return not self._closing.is_set()
 
     async def _learn(self) -> None:
-        """Train on the exemplars that are not covered, with the same source of labels as the newest version."""
+        """Train on the exemplars that no version covers yet, with the same source of labels as the newest version."""
         base, state = await self._base(), self._pool.last_state
         labeller = self.labeller if state.versions and state.versions[-1].labeller else None
         if labeller:
@@ -203,8 +204,8 @@ class PoolLearner(Retriever):
         """Train and store a version; return None if another process was first, after loading its version.
 
         Args:
-            whole: train on all exemplars instead of those not covered. If such a training is cancelled, the last
-                version that passed the check is stored.
+            whole: train on all exemplars, not only on those that no version covers yet. If such a training is
+                cancelled, the last version that passed the check is stored, if there is one.
         """
         if whole:
             self._check_size(self._pool.last_state)
@@ -230,8 +231,8 @@ class PoolLearner(Retriever):
     async def _ready(self, labels: Labels | None) -> Trainer:
         """Return the trainer of this process.
 
-        A new trainer is made if there is none, or if the newest version was stored by another process and cannot be
-        read. The same applies if the training changes from labels of a model to those of the stand-in, or the reverse.
+        A new trainer is made if there is none, if the newest version was stored by another process and cannot be used,
+        or if the training changes from labels of a model to labels by text similarity, or the reverse.
         """
         ours = self._trainer
         lost = ours is not None and ours.number != self._newest.number and self._newest.version is None
@@ -243,7 +244,8 @@ class PoolLearner(Retriever):
     def _lessons(self, trainer: Trainer, whole: bool = False) -> TrainingInput:
         """Return the training input according to the state that was last read.
 
-        A trainer without pairs gets all exemplars if `whole`, else the newest RELEARNED; others get the new exemplars.
+        A trainer without pairs gets all exemplars if `whole`, else the newest RELEARNED ones. Any other trainer gets
+        the exemplars that it does not have yet.
         """
         state = self._pool.last_state
         ids = state.teaching(self._pool.guarded)
@@ -256,7 +258,7 @@ class PoolLearner(Retriever):
         return TrainingInput(admit=fresh, again=lost, gone=sorted(trainer.taken - set(ids)))
 
     async def _publish(self, base: Base, trainer: Trainer, outcome: Outcome) -> RetrieverTrained:
-        """Store the next version; it covers the exemplars admitted when its input was chosen."""
+        """Store the next version. It covers the exemplars that were admitted before its training input was chosen."""
         version, parent = outcome.version, base.newest.number
         row = RetrieverTrained(
             number=parent + 1,
@@ -280,7 +282,7 @@ class PoolLearner(Retriever):
     # On request.
 
     async def cost(self, by: str) -> LabelCost | None:
-        """Estimate the cost of the labelling in `train`; None: no model labels.
+        """Estimate the cost of the labelling in `train`; None if there is no labeller, so that no model is called.
 
         Raises:
             InputError: the pool is too small for training, or `by` is not a member.
@@ -300,18 +302,19 @@ class PoolLearner(Retriever):
     ) -> RetrieverTrained:
         """Train on all exemplars now, and store the new version.
 
-        Exemplars that the labeller has not labelled yet are labelled first; if it fails, the labels that it has written
-        are kept for the next time. A cancelled training stores its last version that passed the check.
+        First the labeller labels the candidates of exemplars where labels are missing; if it fails, the labels that it
+        has written are kept for the next time. A cancelled training stores its last version that passed the check, if
+        there is one.
 
         Args:
-            by: the member who requests it.
-            tell: called with the number of pairs prepared for training; tell_labelled: with the number of exemplars
-                that the model has labelled.
+            by: the member who requests the training.
+            tell: called with the number of pairs labelled by text similarity so far; not called if a model labels.
+            tell_labelled: called with the number of exemplars whose candidates the model has labelled so far.
 
         Raises:
             InputError: the pool is too small for training, or `by` is not a member.
             ModelError: the labeller failed; nothing was trained.
-            Conflict: other processes stored a version first, MAX_TRIES times.
+            Conflict: in each of MAX_TRIES attempts, another process stored a version first.
         """
         self._check_size(state := await self._pool.member_state(by))
         if self.labeller:
@@ -334,10 +337,10 @@ class Newest:
 
     Attributes:
         number: the number of the version; 0: there is none.
-        version: the version; None: there is none that can be used, so the pool is ranked untrained.
+        version: the version; None: it cannot be used, or there is none, so the pool is ranked without training.
         policy: the ranking policy.
-        fault: why the newest version cannot be used; "" if it can.
-        foreign: whether the reason is that it belongs to another embedder.
+        fault: why the newest version cannot be used; "" if it can, or there is none.
+        foreign: whether the fault is that the version belongs to another embedder.
     """
 
     number: int = 0
@@ -429,9 +432,9 @@ class Outcome:
     """The result of a training run.
 
     Attributes:
-        version: the version that ranks now; held: whether the run produced it, because an update passed the check.
-        before: share of held-out exemplars for which the candidate that the previous version ranked first is helpful;
-            0 if too few are held out.
+        version: the version that ranks now; held: whether this run produced it, because an update passed the check.
+        before: share of held-out exemplars for which the candidate that the version before this run ranked first is
+            helpful; 0 if none are held out.
     """
 
     version: Version
@@ -463,7 +466,8 @@ class Trainer(LearnedRetriever):
         """Train in a thread, starting from the newest version.
 
         Args:
-            tell: called from the thread with the number of labelled pairs.
+            tell: called from the thread with the number of pairs labelled by text similarity so far; not called if the
+                trainer has labels of a model.
 
         Raises:
             StudyStopped: `stop` was called.

@@ -1,8 +1,8 @@
 """Lessons: local conventions, quirks and procedures that agents learn from experience, in one or two sentences each.
 
 The state of a lesson is computed from the pool's log: who wrote it, which tasks confirm or contradict it, and whether
-the answers given with it were right. A lesson that verdicts contradict too often is retired by this computation,
-without another event.
+answers were right that were given with the lesson in the prompt. A lesson that verdicts contradict too often is retired
+by this computation, without another event.
 """
 
 from __future__ import annotations
@@ -18,12 +18,15 @@ from mindstream.sharing import events
 from mindstream.sharing.exemplar import question_id
 
 VOUCHED = "by hand"
-"""The entry in `Lesson.confirmed_by` that stands for a member who wrote or vouched for the lesson, not for a task."""
+"""The entry of `Lesson.confirmed_by` if a member wrote the lesson by hand or vouched for it. All other entries are
+tasks."""
 MAX_WRONG = 3
-"""Minimum number of wrong answers given with a lesson before it can be flagged."""
+"""Minimum number of wrong answers given with a lesson in the prompt before the lesson is flagged
+(`Lesson.is_flagged`)."""
 
 UTILITY_PRIOR = 4
-"""Number of neutral answers that are added to compute the utility of a lesson, so that few answers count little."""
+"""Number of neutral answers (neither right nor wrong) that are added to compute `Lesson.utility`, so that the utility
+stays near 0 until there are several answers."""
 
 
 @dataclass
@@ -33,13 +36,16 @@ class Lesson:
     Attributes:
         applies: when the lesson applies; "": always.
         sources: the evidence for the lesson: tasks, corrections, documents.
-        asked_by: the user whose statements it is based on, if not a member; private: not shown to others until shared.
-        untrusted: third-party content was part of the work that it was learned from, and the owner has not vouched.
-        confirmed_by, contradicted_by: digests of the tasks whose verdicts confirm or contradict it.
-        right, wrong: number of right and of wrong answers whose prompt had the lesson.
-        useful: time of the newest right answer whose prompt had the lesson; None: there was none.
-        disputes: ids of lessons that contradict it. retired: why it is no longer shown; "": it is not retired.
-        version: the log row that gave its text; an amendment names the version that it is based on.
+        asked_by: the user whose statements the lesson is based on, if this user is not a member; otherwise "".
+        private: whether only `asked_by`, or the writer if `asked_by` is "", is shown the lesson until it is shared.
+        untrusted: whether third-party content was part of the work that the lesson was learned from. The owner can
+        vouch for the lesson, which ends this.
+        confirmed_by, contradicted_by: digests of the tasks whose verdicts confirm or contradict the lesson.
+        right, wrong: number of right and of wrong answers given with the lesson in the prompt.
+        useful: time of the newest right answer given with the lesson in the prompt; None: there was none.
+        disputes: ids of lessons that contradict this one.
+        retired: why the lesson is no longer shown; "": it is not retired.
+        version: the log row of the current text. An amendment names the version that its writer has read.
     """
 
     id: str
@@ -63,8 +69,8 @@ class Lesson:
 
     @property
     def is_flagged(self) -> bool:
-        """Whether at least MAX_WRONG wrong answers were given with the lesson, and more than right answers and
-        confirmations together."""
+        """Whether at least MAX_WRONG wrong answers were given with the lesson, and these outnumber its right answers
+        and its confirmations together."""
         return self.wrong >= MAX_WRONG and self.wrong > self.right + len(self.confirmed_by)
 
     @property
@@ -73,8 +79,8 @@ class Lesson:
         return (self.right - self.wrong) / (self.right + self.wrong + UTILITY_PRIOR)
 
     def is_open(self, reader: str) -> bool:
-        """Return whether the lesson is not private, or private to this reader. Callers also check the pool's
-        permissions."""
+        """Return whether the lesson is shared, or private to this reader. Whether the reader may read what the lesson's
+        writer wrote is for the caller to check (`PoolState.may_read`)."""
         return not self.private or reader == (self.asked_by or self.writer)
 
     def line(self, names: dict[str, str]) -> str:
@@ -127,8 +133,8 @@ class LessonBook:
     def _write(self, event: events.LessonWritten, row: Logged) -> None:
         """Add or amend a lesson.
 
-        If the lesson was amended since the writer read it, the text becomes another lesson, and the two dispute each
-        other until a member retires one or verdicts contradict it.
+        If the lesson was amended since the writer read it, the new text becomes another lesson. The two are shown as
+        contradicting each other until one of them is retired.
         """
         one, versions = self.lessons.get(event.id), dict(zip((event.id, *event.replaces), event.reads, strict=False))
         if event.text == MARK:  # its words were erased; an earlier version stays
@@ -164,7 +170,7 @@ class LessonBook:
         self.lessons[one.id] = one
 
     def _is_read(self, id_: str, versions: dict[str, int]) -> bool:
-        """Return whether the writer of an event had read the current text of a lesson, as far as it is recorded."""
+        """Return whether the writer of an event had read the current text of a lesson; True if this is not recorded."""
         return versions.get(id_, self.lessons[id_].version) == self.lessons[id_].version
 
     def _judge(self, event: events.TaskJudged, at: Moment) -> None:

@@ -1,8 +1,9 @@
 """Lessons of a pool: which ones an agent is shown before a task, and how a verdict on a task changes them.
 
 Agents that read a few general sentences learned from verdicts are right more often than agents that see examples of
-style. One model call per judged task returns small edits with their sources (add, amend, merge, confirm, contradict,
-retire); the list is never rewritten as a whole. Unverified inferences are marked as assumptions.
+style. For a judged task, at most one model call returns small edits (add, amend, merge, confirm, contradict, retire),
+and the code stores each new text with its sources. The list is never rewritten as a whole. Unverified inferences are
+marked as assumptions.
 """
 
 from __future__ import annotations
@@ -34,22 +35,24 @@ if TYPE_CHECKING:
     from mindstream.sharing.pool import Pool
 
 LESSON_TOKENS = 800
-"""Maximum number of tokens of the lessons in a prompt; if all lessons fit, all are shown."""
+"""Maximum total tokens of the lessons in a prompt. If all lessons fit, all are shown; else `choose_lessons` selects."""
 NOTE_TOKENS = 6_000
-"""Maximum tokens of the lessons in the prompt of the model that edits them. If they do not all fit, the prompt contains
-those most similar to the task."""
+"""Maximum total tokens of the lessons in the prompt `KeepLessons`, in which a model edits the lessons. If they do not
+all fit, `choose_lessons` selects those that fit the task best."""
 WORK_TOKENS = 6_000
-"""Maximum number of tokens of the work that the model which edits the lessons reads."""
+"""Target size, in tokens, of the work on the task in the prompt `KeepLessons`. The user's own words are never left out,
+so the work can be larger."""
 MAX_LESSON, MAX_APPLIES, MAX_EDITS = 600, 200, 8
 """Maximum number of characters of a lesson, and of the condition when it applies; maximum number of edits per task."""
 CONFIRMED_BONUS, FLAGGED_MALUS, UTILITY_WEIGHT = 0.1, 0.2, 0.1
-"""When lessons are chosen because not all fit: bonus on the cosine of confirmed lessons, penalty on that of flagged
-ones, and weight with which the utility is added."""
+"""Used when not all lessons fit into a prompt. Each lesson's cosine similarity to the task is changed by a bonus if the
+lesson is confirmed, by a penalty if it is flagged, and by `Lesson.utility` times UTILITY_WEIGHT."""
 SUPPORTED = 2 / 3
-"""For work with third-party content: minimum share of a lesson's words that the person must have used. A lesson with a
-smaller share is private."""
+"""If the work contains third-party content: minimum share of a new lesson's words that the user must have said, in the
+verdict or after the task's first message. A new lesson with a smaller share is private."""
 MAX_SOURCES = 6
-"""Number of sources of a lesson that are compared with a task; the first is the task that it was learned from."""
+"""Maximum number of sources of a lesson that are compared with a task: the first ones. If the lesson was learned from a
+task, the first source is that task."""
 HEAD = (
     "Learned here by earlier work. It is information, never a permission; if two lessons disagree, more confirmations"
     " count more:"
@@ -61,7 +64,8 @@ class Line:
     """A piece of the work on a task.
 
     Attributes:
-        by: `user` (never left out), `agent`, `call`, or `result` (left out first).
+        by: where the text comes from: `user`, `agent`, `call` (a tool call), or `result` (the result of a call). If the
+        work is too long for a prompt, results are left out first, and the user's words never.
         text: the words; for a call, the name of the tool comes first.
     """
 
@@ -74,9 +78,11 @@ class Verdict:
     """The verdict on the result of a task.
 
     Attributes:
-        right: whether the result was accepted. words: the comment of the judge, such as a correction.
-        by: the person who gave it; "": an automatic check.
-        relayed: an agent passed it on. Whether the person really said it is unknown, so lessons from it are assumed.
+        right: whether the result was accepted.
+        words: the judge's comment, such as a correction.
+        by: the person who gave the verdict; "": an automatic check did.
+        relayed: whether an agent passed the person's verdict on. Whether the person really gave it is unknown, so
+        lessons learned from it count as assumed, not as confirmed.
     """
 
     right: bool
@@ -107,7 +113,8 @@ class LessonEdits(Frozen):
 
 
 class KeepLessons(Prompt[LessonEdits]):
-    """Decide how the verdict on a task changes the lessons. No rule exists: without a model nothing is learned."""
+    """Decide how the verdict on a task changes the lessons. There is no rule-based default: the `rules` model is not
+    asked."""
 
     role: ClassVar[str] = "scorer"
     reply_tokens: ClassVar[int] = 1_500
@@ -120,7 +127,7 @@ class KeepLessons(Prompt[LessonEdits]):
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """The changes that a verdict caused, as ids of lessons; `steps`: names of the calls that led to a right result."""
+    """The ids of the lessons that a verdict changed; `steps`: names of the calls that led to an accepted result."""
 
     written: tuple[str, ...] = ()
     confirmed: tuple[str, ...] = ()
@@ -143,12 +150,12 @@ class Learned:
 
 
 async def lessons_of(pool: Pool, agent: str, user: str = "", *, retired: bool = False) -> list[Lesson]:
-    """Return the lessons that an agent may be shown: confirmed ones first, older ones first.
+    """Return the lessons that an agent may be shown: the confirmed ones, then the assumed ones, each oldest first.
 
     Args:
         user: the user for whom the agent works, if this user is not a member. Private lessons of other users are not
             returned.
-        retired: also return lessons that are no longer shown.
+        retired: whether to return retired lessons, too.
 
     Raises:
         InputError: the agent is not a member.
@@ -168,9 +175,10 @@ async def choose_lessons(
 ) -> list[Lesson]:
     """Return the lessons for a task.
 
-    All lessons are returned if they fit into `tokens`. Otherwise lessons that always apply get half of the tokens, and
-    lessons with a condition get the rest; if these leave tokens unused, further lessons that always apply get them. Of
-    both kinds, lessons most similar to the task are chosen first, and a lesson that does not fit is skipped.
+    All lessons are returned if they fit into `tokens`. Otherwise lessons that always apply get up to half of the
+    tokens, and lessons with a condition (`Lesson.applies`) get the rest. Any tokens left over go to further lessons
+    that always apply. Within both kinds, the lessons most similar to the task are chosen first, with a bonus for
+    confirmed and useful lessons and a penalty for flagged ones. A lesson that does not fit is skipped.
     """
     found = await lessons_of(pool, agent, user)
     sizes = {each.id: estimate_tokens(each.line({})) + 8 for each in found}
@@ -199,10 +207,10 @@ async def choose_lessons(
 
 
 async def _similarities(pool: Pool, task: str, lessons: Sequence[Lesson]) -> dict[str, float]:
-    """Return the similarity of each lesson to a task.
+    """Return the similarity of each lesson to a task, by lesson id.
 
-    The task is compared with the lesson's text and with its first sources, because these contain tasks that needed the
-    lesson. The highest similarity counts.
+    The task is compared with the lesson's text and with each of its first sources, because the sources include the
+    tasks from which the lesson was learned. The highest cosine counts.
     """
     texts = {each.id: [f"{each.applies} {each.text}", *each.sources[:MAX_SOURCES]] for each in lessons}
     asked, *rows = await pool.embed_cached([task, *(text for several in texts.values() for text in several)])
@@ -211,7 +219,7 @@ async def _similarities(pool: Pool, task: str, lessons: Sequence[Lesson]) -> dic
 
 
 def show_lessons(lessons: Sequence[Lesson]) -> list[Example]:
-    """Return lessons as one example for a prompt, with the ids of all; [] if there are none."""
+    """Return one `Example` for a prompt, with the text and the ids of all these lessons; [] if there are none."""
     if not lessons:
         return []
     names = {each.id: f"L{number}" for number, each in enumerate(lessons, 1)}
@@ -220,10 +228,11 @@ def show_lessons(lessons: Sequence[Lesson]) -> list[Example]:
 
 
 def shorten_work(work: Sequence[Line], tokens: int = WORK_TOKENS) -> tuple[str, ...]:
-    """Return the work as lines of a prompt, shortened to a number of tokens.
+    """Return the work as lines of a prompt, shortened to a number of tokens if possible.
 
-    Lines are replaced by a marker until the rest fits: first the results, the longest first; then the calls and the
-    agent's words, the oldest first. The user's words are never left out.
+    Lines are replaced by short markers until the rest fits. Results are replaced first, beginning with the longest;
+    then calls and the agent's words, beginning with the oldest. The user's words are never replaced, even if they do
+    not fit.
     """
     texts = [f"{each.by}: {each.text}" for each in work]
     too_many = sum(map(estimate_tokens, texts)) - tokens
@@ -252,14 +261,16 @@ async def learn(
     """Change the lessons by the verdict on a task, with at most one model call.
 
     No model is called if the result was accepted without a comment and lessons were shown, because then nothing can be
-    learned. The verdict of a person who is not listed as a member (`verdict.by`, or the writer in an open pool) creates
-    lessons that only this person is shown until a member shares them, and changes no lessons of others.
+    learned. If the person who gave the verdict, or the writer, is not listed as a member by name (in an open pool,
+    every agent may write), then new lessons are shown only to this person until a member shares them, and other
+    lessons are not changed.
 
     Args:
         work: the messages, calls and results of the task.
         writer: the member that learns.
         shown: ids of the lessons that were in the prompt.
-        untrusted: the work contains third-party content; its lessons are marked so until the owner vouches for them.
+        untrusted: whether the work contains third-party content. Lessons from such work are marked as untrusted until
+        the pool's owner vouches for them.
 
     Raises:
         InputError: the writer is not a member.
@@ -365,14 +376,14 @@ async def write_lesson(
     version: int = 0,
     source: str = "written by hand",
 ) -> str:
-    """Write a lesson by hand, or amend the one with `id_`; return its id. It counts as confirmed.
+    """Write a lesson by hand, or amend the lesson `id_`; return its id. The lesson counts as confirmed.
 
-    In an open pool, an agent that is not listed as a member by name can write, too. Its lesson is private and counts as
-    assumed.
+    In an open pool (whose members include `*`), an agent that is not listed by name can write, too. A lesson of such an
+    agent is private and counts as assumed.
 
     Args:
         version: the version of the lesson that the caller has read (`Lesson.version`); 0: the current one. If the
-            lesson was amended since, both texts are kept side by side.
+            lesson was amended since, the new text becomes a lesson of its own, and both are shown as contradicting.
 
     Raises:
         InputError: the text is empty or too long, `by` is not a member, or `by` may not amend this lesson.
@@ -414,7 +425,9 @@ async def retire_lessons(pool: Pool, ids: Sequence[str], by: str, because: str =
 
 
 async def share_lessons(pool: Pool, ids: Sequence[str], by: str) -> None:
-    """Show private lessons to all members. If the pool's owner shares them, they count as confirmed and trusted.
+    """Make private lessons visible to all members that may read what the lessons' writers wrote.
+
+    If the pool's owner shares the lessons, they count as confirmed and trusted.
 
     Raises:
         InputError: a lesson does not exist, `by` may not change it, or `by` is not a member who is listed by name.

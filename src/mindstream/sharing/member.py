@@ -22,19 +22,21 @@ from mindstream.sharing.pool import Pool
 
 @dataclass(frozen=True)
 class Member:
-    """An agent of a pool; minds, planners and lives take it as `exemplars=`.
+    """An agent as a member of a pool; minds, planners and lives take this object as `exemplars=`.
 
         member = Member(pool, "ann", scorer="openai:gpt-5-mini")
         planner = Planner(model="openai:gpt-5-mini", exemplars=member)  # its prompts show similar good answers
         await member.offer(question, answer, shown=[])  # graded by the scorer; stored if it is good
 
     Attributes:
-        agent: the name under which it reads and writes; model: the model that answers for it.
-        scorer: the model that grades its offers: a model, its name, or `Models` (role `scorer`); None: it only reads.
-        private: whether only the member itself can read its offers until it shares them (`Pool.release`).
-        tokens: maximum number of tokens of exemplars in a prompt.
-        user: the user for whom the agent works, if this user is not a member. Lessons from this user's verdicts stay
-            private.
+        agent: the name under which the agent reads and writes.
+        model: the name of the model that writes the agent's answers.
+        scorer: the model that grades the agent's offers: a model, its name, or `Models` (role `scorer`); None: the
+            agent only reads.
+        private: whether only the agent itself can read its offers until it shares them (`Pool.release`).
+        tokens: maximum number of tokens of all exemplars in a prompt.
+        user: the user for whom the agent works, if this user is not a member. Lessons from this user's verdicts are
+            private until a member shares them.
         render: formats an exemplar for a prompt.
     """
 
@@ -48,7 +50,7 @@ class Member:
     user: str = ""
 
     async def examples(self, query: str, k: int = 3) -> list[Example]:
-        """Return the lessons for a query as one example, then the best exemplars that fit into `tokens`."""
+        """Return the lessons for a query as one example, then those of the k best exemplars that fit into `tokens`."""
         lessons = show_lessons(await choose_lessons(self.pool, query, self.agent, self.user))
         kept = shots(await self.pool.recall(query, k, reader=self.agent), self.tokens)
         return [*lessons, *(Example(self.render(each), each.id, self.pool.is_untrusted(each.id)) for each in kept)]
@@ -62,7 +64,7 @@ class Member:
             shown: ids of the lessons that were in the prompt (`Solution.lessons`, `Example.lessons`).
 
         Raises:
-            InputError: the member has no scorer; this model also edits the lessons.
+            InputError: the member has no scorer (the model that also edits lessons), or the agent is not a member.
             ModelError: the model gave no usable answer; nothing was written.
         """
         async with open_models(self._scorer()) as models:
@@ -93,7 +95,8 @@ class Member:
         """Record the quality, from 0 to 1, of an answer that had these examples in its prompt.
 
         Args:
-            query: the question; if it is asked again, exemplars that helped with it rank higher.
+            query: the question. If it is asked again, an exemplar that helped with it ranks higher. This works only for
+                answers that were given with a single exemplar, because of several it is unknown which one helped.
         """
         await self.pool.helped([each.id for each in shown if each.id], value, self.agent, query)
 
@@ -104,18 +107,18 @@ def plan_shot(exemplar: Exemplar) -> str:
 
 
 REMEMBERED = 50
-"""Number of the latest questions for which the shown exemplars are remembered."""
+"""Number of questions, the latest ones, for which `Offering` remembers the shown exemplars."""
 
 
 @dataclass
 class Offering:
     """Offer a member's answers to its pool.
 
-    A mind takes this object as `exemplars=`. It returns exemplars of the pool, and remembers which ones were shown for
-    which question, because a later offer of the answer names them.
+    A mind takes this object as `exemplars=`. The object returns exemplars of the pool, and remembers which ones it
+    returned for which question, because a later offer of the answer has to name them.
 
     Attributes:
-        scorer: the model that grades the offers; None: not chosen yet.
+        scorer: the model that grades the offers; None: not set yet.
     """
 
     member: Member
@@ -131,7 +134,8 @@ class Offering:
         return found
 
     async def offer(self, query: str, answer: str, shown: Sequence[Example] = ()) -> str:
-        """Offer an answer as a private pair; return the result as one line for the user."""
+        """Offer an answer as a private pair, unless its prompt contained untrusted text; return the outcome as one line
+        for the user."""
         shown = shown or self._shown.get(query, ())
         pool = self.member.pool.name
         if any(each.foreign for each in shown):
@@ -149,12 +153,13 @@ class Offering:
 
 
 def offered_pool(pool: str, offer: str) -> str:
-    """Return the name of the pool to open for reading (`pool`) or offering (`offer`).
+    """Return the name of the pool to open: `offer`, the pool that gets answers, else `pool`, the pool that is only
+    read.
 
     Answers based on exemplars of one pool cannot be offered to another.
 
     Raises:
-        InputError: the two names differ.
+        InputError: both names are given, and they differ.
     """
     if pool and offer and pool != offer:
         raise InputError(f"--offer {offer!r}: answers based on exemplars of {pool!r} can be offered only to {pool!r}")

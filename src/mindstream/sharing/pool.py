@@ -36,8 +36,8 @@ from mindstream.sharing.ranking import Retriever, Served, mask_of
 from mindstream.sharing.state import PoolState, Standing
 
 RANKED_PER_SHOT = 4
-"""Number of candidates ranked per requested exemplar. It is more than one because several writers may have written the
-same pair, which is returned once."""
+"""Number of candidates that are ranked for each requested exemplar. It is more than one because several writers may
+have written the same pair, and recall returns such a pair only once."""
 MAX_SHOTS = 64
 USUAL = "wordllama"
 """Name of the default embedder of a pool."""
@@ -56,10 +56,11 @@ class Pool:
     rubric, which `mindstream pool rubric` drafts and freezes.
 
     Args:
-        retriever: ranks the exemplars; None: the pool's own, which learns from admissions after there are 36 exemplars.
-        measure_by: a model in this process that measures whether answers belong to their queries; None: the scorer,
-            if it runs in this process.
-        guarded: whether pairs are withheld when there is doubt about them; False is for control experiments.
+        retriever: ranks the exemplars; None: the pool's own, which learns from admitted exemplars once there are 36.
+        measure_by: a model in this process that measures whether answers belong to their queries; None: the scorer
+            does, if it runs in this process.
+        guarded: whether pairs are withheld if there is doubt about them or their source; False is for control
+            experiments.
 
     Raises (from every method): StorageError; InputError for an invalid request or a missing permission.
     """
@@ -97,7 +98,7 @@ class Pool:
         guarded: bool = True,
         measure_by: MutualInformation | None = None,
     ) -> AsyncIterator[Pool]:
-        """Open a pool of a data folder or a store, also before it is created with `create`.
+        """Open a pool of a data folder or a store. The pool need not exist yet; `create` then creates it.
 
         `embed`: the embedder; None: the one that the pool was created with, or wordllama for a new pool.
         """
@@ -131,14 +132,15 @@ class Pool:
         shared: bool = True,
         form: Form = "composed",
     ) -> None:
-        """Create the pool in the log.
+        """Create the pool, by an event in its log.
 
         Args:
             domain: a description of the pool's subject, used for grading.
             owner: the agent that manages members, rubric and trust.
             members: agents that may write and recall, in addition to the owner; `*` means every agent.
             shared: whether all members may read the exemplars of a member that has not set its own readers.
-            form: the text of an exemplar that is embedded.
+            form: which text of an exemplar is embedded for recall: `composed` (the query after the examples of its
+                prompt), `bare` (the query) or `pair` (query and answer).
 
         Raises:
             InputError: the pool exists already.
@@ -205,7 +207,8 @@ class Pool:
         return self._state.standings[id_]
 
     def is_untrusted(self, id_: str) -> bool:
-        """Return whether a pair, or one that it was derived from, has a query by someone other than its writer."""
+        """Return whether a pair, or a pair that it was derived from, has a query whose author is not the pair's
+        writer."""
         drawn = (id_, *self._state.standings[id_].roots)
         return any(self._state.standings[each].exemplar.asked_by for each in drawn if each in self._state.standings)
 
@@ -216,9 +219,9 @@ class Pool:
     # Recall.
 
     async def recall(self, query: str, k: int = 3, *, reader: str) -> list[Exemplar]:
-        """Return the k best exemplars that a reader may be served, best first, or fewer if there are fewer.
+        """Return up to k exemplars that a reader may be served, best first.
 
-        k = 0 returns none (zero-shot). The permissions that apply are those at the time of the recall.
+        k = 0 returns none (zero-shot). Permissions are checked at the time of the recall.
         """
         if not 0 <= k <= MAX_SHOTS:
             raise InputError(f"k, the number of exemplars to recall, must be 0 to {MAX_SHOTS}, not {k}")
@@ -257,16 +260,17 @@ class Pool:
         return found
 
     def likely(self, scorer: Model) -> MutualInformation | None:
-        """Return the measurement by a model in this process: the pool's `measure_by`, else that by the scorer.
+        """Return the object that measures, with a model in this process, whether answers belong to their queries.
 
-        None if there is no `measure_by` and the scorer does not run in this process.
+        It is the pool's `measure_by`, else one that uses the scorer; None if the scorer does not run in this process.
         """
         if self.measure_by is None and scorer.name not in self._likely:
             self._likely[scorer.name] = mutual_information(scorer.name)
         return self.measure_by or self._likely.get(scorer.name)
 
     async def measures(self, state: PoolState) -> Measures:
-        """Return the instruments that measure pairs; they are rebuilt when the seed exemplars have changed."""
+        """Return the instruments that measure pairs. They are calibrated with the seed exemplars (those that the owner
+        added), and rebuilt when these have changed."""
         trusted = state.trusted()
         if self._measures is None or self._measures[0] != trusted:
             exemplars = [state.standings[id_].exemplar for id_ in sorted(trusted)]
@@ -277,9 +281,9 @@ class Pool:
         return self._measures[1]
 
     async def embed_cached(self, texts: Sequence[str]) -> list[Floats]:
-        """Return the unit vectors of texts; vectors from the last call are reused.
+        """Return the unit vectors of texts.
 
-        Only the texts of the last call are cached, so that erased texts do not stay in memory.
+        Only the vectors of the last call are cached, so that erased texts do not stay in memory.
         """
         found = {text: self._vectors[text] for text in texts if text in self._vectors}
         if new := [text for text in dict.fromkeys(texts) if text not in found]:
@@ -290,7 +294,7 @@ class Pool:
     # Permissions and withdrawal.
 
     async def freeze_rubric(self, rubric: Rubric, by: str) -> int:
-        """Freeze a rubric that a person has reviewed; return its version. Freezing the same rubric again changes
+        """Freeze a rubric that a person has reviewed; return its version. Freezing the newest rubric again changes
         nothing."""
         state = await self._owners_state(by)
         if state.rubrics and state.rubrics[-1] == rubric:
@@ -299,13 +303,13 @@ class Pool:
         return len((await self.state()).rubrics)
 
     async def share(self, writer: str, readers: Sequence[str]) -> None:
-        """Let only these agents read a writer's exemplars and everything derived from them; (): only the writer."""
+        """Let only these agents, and the writer, read a writer's exemplars and all exemplars derived from them."""
         writer, *readers = (_checked_agent(each) for each in (writer, *readers))
         await self.member_state(writer)
         await self.write(events.ExemplarShared(writer=writer, readers=tuple(dict.fromkeys(readers))), writer)
 
     async def release(self, ids: Sequence[str], by: str) -> None:
-        """Share a writer's private pairs with all agents that may read this writer's exemplars.
+        """Share private pairs of the writer `by` with all agents that may read this writer's exemplars.
 
         Raises:
             InputError: a pair was not offered by this writer.
@@ -335,7 +339,8 @@ class Pool:
         await self.set_members([each for each in (*state.members, *add) if each not in remove], by)
 
     async def trust(self, source: str, trusted: bool, by: str) -> None:
-        """Record the owner's decision whether to trust a source."""
+        """Record the owner's decision whether to trust a source of pairs (`PoolState.source_of`): a writer, or the
+        author of queries."""
         state = await self._owners_state(by)
         if source not in state.sources:
             known = ", ".join(sorted(state.sources)) or "none"
@@ -345,12 +350,12 @@ class Pool:
         await self.write(events.SourceTrusted(source=source, trusted=trusted), by)
 
     async def withdraw(self, *ids: str, writer: str = "", by: str, because: str = "", erase: bool = False) -> list[str]:
-        """Withdraw exemplars by id, or all that a writer has written until now; return their ids.
+        """Withdraw exemplars by id, and all that `writer` has written until now; return their ids.
 
         From the next recall on, in any process, neither these exemplars nor exemplars derived from them are served.
 
         Args:
-            by: the writer, or the pool's owner.
+            by: the agent that withdraws them: their writer, or the pool's owner.
             erase: also erase their words from records and log.
         """
         state = await self.state()
@@ -369,7 +374,7 @@ class Pool:
         return found
 
     async def _erase(self, state: PoolState, ids: Sequence[str]) -> None:
-        """Erase exemplars. Exemplars derived from them stay, but their embedded text becomes their query alone."""
+        """Erase exemplars. Exemplars derived from erased ones stay, but only their own query stays embedded."""
         rows = frozenset(state.standings[id_].seq for id_ in ids)
         drawn = [id_ for id_, each in state.standings.items() if each.roots & set(ids) and id_ not in ids]
         records = await self.memory.records(drawn)
@@ -377,7 +382,7 @@ class Pool:
         await self.memory.store.erase(self.memory.key, Erasure(ids=tuple(ids), rows=rows, rewritten=bare))
 
     async def helped(self, ids: Sequence[str], value: float, by: str, query: str = "") -> None:
-        """Record the quality, 0 to 1, of an answer that had these exemplars in its prompt; `query`: the question."""
+        """Record the quality, 0 to 1, of an answer whose prompt contained these exemplars; `query`: the question."""
         if not 0 <= value <= 1:
             raise InputError(f"feedback must be a number from 0 to 1, not {value}")
         by = normal_name(by)
@@ -398,7 +403,7 @@ class Pool:
 
 
 def _checked_agent(name: str) -> str:
-    """Return the normal form of an agent's name, or EVERYONE."""
+    """Return the normal form of an agent's name; EVERYONE stays as it is."""
     return name if name == EVERYONE else checked_name(name, "agent")
 
 
@@ -410,8 +415,8 @@ class Explanation:
         standing: the recorded offer and verdict.
         unserved: why the pair is not served to the reader; () if it is served.
         drawn: ids of the exemplars that were derived from the pair.
-        covering: the version of the retriever that was trained after its admission; None: none yet.
-        version: the number of the version that ranks now.
+        covering: the first version of the retriever that was trained after the pair's admission; None: none yet.
+        version: the number of the retriever's version that ranks now.
     """
 
     standing: Standing
@@ -425,7 +430,8 @@ async def explain(pool: Pool, id_: str, reader: str) -> Explanation:
     """Explain the state of a pair, given by its id or a unique prefix of it.
 
     Raises:
-        InputError: no single pair has this id, or the reader may not read it; the message does not tell which.
+        InputError: the reader is not a member, or the reader may read no pair, or several pairs, with ids that begin
+            so. The message does not reveal whether pairs exist that the reader may not read.
     """
     state = await pool.member_state(reader)
     found = [each for each in state.standings if each.startswith(id_)] if id_ else []
@@ -442,7 +448,7 @@ async def explain(pool: Pool, id_: str, reader: str) -> Explanation:
 
 
 def taught_by(row: RetrieverTrained) -> str:
-    """Return the source of the labels that a version was trained on, for display."""
+    """Return, for display, the source of the labels that a version of the retriever was trained on."""
     if not row.labeller:
         return "text similarity"
     return f"{'log-probabilities' if row.basis == 'logprobs' else 'stated numbers'} of {row.labeller}"

@@ -1,4 +1,5 @@
-"""Rank the exemplars that a reader may be served: the interface of retrievers, and a bonus for helpful exemplars."""
+"""Rank the exemplars of a pool that a reader may be served: the interface of retrievers, and a bonus for exemplars that
+helped before."""
 
 from __future__ import annotations
 
@@ -31,28 +32,32 @@ class Retriever:
         return 0
 
     async def catch_up(self, state: PoolState) -> None:
-        """Load the newest version that any process has trained; called before each recall."""
+        """Load the newest version that any process has trained; called before each recall. This default does
+        nothing."""
 
     async def admitted(self, pair: Exemplar) -> None:
-        """Handle the admission of an exemplar. Exceptions are logged and have no other effect."""
+        """Handle the admission of an exemplar. The pool logs an exception; the exemplar stays admitted."""
 
     async def settle(self) -> None:
-        """Wait until all admitted exemplars have been learned, or training has ended."""
+        """Wait until all admitted exemplars have been learned from, or the background training has ended."""
 
     async def close(self) -> None:
-        """Stop training. Exemplars not learned yet are learned by the next process that admits an exemplar."""
+        """Stop training. The next process that admits an exemplar also learns from those that were not learned from
+        yet."""
 
 
 @dataclass(frozen=True)
 class Served:
-    """Rank only exemplars that may be served, by another policy and a bonus for those that helped before.
+    """A ranking policy: rank only exemplars that may be served, by `policy`, with a bonus for those that helped before.
 
     Attributes:
         policy: the ranking policy of the retriever.
-        columns: the columns of the memory; `mask` marks the rows that may be served. If the columns are reloaded in
-            the meantime, the rows differ, so `Pool.recall` checks the ids again.
-        helped, again: feedback by exemplar, and by question and exemplar.
-        asked: the id of the question.
+        columns: the columns of the pool's memory, one row per record.
+        mask: marks the rows that may be served. If the columns are reloaded after the mask was made, their rows can
+            differ, so `Pool.recall` checks the ids again.
+        helped: feedback by exemplar id.
+        again: feedback by question digest and exemplar id.
+        asked: the digest of the question.
     """
 
     policy: Policy
@@ -85,21 +90,21 @@ def mask_of(columns: Columns, served: Set[str]) -> Mask:
 
 Key = TypeVar("Key", bound=Hashable)
 WEIGHT = 0.1
-"""Cosine bonus of an exemplar whose feedback value is 1. It only decides between candidates with similar cosines. With
-a higher bonus, exemplars of hard queries would rank too low, because answers to hard queries are worse with any
-exemplar."""
+"""Factor of an exemplar's feedback (`values`) in its bonus, which is added to the cosine. It is small, so that feedback
+decides only between candidates with similar cosines. With a higher factor, exemplars of hard queries would rank too
+low, because answers to hard queries are worse with any exemplar."""
 AGAIN = 1.0
-"""Cosine bonus of an exemplar whose feedback value is 1 for the same question. It is higher, because with an equal
-question only the exemplar explains a difference in quality."""
+"""The same factor for feedback on answers to this very question. It is higher, because if the question is equal, only
+the exemplar explains a difference in quality."""
 
 MIN_ERRORS = 3.0
-"""Minimum variance between the feedback of different exemplars, in standard errors of its estimate. With a smaller
-variance the differences may be chance, and all values are zero."""
+"""Minimum variance between the feedback on different exemplars, in standard errors of its estimate. If the variance is
+smaller, the differences may be chance, and `values` returns zeros."""
 
 
 @dataclass
 class Helped:
-    """Feedback on the answers that had a given exemplar in their prompts: count, sum and sum of squares."""
+    """Feedback (each value 0 to 1) on the answers whose prompts contained one exemplar: count, sum, sum of squares."""
 
     count: int = 0
     total: float = 0.0
@@ -111,7 +116,10 @@ class Helped:
 
 
 def values(helped: Mapping[Key, Helped], ids: Sequence[Key]) -> Doubles:
-    """Return how much better than average the answers with each exemplar were, reduced by the part due to chance."""
+    """Return for each id how much better than average the answers with this exemplar were (negative: worse).
+
+    The differences are shrunk by the part that is due to chance; all are 0 if chance alone may explain them.
+    """
     known = [each for each in helped.values() if each.count]
     count = sum(each.count for each in known)
     if len(known) < 2 or count <= len(known):

@@ -43,7 +43,8 @@ answers written from them are worse in a pool of one style (ROUGE-L .17 instead 
 ONE_THREAD = 1 << 18
 """OpenBLAS computes a matrix product with at most this number of multiplications on one thread."""
 STEPS = 127
-"""Quantisation: each change of a matrix entry is stored as an integer from -STEPS to STEPS."""
+"""Quantisation: the difference of each matrix entry from the identity matrix is stored as an integer from -STEPS to
+STEPS."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -208,7 +209,7 @@ class Learner:
     """Train a head, starting from the untrained one.
 
     Args:
-        means: subtracted from questions and exemplars.
+        means: two mean vectors as rows, which are subtracted from the vectors of questions and of exemplars.
     """
 
     def __init__(self, means: Floats) -> None:
@@ -314,25 +315,25 @@ class Corpus:
         return at
 
     def withdraw(self, ids: Iterable[str]) -> list[int]:
-        """Exclude pairs from the candidates; return their numbers."""
+        """Exclude pairs from learning and from the candidates of others; return their numbers."""
         gone = [self._numbers[id_] for id_ in ids if id_ in self._numbers]
         self._withdrawn.update(gone)
         return gone
 
     def number(self, id_: str) -> int | None:
-        """Return the number of a pair that may be learned from; None: there is no such pair."""
+        """Return the number of a pair; None if it is unknown or may not be learned from (see `teaches`)."""
         at = self._numbers.get(id_)
         return at if at is not None and self.teaches(at) else None
 
     def teaches(self, at: int) -> bool:
-        """Return whether a pair may be learned from: it was not withdrawn and has an answer."""
+        """Return whether a pair may be learned from, that is, it was not withdrawn and has an answer."""
         return at not in self._withdrawn
 
     def candidates(self, at: int, n: int) -> Ints:
         """Return up to n candidates for a pair, best first by BM25, as numbers.
 
-        Withdrawn pairs, and pairs with the same question or answer, are excluded. Ties are broken at random, in a way
-        that depends only on the pair's id.
+        Pairs that were withdrawn or have no answer, and pairs with the same question or answer as this pair, are
+        excluded. Ties are broken by random numbers whose seed is the pair's id, so repeated calls agree.
         """
         pair = self.pairs[at]
         chance = np.random.default_rng(zlib.crc32(pair.id.encode())).random(len(self))
@@ -355,16 +356,17 @@ MAX_COMPARED = 4_000
 
 
 MAX_SHOWN = 1_500
-"""Maximum number of characters of a query, and of an answer, that a model is shown."""
+"""Maximum number of characters of a query, and of an answer, in the prompt of a model that labels candidates."""
 
 
 def shortened(text: str) -> str:
-    """Return the part of a text that a model is shown."""
+    """Return the part of a query or an answer that a prompt for labelling contains: its first MAX_SHOWN characters."""
     return text[:MAX_SHOWN].strip()
 
 
 class Unlikely(Protocol):
-    """A source of labels: how unlikely an answer is after a candidate."""
+    """A source of labels. A label tells how unlikely the right answer to a question is if the prompt shows a
+    candidate."""
 
     @property
     def basis(self) -> Basis:
@@ -419,7 +421,7 @@ def rouge_l(one: str, other: str) -> float:
 
 @remember(1 << 12)
 def tokens(text: str) -> tuple[str, ...]:
-    """Return the tokens of a text that ROUGE compares, at most from its first MAX_COMPARED characters."""
+    """Return the tokens that ROUGE compares, from the first MAX_COMPARED characters of a text."""
     return tuple(WORD.findall(text[:MAX_COMPARED].lower()))
 
 
@@ -428,7 +430,7 @@ class Labels:
     """Labels by one model and one method (`basis`).
 
     Attributes:
-        of: returns for the id of a pair (X, Y) the known p(not Y | candidate, X), by the candidate's id.
+        of: a function from the id of a pair (X, Y) to its labels: p(not Y | candidate, X), by the candidate's id.
     """
 
     basis: Basis
@@ -437,13 +439,15 @@ class Labels:
 
 
 MAX_CHECKED = 48
-"""Maximum number of the newest lessons that are held out to check an update."""
+"""Maximum number of lessons (each the labelled candidates of one pair) that are held out to check an update: the newest
+ones."""
 MIN_CHECKED, ENOUGH_CHECKED = 8, 24
-"""With fewer than 3 · MIN_CHECKED lessons, all are learned from, and every update is accepted. With more lessons, a
+"""With fewer than 3 · MIN_CHECKED lessons, all are learned from, and every update is accepted. From that number on, a
 third of them is held out, but at most ENOUGH_CHECKED; or the share `Recipe.held_out` of them, if that is more. When
 only 8 of 66 lessons were held out, one good update in three was rejected by chance."""
 MAX_WHOLE, BATCH = 192, 48
-"""With up to MAX_WHOLE lessons, each training step uses all of them; with more, each step draws BATCH at random."""
+"""With up to MAX_WHOLE lessons to learn from, each training step uses all of them; with more, each step draws BATCH of
+them at random."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -462,7 +466,7 @@ class Lesson:
 
 
 class Checked(NamedTuple):
-    """The result of a head on held-out lessons; the greater of two results is the better one.
+    """How well a head ranks the candidates of held-out lessons. Results compare as tuples: the greater is the better.
 
     Attributes:
         first: share of lessons in which the candidate ranked first is among the most helpful.
@@ -478,9 +482,9 @@ class Checked(NamedTuple):
 class Lessons:
     """The training data: one lesson per pair; a newer lesson replaces an older one of the same pair.
 
-    The newest lessons are held out to check updates. They are learned from later, when newer lessons are held out in
-    their place. So no version has learned from the lessons that its successor is checked with, and every lesson is
-    eventually learned from.
+    If there are enough lessons (see MIN_CHECKED), the newest ones are held out to check updates. They are learned from
+    later, when newer lessons are held out in their place. So an update is checked with lessons that it was not trained
+    on, and, except for the first such check, neither was the version that it would replace.
     """
 
     def __init__(self, taken: int, held_out: float) -> None:
@@ -498,14 +502,16 @@ class Lessons:
         return known - min(MAX_CHECKED, max(min(ENOUGH_CHECKED, known // 3), int(self._held_out * known)))
 
     def add(self, at: int, candidates: Ints, p_not: Doubles) -> None:
-        """Add the lesson of a pair: which of its candidates help most and least, according to their labels."""
+        """Add the lesson of the pair number `at`: which of its candidates help most and least, by their labels
+        `p_not`."""
         order = np.argsort(p_not, kind="stable")
         taken = candidates[np.concatenate([order[: self._half], order[-self._half :]])]
         self._known[at] = Lesson(candidates, p_not <= p_not[order[self._half - 1]], taken)
         self._whole = None
 
     def withdraw(self, rows: Iterable[int]) -> None:
-        """Remove the lessons of these pairs, and these pairs from the candidates of others."""
+        """Remove the lessons of these pairs and the lessons that learn from them as candidates; in other lessons,
+        remove them from the candidates."""
         gone = np.array(list(rows), np.int64)
         for at, lesson in list(self._known.items()):
             left = ~np.isin(lesson.candidates, gone)
@@ -553,11 +559,11 @@ class Version(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
 
     Attributes:
         number: 0 is the untrained version.
-        parent: the number of the version that it was compared with and replaced.
+        parent: the number of the version that this one was compared with and replaced.
         embedder: the name of the embedder whose vectors the head reads.
         width, matrix, scale, bias, means: the weights (`Head.weights`).
-        admitted: the exemplar whose admission led to this version; "" for the untrained one.
-        learned_from: number of exemplars whose candidates it was trained on.
+        admitted: the id of the exemplar whose admission led to this version; "" for the untrained one.
+        learned_from: number of exemplars whose labelled candidates the head was trained on.
         basis: the source of the labels: `logprobs`, `stated`, or `stand-in`.
         held_out: share of held-out exemplars for which the candidate ranked first is helpful; before: the same share
             for the parent.
@@ -610,14 +616,16 @@ class Recipe:
     """Training parameters.
 
     Attributes:
-        candidates: number of candidates labelled at an admission (n in the paper; the paper's value, 10, lowers P@1).
-        taken: number of candidates learned from, half the most helpful and half the least helpful (v in the paper).
-        again: number of earlier exemplars that are labelled again at each admission, in turn. Candidates for them may
-            have been admitted after they were labelled.
+        candidates: maximum number of candidates labelled for each pair (n in the paper; the paper's value, 10, lowers
+            P@1, the share of queries whose first-ranked exemplar helps).
+        taken: number of these that are learned from, half the most helpful and half the least helpful (v in the paper).
+        again: number of earlier exemplars whose candidates are labelled again at each admission, in turn, because
+            better candidates may have been admitted since.
         steps: number of training steps per admission.
-        update: number of training steps of an update, which starts from the untrained head; with more steps the head
-            memorises the lessons.
-        held_out: share of the lessons (the newest ones) that an update is checked with. They are learned from later.
+        update: number of training steps that make a new version. They start from the untrained head; with more of them
+            the head memorises the training data.
+        held_out: minimum share of the pairs (the newest ones) that a new version is checked with instead of being
+            trained on them. It applies from 24 pairs on, up to 48 held-out pairs.
     """
 
     candidates: int = 60
@@ -634,9 +642,9 @@ class LearnedRetriever:
     Args:
         unlikely: computes the labels; None: `StandIn`.
         labels: existing labels by a model, used instead of `unlikely`; nothing is learned from a pair without labels.
-        text_of: the part of a pair that is embedded; by default its query.
+        text_of: returns the text of a pair that is embedded; by default its query.
         on_version: called with each new version.
-        on_weighing: called before the candidates of a pair are labelled by `unlikely`; an exception ends the training.
+        on_weighing: called before `unlikely` labels the candidates of a pair; if it raises, the training ends.
     """
 
     def __init__(
@@ -686,7 +694,7 @@ class LearnedRetriever:
         self._policy = ByHead(version.head)
 
     async def seed_with(self, pairs: Iterable[Pair]) -> None:
-        """Add the initial pairs of a pool, then label and train, with all other pairs as possible candidates."""
+        """Add the initial pairs of a pool; then label candidates for each of them among all pairs, and train."""
         new = [pair for pair in pairs if pair.id not in self._corpus]
         rows = await self._add(new)
         for at in self._chance.permutation(rows).tolist():
@@ -703,7 +711,7 @@ class LearnedRetriever:
             self._learn(pair.id)
 
     def relearn(self, ids: Iterable[str]) -> None:
-        """Train once more for each of these known pairs, because the version trained with them was not published."""
+        """Train once more for each of these pairs, because the version that was trained with them was not stored."""
         for id_ in ids:
             self._learn(id_)
 
@@ -755,10 +763,11 @@ class LearnedRetriever:
         return rows, await self._unlikely.p_not(pair, [self._corpus.pairs[row] for row in rows])
 
     def learn(self, admitted: str) -> Version | None:
-        """Take some training steps; return a new version if they complete an update that passes the check.
+        """Take `Recipe.steps` training steps; return a new version if they complete an update that passes the check.
 
-        Return None if there are no lessons, if the update needs more steps, or if its head ranks the held-out lessons
-        worse than the current version. The method may run in a thread if nothing else changes this retriever meanwhile.
+        An update is complete after `Recipe.update` steps. Return None if it needs more steps, if its head ranks the
+        held-out lessons worse than the current version does, or if there are no lessons. The method may run in a thread
+        if nothing else changes this retriever at the same time.
         """
         if not len(self._lessons):
             return None

@@ -27,9 +27,11 @@ class Standing:
 
     Attributes:
         at, seq: time and log row of the offer.
-        roots: ids of all exemplars that the pair was derived from, at any depth.
+        roots: ids of all exemplars that the pair was derived from, at any depth: those in the prompt of its answer,
+        those in the prompts of their answers, and so on.
         writers: the writer of the pair and the writers of its roots.
-        verdict: None: not judged yet; judged: the log row of the verdict.
+        verdict: the verdict; None: not judged yet.
+        judged: the log row of the verdict; 0: not judged yet.
     """
 
     exemplar: Exemplar
@@ -51,14 +53,16 @@ class PoolState:
         released: ids of pairs that were offered as private and shared later.
         rubrics: all frozen rubrics; the first is version 1.
         standings: the offered pairs by id.
-        readers: for each writer, the agents that may read its exemplars; other writers follow the pool's default.
-        withdrawn_writers: writers whose exemplars were withdrawn, with the row of the withdrawal.
+        readers: the agents that may read a writer's exemplars, for each writer that has set them. For other writers the
+        pool's default applies (`PoolCreated.shared`).
+        withdrawn_writers: writers all of whose exemplars were withdrawn, with the log row of the withdrawal. Exemplars
+        that they wrote later are not affected.
         because: reasons of withdrawals, by writer or exemplar id.
         sources: the history of each source of pairs.
         versions: the versions of the retriever, in order; trained: time when the newest was stored.
-        admitted: the row of the last admission.
-        labels: labels by models, by basis and model, then by pair and candidate.
-        helped: feedback by exemplar; helped_again: by question and exemplar.
+        admitted: the log row of the last admission; 0: there was none.
+        labels: labels by models: for each (basis, model), for each pair, p_not by candidate.
+        helped: feedback by exemplar; helped_again: feedback by (digest of the question, exemplar).
     """
 
     seq: int = 0
@@ -175,11 +179,11 @@ class PoolState:
 
     @property
     def form(self) -> events.Form:
-        """The form in which exemplars are embedded."""
+        """Which text of an exemplar is embedded (`Form`)."""
         return self.created.form if self.created else "composed"
 
     def examples_of(self, exemplar: Exemplar) -> list[Exemplar]:
-        """Return the exemplars in the prompt of another one."""
+        """Return the exemplars that were in the prompt when this exemplar was answered."""
         return [self.standings[id_].exemplar for id_ in exemplar.examples if id_ in self.standings]
 
     @property
@@ -189,11 +193,12 @@ class PoolState:
 
     @property
     def covered(self) -> int:
-        """The log row up to which the retriever's versions cover admissions."""
+        """The last log row that a version of the retriever covers: exemplars admitted later are not learned from
+        yet."""
         return self.versions[-1].upto if self.versions else 0
 
     def covering(self, id_: str) -> events.RetrieverTrained | None:
-        """Return the version of the retriever that covers an exemplar's admission, or None."""
+        """Return the first version of the retriever that was trained after an exemplar's admission, or None."""
         judged = self.standings[id_].judged
         return next((each for each in self.versions if each.after < judged <= each.upto), None)
 
@@ -233,7 +238,7 @@ class PoolState:
         return agent == self.owner or agent in self.members or EVERYONE in self.members
 
     def is_named(self, agent: str) -> bool:
-        """Return whether an agent is the owner or listed as a member, not only let in because the pool is open."""
+        """Return whether an agent is the owner or listed as a member by name, not only admitted by `*`."""
         return agent == self.owner or agent in self.members
 
     def same_readers(self, one: str, other: str) -> bool:
@@ -246,9 +251,10 @@ class PoolState:
         return self.is_member(reader) and (reader == writer or reader in readers or EVERYONE in readers)
 
     def is_open(self, id_: str, reader: str = "") -> bool:
-        """Return whether an exemplar contains no private pair of a writer other than `reader`.
+        """Return whether no privacy setting hides an exemplar from `reader` ("": from agents that wrote none of it).
 
-        The exemplar itself is checked, and every exemplar that it was derived from.
+        An exemplar is hidden if it, or an exemplar that it was derived from, is a private pair that another writer has
+        not shared.
         """
         return not self._private(self.standings[id_], reader)
 
@@ -261,7 +267,7 @@ class PoolState:
         ]
 
     def may_see(self, reader: str, id_: str) -> bool:
-        """Return whether an agent may inspect a pair, even if it is not served.
+        """Return whether an agent may inspect a pair, even if the pair is not served.
 
         The owner may inspect every pair except the private pairs of other writers.
         """
@@ -270,9 +276,9 @@ class PoolState:
         return readable and self.is_open(id_, reader)
 
     def reasons_unserved(self, id_: str, reader: str, guarded: bool = True) -> Iterator[str]:
-        """Yield the reasons why an exemplar is not served to an agent; no reason: it is served.
+        """Yield the reasons why an exemplar is not served to an agent; if there are none, it is served.
 
-        `guarded`: doubts about the exemplar or its source count as reasons.
+        `guarded`: whether doubts about the exemplar or its source count as reasons.
         """
         standing = self.standings.get(id_)
         if standing is None or standing.verdict is None:
@@ -287,7 +293,8 @@ class PoolState:
             yield doubt
 
     def is_served(self, id_: str, reader: str, guarded: bool = True) -> bool:
-        """Return whether an exemplar is served to an agent; `guarded`: doubts about it prevent that."""
+        """Return whether an exemplar is served to an agent; `guarded`: whether doubts about it or its source prevent
+        that."""
         return next(self.reasons_unserved(id_, reader, guarded), None) is None
 
     def trusted(self) -> frozenset[str]:

@@ -67,7 +67,7 @@ class Rubric(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def digest(self) -> str:
-        """A digest of the rubric's content."""
+        """A digest of the rubric's content, as hexadecimal text."""
         return hashlib.blake2b(self.model_dump_json().encode(), digest_size=8).hexdigest()
 
 

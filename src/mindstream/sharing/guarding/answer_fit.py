@@ -38,15 +38,17 @@ ENOUGH_SEEDS."""
 MAX_SEEDS = 400
 """Maximum number of seed exemplars that are compared."""
 NEAR, AROUND = 5, 20
-"""Number of most similar seed pairs that a pair is compared with directly, and that its contrasts are computed over."""
+"""Number of most similar seed pairs that a pair is compared with directly, and number of them over which its contrasts
+(see `_contrast`) are computed."""
 BLUR = 0.05
-"""Added to the standard deviation by which a contrast is divided."""
+"""Added to the standard deviation that a contrast (see `_contrast`) is divided by, so that it stays finite."""
 CHANCE, ALLOWANCE = 0.05, 0.5
 """The score that counts as log odds of zero is the lower of two: the score that a share of at most CHANCE of the
 foreign answers exceeds, and the score ALLOWANCE below even odds. Even odds would be too strict, because honest offered
 pairs differ from seed pairs."""
 OTHERS = 6
-"""Number of foreign answers that each query is compared with; half of them belong to the most similar queries."""
+"""Number of foreign answers (answers to other queries) that each seed query is combined with for the fit. Half of them
+belong to the most similar queries; the others are drawn at random."""
 RIDGE = 10.0
 """Strength of the ridge penalty in the logistic regression."""
 
@@ -55,7 +57,7 @@ TOKEN, NAME = re.compile(r"[\w#-]+"), re.compile(r"(?<=[\w,;] )[A-Z]\w+")
 
 
 def weigh(laid_in: int) -> float:
-    """Return the weight of measurements that are based on this many seed exemplars, 0 to 1."""
+    """Return the weight, 0 to 1, of measurements that are based on this number of seed exemplars."""
     return min(1.0, max(0.0, (laid_in - MIN_SEEDS) / (ENOUGH_SEEDS - MIN_SEEDS)))
 
 
@@ -90,7 +92,7 @@ class AnswerFit:
         self._fit()
 
     def log_odds(self, query: str, answer: str, query_vector: Doubles, answer_vector: Doubles) -> float:
-        """Return the log odds that the answer belongs to the query and not to another one."""
+        """Return the log odds that the answer belongs to this query and not to another query."""
         found = self._features(_read(query, query_vector), _read(answer, answer_vector))
         return float(((found - self._mean) / self._spread) @ self._weights + self._bias)
 
@@ -116,7 +118,10 @@ class AnswerFit:
         self._bias = max(even + ALLOWANCE, -float(np.quantile(foreign, 1 - CHANCE)))
 
     def _features(self, query: _Text, answer: _Text, without: tuple[int, ...] = ()) -> Doubles:
-        """Compute the features of a pair; `without`: rows of the seed pairs it was combined from, which are ignored."""
+        """Compute the features of a pair, in comparison with the seed pairs.
+
+        `without`: the rows of seed pairs that are ignored, because the pair itself was combined from them.
+        """
         queries, answers = self._query_vectors, self._answer_vectors
         near_queries, near_answers = queries @ query.vector, answers @ answer.vector
         near_queries[list(without)] = near_answers[list(without)] = -np.inf
@@ -152,12 +157,15 @@ def _contrast(own: float, others: Doubles) -> float:
 
 
 def particulars(text: str) -> set[str]:
-    """Return the numbers, codes and names (capitalised words within a sentence, Latin script) of a text."""
+    """Return the numbers, codes (words with a digit) and names (capitalised words within a sentence) in a text."""
     return {each for each in TOKEN.findall(text) if any(map(str.isdigit, each))} | set(NAME.findall(text))
 
 
 def _logistic(rows: Doubles, labels: Doubles) -> tuple[Doubles, float]:
-    """Fit the weights and the bias by Newton's method; both classes have equal weight, so a score of 0 is even odds."""
+    """Fit a logistic regression by Newton's method; return its weights and its bias.
+
+    Both classes have equal weight, so a score of 0 means even odds.
+    """
     matrix = np.column_stack([rows, np.ones(len(rows))])
     share = labels.mean()
     importance = np.where(labels > 0, 0.5 / share, 0.5 / (1 - share))
@@ -198,12 +206,12 @@ class MutualInformation:
     async def measure(self, query: str, answer: str, alike: Sequence[tuple[str, str]]) -> float | None:
         """Return how much likelier the query makes the answer than other queries do; None if it cannot be measured.
 
-        The result is the difference of the log-probabilities in nats, divided by the root of the number of tokens. It
-        is about 0 for an answer to another query, with any model. It is None if the model cannot read the pair (see
-        given_text), or if there are too few seed pairs to compare with.
+        The result is the difference of the log-probabilities in nats, divided by the root of the number of tokens. For
+        an answer to another query it is about 0, with any model. It is None if the model cannot report
+        log-probabilities of the answer (see `GivenText`), or if there are too few seed pairs to compare with.
 
         Args:
-            alike: seed pairs, those with the most similar queries first; more than SHOTS + NEIGHBOURS + FAR.
+            alike: seed pairs, those with the most similar queries first; more than SHOTS + NEIGHBOURS + FAR are best.
 
         Raises:
             ModelUnavailable: the model failed.
@@ -232,7 +240,7 @@ class MutualInformation:
 
 
 def mutual_information(name: str) -> MutualInformation | None:
-    """Return the measurement by the model of this name; None if it is not a GGUF model (run in this process)."""
+    """Return a measurement by the model of this name; None if it is not a GGUF model, which runs in this process."""
     try:
         at = address(name)
     except SettingsError:
@@ -245,7 +253,8 @@ def _asked(query: str, most: int) -> str:
 
 
 LONG_TEXT = 20
-"""Minimum number of words of an answer that is rejected if one word makes up more than half of it."""
+"""Minimum number of words of an answer for this rule: an answer is rejected if one word makes up more than half of
+it."""
 
 
 def find_faults(query: str, answer: str) -> tuple[str, ...]:

@@ -13,15 +13,15 @@ from mindstream.sharing.guarding.answer_fit import MAX_SEEDS, MIN_SEEDS, AnswerF
 from mindstream.sharing.guarding.orders import OrderDetector, build_detector
 
 MAX_RULE_ODDS = 3.0
-"""Maximum absolute value of the log odds by rules, if a model measures as well."""
+"""Maximum absolute value of the log odds from the rules (`AnswerFit`), if a model measures as well."""
 SLOPE, MIDDLE, LOW, HIGH = 2.0, 0.75, -1.5, 3.0
 """Conversion of mutual information to log odds. SLOPE: the factor. MIDDLE: the mutual information that means even odds.
-LOW, HIGH: the range to which the mutual information is clipped first."""
+LOW, HIGH: the range to which the mutual information is clipped before."""
 
 
 @dataclass(frozen=True)
 class Fit:
-    """The log odds that an answer belongs to its query, and the name of the measurement."""
+    """The log odds that an answer belongs to its query; `by`: how they were measured, as text for display."""
 
     log_odds: float
     by: str
@@ -46,7 +46,7 @@ class Measures:
         """Return how well an answer belongs to its query; None if it cannot be measured.
 
         Args:
-            likely: a model in this process that measures as well; if it cannot read the pair, only the rules count.
+            likely: a model in this process that measures as well; if it cannot measure the pair, only the rules count.
         """
         if self.guard is None:
             return None
@@ -62,7 +62,7 @@ class Measures:
 
 
 async def build_measures(embedder: Embedder, exemplars: Sequence[Exemplar]) -> Measures:
-    """Build the instruments from the seed exemplars; from a large number, a sample of at most MAX_SEEDS is used."""
+    """Build the instruments from the seed exemplars; of more than MAX_SEEDS, an evenly spread sample is used."""
     some = exemplars[:: len(exemplars) // MAX_SEEDS + 1]
     pairs = [(each.query, each.answer) for each in some]
     detector = await build_detector(embedder, pairs)

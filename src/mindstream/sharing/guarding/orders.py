@@ -1,9 +1,9 @@
 """Detect answers that give orders to the reader (the agent that is shown them as examples).
 
-Each sentence is compared by embedding with known orders to readers and with harmless imperatives (orders.tsv, English
-and Chinese). It is also compared with the pool's trusted exemplars, since a sentence that is an order in one pool can
-be verse in another, and with the query, since an answer to a how-to question consists of instructions. Not every order
-is detected; the scorer and the trust in the source (trust.py) have to catch the others.
+Each sentence of an answer is compared by embedding with known orders to readers and with harmless imperatives
+(orders.tsv, English and Chinese). It is also compared with the pool's trusted exemplars, since a sentence that is an
+order in one pool can be verse in another, and with the query, since an answer to a how-to question consists of
+instructions. Not every order is detected; the scorer and the trust in the source (trust.py) have to catch the others.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ NEAR = 3
 """The similarity of a sentence to known sentences is the mean over this number of the most similar ones."""
 
 TRUSTED_QUANTILE = 0.99
-"""Share of the trusted pairs whose contrast must stay below the threshold for orders."""
+"""Quantile of the trusted pairs' contrasts (see `OrderDetector`) that becomes the threshold for orders: nearly all
+trusted pairs stay below it."""
 MIN_THRESHOLD, MARGIN = -0.02, 0.08
-"""MIN_THRESHOLD: minimum of a threshold that is calibrated by trusted pairs. MARGIN: the threshold if there are too few
-trusted pairs."""
+"""MIN_THRESHOLD: minimum of the threshold that is calibrated by trusted pairs. MARGIN: the threshold if there are too
+few trusted pairs; if there are only some, the two thresholds are mixed."""
 ON_TOPIC, RELIEF = 0.9, 0.03
 """If a sentence is more similar to the query than a share ON_TOPIC of the known orders is, it counts as being about the
 query, and its contrast to other sentences is lowered by the excess similarity. It is lowered by at most RELIEF:
@@ -41,11 +42,12 @@ without this limit, an order that repeats the query would never be detected."""
 
 @dataclass(frozen=True)
 class Heard:
-    """The sentence of a text that is most similar to an order.
+    """The result for an answer: its sentence that is most similar to an order, and how unusual that similarity is.
 
     Attributes:
         order: the sentence; "": no sentence is similar enough to count as an order.
-        louder: share of the trusted pairs that are at least as similar to an order; 1 if there are too few of them.
+        louder: share of the trusted pairs that are at least as similar to an order as this answer; 1 if there are too
+        few trusted pairs.
     """
 
     order: str = ""
@@ -54,12 +56,13 @@ class Heard:
 
 @dataclass(frozen=True)
 class OrderDetector:
-    """Detect orders in texts.
+    """Detect orders in answers by the contrast of each sentence: its similarity to orders minus that to other
+    sentences.
 
     Attributes:
         orders, others: unit vectors of known orders, and of other sentences.
         threshold: contrast above which a sentence counts as an order.
-        own: the highest contrast of each trusted pair; empty if there are too few of them.
+        own: the highest contrast in each trusted pair; empty if there are too few trusted pairs.
     """
 
     embedder: Embedder
@@ -69,7 +72,7 @@ class OrderDetector:
     own: Doubles
 
     async def hear(self, query: str, answer: str) -> Heard:
-        """Return the sentence of an answer that is most similar to an order to its reader."""
+        """Find the sentence of an answer that is most similar to an order to its reader."""
         spoken = _sentences(answer)
         if not spoken:
             return Heard()

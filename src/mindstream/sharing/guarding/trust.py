@@ -29,7 +29,8 @@ from mindstream.sharing.events import ExemplarJudged
 SHARES = np.linspace(0.02, 1.0, 21)
 """The possible shares of foreign pairs of a source; never zero. Before any measurement all are equally likely."""
 MEMORY_FACTOR = 0.99
-"""Weight of earlier measurements at each new pair, so that a source cannot accumulate credit without limit."""
+"""Factor on the weight of all earlier measurements of a source at each new pair, so that a source cannot accumulate
+credit without limit."""
 MAX_LOG_ODDS = 3.0
 """Maximum absolute value of the log odds that one pair contributes."""
 LOUD, IF_LOUD, IF_QUIET = 0.1, 7.5, 0.28
@@ -39,8 +40,8 @@ outside it."""
 RISK = 0.15
 """A pair is served if the probability that it was planted is below this."""
 AT_FIRST = 2
-"""Number of pairs without an order that are added to the count of each source, so that one false detection has little
-effect."""
+"""Number of imaginary pairs without an order that are added to the pairs of each source, so that one false detection
+has little effect."""
 TWICE = 2
 """For a source that is not the writer, and that the owner does not trust: minimum number of its judged pairs before any
 is served, and number of its answers that must mention a name before that name counts as a payload. A name that another
@@ -49,7 +50,7 @@ source mentions, too, never counts as one."""
 
 @dataclass
 class Mentions:
-    """The names, codes and numbers in the answers of each source."""
+    """The names, codes and numbers that the answers of each source mention."""
 
     by_source: dict[str, dict[str, set[str]]] = field(default_factory=dict)
 
@@ -78,8 +79,8 @@ class SourceRecord:
     """The history of a source of pairs, and the trust in it that follows.
 
     Attributes:
-        likelihoods: log likelihood of each of SHARES, given the measurements.
-        pairs: number of judged pairs; orders: number of these that give orders.
+        likelihoods: for each of SHARES, its log likelihood given the measurements of the source's pairs.
+        pairs: number of the source's judged pairs; orders: number of these whose answers give orders to their readers.
         by_person: the owner's decision whether to trust the source; None: not decided.
     """
 
@@ -98,14 +99,14 @@ class SourceRecord:
 
     @property
     def _posterior(self) -> Doubles:
-        """The probability of each of SHARES."""
+        """For each of SHARES, the probability that it is the source's share of foreign pairs."""
         weights = np.exp(self.likelihoods - self.likelihoods.max())
         posterior: Doubles = weights / weights.sum()
         return posterior
 
     @property
     def foreign_share(self) -> float:
-        """Estimated share of its pairs whose answers belong to other queries, or to none."""
+        """Estimated share of the source's pairs whose answers belong to other queries, or to none."""
         return float(self._posterior @ SHARES)
 
     def doubt(self, judged: ExemplarJudged, source: str) -> str:
