@@ -96,7 +96,7 @@ class Verdict:
 
 
 class LessonEdit(Frozen):
-    """One change of the lessons."""
+    """One change of the lessons, as the model proposes it; `lessons`: the numbers of the lessons concerned."""
 
     action: Literal["add", "amend", "merge", "confirm", "contradict", "retire"]
     lessons: Annotated[tuple[int, ...], Field(max_length=20)] = ()
@@ -106,7 +106,7 @@ class LessonEdit(Frozen):
 
 
 class LessonEdits(Frozen):
-    """What changes; no edits: nothing."""
+    """The changes that the model proposes; `steps`: the names of the calls that led to an accepted result."""
 
     edits: Annotated[tuple[LessonEdit, ...], Field(max_length=MAX_EDITS)] = ()
     steps: Annotated[tuple[str, ...], Field(max_length=50)] = ()

@@ -5,7 +5,7 @@
     run_tool_loop(…, approve=ask_at_the_terminal)   # an async function
 
 Chat bots, planners, lives and the tool loop use the same parameter. Tools that only read need no approval, except for
-calls with an address from no trusted source (see tools/call).
+calls with an address that no trusted source gave (see tools/call.py).
 """
 
 from __future__ import annotations

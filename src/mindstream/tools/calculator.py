@@ -246,7 +246,7 @@ def evaluate(tree: Tree, known: Mapping[str, Linear] | None = None) -> Linear:
 
     Raises:
         NotLinear: the expression is not linear, so SymPy is needed.
-        ToolError: it has no real value, or one that is too large.
+        ToolError: the expression has no real value, or one that is too large.
     """
     try:
         return _value(tree, known or {})
@@ -412,7 +412,7 @@ def statements_of(text: str) -> tuple[list[tuple[Tree, Tree]], list[Tree]]:
     """Return the equations of a text, and the expressions to be computed.
 
     Raises:
-        ToolError: see `read_formulas`, or there are more than MAX_EQUATIONS.
+        ToolError: see `read_formulas`, or there are more than MAX_EQUATIONS equations and expressions.
     """
     formulas = read_formulas(text)
     equations = [pair for each in formulas for pair in pairwise(each)]
@@ -423,7 +423,10 @@ def statements_of(text: str) -> tuple[list[tuple[Tree, Tree]], list[Tree]]:
 
 
 def solve_linear(equations: Sequence[tuple[Tree, Tree]], asked: Sequence[Tree]) -> list[str]:
-    """Return a line for each unknown, then the values of the expressions in `asked`.
+    """Solve linear equations; return a line for each unknown, then the values of the expressions in `asked`.
+
+    If there is a single unknown and no such expression, only its value is returned, without its name. If the equations
+    have no unknowns, the line says whether they are true.
 
     Raises:
         NotLinear: a formula is not linear, so SymPy is needed.
@@ -476,7 +479,9 @@ SYMPY_NAMES = {"mod": "Mod", "abs": "Abs", "ceil": "ceiling", "min": "Min", "max
 
 
 def solve_symbolic(text: str) -> list[str]:
-    """Solve equations with SymPy, in a child process; return a line for each solution, then the requested values.
+    """Solve equations with SymPy; return a line for each solution, with the requested values below it.
+
+    `calculator` calls this function in a child process.
 
     Raises:
         SystemExit: there is no result; its message is for the caller.
@@ -562,7 +567,7 @@ def _is_complex(value: Any) -> bool:
 
 
 def _approach(zero: Any, unknown: Any) -> list[dict[Any, Any]]:
-    """Return the real solutions that Newton's method finds from several starts."""
+    """Return the real solutions that SymPy's numeric solver finds from several starting points."""
     import sympy
 
     found: list[Any] = []

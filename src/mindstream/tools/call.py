@@ -94,7 +94,7 @@ _ADDRESS = re.compile(r"\s*[a-z][a-z0-9+.\-]*:/*\S|\s*//", re.IGNORECASE)
 
 
 def addresses_of(arguments: JsonValue) -> frozenset[str]:
-    """Return the arguments of a call that are addresses, in the form of `text.links.bare`.
+    """Return the arguments of a call that are addresses (URLs), in the normal form of `text.links.bare`.
 
     A value that begins like an address counts as one address as a whole, because a tool would send all of it. A text
     that only contains an address, such as a question to a search engine or a model, does not count: it is not fetched.
@@ -111,7 +111,8 @@ def addresses_of(arguments: JsonValue) -> frozenset[str]:
 
 
 def ungiven(tool: Tool, arguments: str, given: Set[str]) -> str:
-    """Return an address of a call that no trusted source gave; "" if there is none.
+    """Return an address of a call that no trusted source gave (`given`: the addresses that one did); "" if there is
+    none.
 
     The result is "" for tools with the trait `changes`, which need approval anyway, and for tools with the trait
     `concludes`, which only read their arguments.

@@ -23,13 +23,15 @@ _turns = WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore]()
 
 
 def child_environment() -> dict[str, str]:
-    """Return the environment of a child: only variables for finding programs and modules, and none with keys."""
+    """Return the environment of a child: only variables for programs, modules and language, so that it gets no keys."""
     kept = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL", "SYSTEMROOT") if name in os.environ}
     return {**kept, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 
 
 async def run_child(script: Path, function: str, given: object, *, seconds: int, megabytes: int) -> Any:
-    """Call a function of a script with JSON in a child process; return the JSON that it returns.
+    """Call a function of a script in a child process, with `given` as its argument; return its result.
+
+    Argument and result are passed as JSON. `seconds` limits the CPU time, and three times as many seconds the duration.
 
     Raises:
         ToolError: the function took too long or too much memory, crashed, or raised an error (see `limited`).

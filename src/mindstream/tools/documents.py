@@ -1,7 +1,7 @@
 """Search in a folder of documents.
 
-The passages of the files are records of kind `document` in a memory of their own, which is updated when files change. A
-document may contain third-party content, so each record is marked as `tainted`.
+The passages of the files are records of kind `document` in a memory of their own. Each search first updates this memory
+for files that have changed. A document may contain third-party content, so each record is marked as `tainted`.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ SHOWN = 5
 PART = 6_000
 """Maximum number of characters of a document that one call returns."""
 PASSAGES, LINES = 8, 5
-"""Passages that a search finds, and lines that are extracted from them."""
+"""Number of passages that a search finds, and number of lines that are extracted from them."""
 MAX_NAMES = 800
-"""Maximum characters of file names in the tool's description."""
+"""Maximum characters of file names in the description of the tool `search_documents`."""
 READ_S = 20.0
-"""Maximum time in seconds that a search spends on reading changed files, text files first.
+"""Maximum time in seconds that a search spends on reading changed files; plain text files are read first.
 
 Files that are not read in this time are read by the next searches.
 """
 Stamp: TypeAlias = tuple[int, int]
 FAILURES, FAILED = "unparsed", TypeAdapter(dict[str, tuple[Stamp, str]])
-"""Name and type of the checkpoint about files that cannot be parsed: for each, its stamp at that time, and the
-reason."""
+"""Name and type of the checkpoint about files that cannot be parsed. It has, for each, the reason and the stamp (time
+of modification and size) that the file had then."""
 MAX_FAILURE = 2_000
-"""Maximum characters of the log's entry about files that cannot be parsed."""
+"""Maximum characters of the row in the log about files that cannot be parsed."""
 LineNumber = Annotated[int, Field(ge=1, le=10_000_000)]
 
 
@@ -69,7 +69,7 @@ class Documents:
         self._lock = asyncio.Lock()
 
     async def refresh(self) -> None:
-        """Update the memory: read files that changed, erase the passages of deleted files."""
+        """Update the memory: read files that are new or changed, and erase the passages of deleted files."""
         async with self._lock:
             stamps = await asyncio.to_thread(lambda: {name: self.folder.stamp(name) for name in self.folder.names()})
             if stamps == self._stamps:
@@ -119,12 +119,12 @@ class Documents:
             await self.memory.commit(Entry(event, self.memory.name), checkpoint=Checkpoint(FAILURES, version, data))
 
     async def _read(self, name: str, there: list[Record], room: int, failed: str) -> int:
-        """Store the passages of a file unless the stored ones are current; return the increase of their number.
+        """Store the passages of a file unless the stored ones are current; return by how much their number has grown.
 
         Args:
             there: the stored passages of the file.
             room: the number of passages that may still be stored.
-            failed: the reason why the file could not be parsed before; "" if it was not tried.
+            failed: the known reason why the file cannot be parsed, so that parsing is not tried; "" if there is none.
         """
         self.unread.pop(name, None)
         try:
@@ -171,7 +171,7 @@ class Documents:
         ]
 
     def _named(self) -> str:
-        """Name as many files as fit, for the planner of a search."""
+        """Return the names of as many files as fit into MAX_NAMES characters, for the description of a tool."""
         names, shown = list(self.folder.names()), list[str]()
         for name in names:
             if sum(map(len, shown)) + len(name) > MAX_NAMES:
@@ -242,8 +242,9 @@ async def open_documents(
     """Open a folder's documents.
 
     Args:
-        data: the place where their passages are stored; None: a temporary folder, until the block ends.
-        reader: the name of the memory that uses the documents; documents that no memory uses any more are erased.
+        data: the place where their passages are stored; None: a temporary folder, which is deleted when the block ends.
+        reader: the name of the memory that uses the documents, which is recorded in `data`, so that the stored passages
+            can be erased when no memory uses them any more; "": nothing is recorded.
 
     Raises:
         ToolError: there is no such folder.

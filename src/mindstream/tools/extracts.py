@@ -15,15 +15,16 @@ from mindstream.text.lexical import Lexical
 from mindstream.text.words import sentences, terms
 
 MAX_LINE = 220
-"""Length in characters above which a paragraph is divided between its sentences."""
+"""Length in characters above which a paragraph is divided into parts of whole sentences."""
 WHOLE = 400
 """Maximum length in characters of a table, list or paragraph that is returned as a whole."""
 SIMILARITY = 0.5
-"""Weight of the similarity of vectors, relative to shared words."""
+"""Weight of the similarity of vectors in the score of a line, relative to shared words."""
 RANK = 0.3
-"""Advantage in score of a line of the first portion over a line of the last one."""
+"""About the advantage in score of a line of the first portion, which fits best, over a line of the last portion."""
 MIN_LINES, MIN_SCORE = 2, 0.4
-"""Number of lines that are always returned; a further line needs this share of the best score."""
+"""MIN_LINES: number of lines that are always returned. MIN_SCORE: share of the best line's score that each further line
+needs."""
 GAP = "…"
 ITEM = re.compile(r"\s*(?:[-*+]|\d{1,3}[.)])\s+\S")
 RULE = re.compile(r"[|\s:-]+")
@@ -31,10 +32,10 @@ RULE = re.compile(r"[|\s:-]+")
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A row of a table, an item of a list, or a paragraph or a part of it.
+    """The unit of an extract: a row of a table, an item of a list, a paragraph, or a part of a long paragraph.
 
     Attributes:
-        under: the headings above it.
+        under: the headings above the line.
         block: the number of its table, list or paragraph in the portion.
         columns: the header row of its table; "" outside of tables.
     """
@@ -78,7 +79,8 @@ class Portion:
 
 
 def _blocks(lines: Sequence[str], headings: Mapping[int, object]) -> Iterator[tuple[int | str, list[str]]]:
-    """Yield the line number of each heading, and the type and lines of each table, list and paragraph."""
+    """Yield the blocks of a text: a heading as its line number, a table, list or paragraph as its type; each with its
+    lines."""
     kind: int | str = ""
     held: list[str] = []
     for at, line in enumerate([*lines, ""]):
@@ -113,11 +115,11 @@ def _sentences(paragraph: str) -> Iterator[str]:
 
 
 async def extract(portions: Sequence[Portion], query: str, count: int) -> str:
-    """Return about `count` lines of the portions, in document order, below their places and headings.
+    """Return about `count` lines of the portions, in their order, below their places and headings.
 
     A line is ranked by the words that it, its headings and its columns share with the query (BM25), by the similarity
-    of their vectors, and by the rank of its portion. Lines far below the best score are left out; a short table, list
-    or paragraph is returned whole.
+    of their vectors, and by the rank of its portion (the first portion is the best). Lines far below the best score are
+    left out, except for the best MIN_LINES; a short table, list or paragraph is returned whole.
     """
     lines = [(rank, line) for rank, each in enumerate(portions) for line in each.lines()]
     if not lines:

@@ -3,8 +3,8 @@
 These functions run in a child process (`child.run_child`), because a malicious file can crash a parser or keep it busy
 for minutes. This module imports nothing from mindstream. `SystemExit` carries the error message for the caller.
 
-A file is read as lines. Each has a unit ("sheet Prices", "slide 2") and the number of its paragraph or row. Tables are
-written in Markdown; their column names are repeated above every few rows.
+A file is read as lines. Each line has a unit, the part of the file that it is in ("sheet Prices", "slide 2"), and the
+number of its paragraph or row. Tables are written in Markdown; long tables repeat their column names every few rows.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ INLINE = frozenset({
 MAX_PAGES, MAX_CHARACTERS = 1_000, 4_000_000
 """Maximum pages of a PDF file, and characters of any file, that are read."""
 MAX_UNPACKED = 300 << 20
-"""Maximum size of an unpacked file, in bytes."""
+"""Maximum size of all parts of an Office file after unpacking, in bytes."""
 MAX_CELL, MAX_COLUMNS, MAX_MERGED = 500, 100, 10_000
 """Maximum characters of a cell, columns of a sheet, and cells of a merged range that is filled."""
 BLOCK = 800
-"""Characters of rows after which the column names are repeated."""
+"""Number of characters of a table's rows after which its column names are repeated."""
 OLE, PASSWORD = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "EncryptedPackage".encode("utf-16-le")
 SHEETS = (".xlsx", ".xlsm", ".xlsb", ".xltx", ".xls", ".ods")
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -39,11 +39,11 @@ PARTS = {"header": "Header", "footer": "Footer", "footnotes": "Footnote", "endno
 """Parts of a Word document in addition to its body."""
 
 Line = tuple[str, str, int]
-"""Text, unit, number of the paragraph or row."""
+"""The text, the unit, and the number of the paragraph or row (0: none)."""
 
 
 def read_html(html: str) -> str:
-    """Return the title and the content of a page, one paragraph per line."""
+    """Return the title and the main content of a page, one paragraph per line."""
     try:
         from selectolax.lexbor import LexborHTMLParser
     except ImportError:
@@ -65,7 +65,8 @@ def read_html(html: str) -> str:
 
 
 def read_file(path: str) -> dict[str, Any]:
-    """Return the `lines` of a PDF or Office file, what their numbers count (`noun`), and a `note` for the user."""
+    """Return a dictionary for a PDF or Office file: `lines`; `noun`, what their numbers count ("row", "paragraph" or
+    ""); `note`, a message for the user."""
     ending = Path(path).suffix.lower()
     reader = pdf if ending == ".pdf" else sheets if ending in SHEETS else slides if "pp" in ending else word
     if reader is not pdf:
@@ -99,7 +100,7 @@ def _check_office(path: str, ending: str) -> None:
 
 
 def pdf(path: str) -> Iterator[Line]:
-    """Yield the text of each page."""
+    """Yield the text of each of the first MAX_PAGES pages."""
     from pypdf import PdfReader
     from pypdf.errors import DependencyError, FileNotDecryptedError
 
@@ -154,7 +155,7 @@ def _letters(at: int) -> str:
 
 
 def sheets(path: str) -> Iterator[Line]:
-    """Yield the rows of each sheet; formulas as the values that were last computed."""
+    """Yield the rows of each sheet; a formula is given as its value that was last computed."""
     import python_calamine as calamine
 
     try:
@@ -168,7 +169,8 @@ def sheets(path: str) -> Iterator[Line]:
 
 
 def _filled(sheet: Any) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows with their numbers; a cell that is merged over several rows is repeated in each."""
+    """Yield the rows with their numbers; the text of a cell that is merged over several rows is repeated in each
+    row."""
     below: dict[int, tuple[int, Any]] = {}
     merged = {
         (top, left): bottom

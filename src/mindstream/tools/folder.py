@@ -20,9 +20,9 @@ from mindstream.text.context import JOINT, find_headings, open_headings
 from mindstream.tools.child import run_child
 
 MAX_BYTES, MAX_PARSED_BYTES, MAX_FILES = 2_000_000, 30_000_000, 2_000
-"""Maximum size of a text file and of a PDF or Office file, and number of files that are read."""
+"""Maximum size in bytes of a text file, and of a PDF or Office file; maximum number of files that are read."""
 PASSAGE = 1_000
-"""Length of a passage in characters."""
+"""Approximate length of a passage in characters."""
 PARSER_SECONDS, PARSER_MEGABYTES = 15, 2_000
 PARSER = Path(__file__).with_name("file_text.py")
 HTML = (".html", ".htm", ".xhtml")
@@ -42,9 +42,10 @@ UNREAD = {
     ".numbers": ("a Numbers spreadsheet", ".xlsx"),
     ".epub": ("an EPUB book", ".html"),
 }
-"""Formats that are not read, with their names, and the format in which the user should save them."""
+"""Formats that are not read, by file ending: the name of the format, and a format in which the user should save the
+file."""
 DECLARED = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]{2,40})", re.IGNORECASE)
-"""The encoding that an HTML page declares."""
+"""Finds the encoding that an HTML page declares."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ class Passage:
 
     @property
     def headed(self) -> str:
-        """The text below its headings, so that it can be understood by itself."""
+        """The text with the headings in front, so that it can be understood by itself."""
         return f"# {self.under}\n\n{self.text}" if self.under else self.text
 
 
@@ -75,8 +76,8 @@ class Document:
         numbers: the number of each line, paragraph or row; 0: it has none.
         noun: what the numbers count.
         note: a message for the user: an encoding that was assumed, a part that was not read.
-        tables: maps the first line of each table with column names to the table's length in characters. A passage that
-        has no room for a whole table ends before it.
+        tables: the length in characters of each table with column names, by the position of its first line. A passage
+        that has no room left for a whole table ends before the table.
     """
 
     lines: tuple[str, ...]
@@ -88,7 +89,7 @@ class Document:
 
 
 class Folder:
-    """The files in a folder and its subfolders, without hidden files and a memory's own files.
+    """The files in a folder and its subfolders, without hidden files and the database files of mindstream.
 
     Raises:
         ToolError: there is no such folder.
@@ -125,7 +126,7 @@ class Folder:
         return found.st_mtime_ns, found.st_size
 
     async def read(self, name: str) -> tuple[str, Document]:
-        """Return a file's hash and its text.
+        """Return the hash of a file's content, and its text.
 
         Raises:
             ToolError: the file is not in the folder, is too large, or cannot be read as text.
@@ -194,7 +195,7 @@ def is_parsed(name: str) -> bool:
 
 
 def passages(document: Document) -> list[Passage]:
-    """Split a document at empty lines, headings and pages into passages of about a thousand characters."""
+    """Split a document at empty lines, headings and pages into passages of about PASSAGE characters."""
     found: list[Passage] = []
     headings = {at: (level, words) for at, level, words in find_headings(document.lines)}
     above: list[tuple[int, str]] = []
@@ -211,7 +212,7 @@ def passages(document: Document) -> list[Passage]:
 
 
 def _portions(document: Document) -> Iterator[list[int]]:
-    """Yield the line numbers of each passage."""
+    """Yield for each passage the positions of its lines in the document, from 0."""
     held, size = list[int](), 0
     for at, line in enumerate(document.lines):
         if held and (

@@ -18,7 +18,7 @@ UNKNOWN = Traits(changes=True, untrusted=True)
 
 @dataclass(frozen=True)
 class LangChainTool:
-    """A LangChain tool with the protocol `Tool`."""
+    """A LangChain tool that is wrapped so that it implements the protocol `Tool`."""
 
     spec: ToolSpec
     traits: Traits
@@ -51,7 +51,8 @@ def langchain_tool(tool: Any, traits: Traits = UNKNOWN) -> LangChainTool:
 
 
 def _schema(tool: Any, name: str) -> JsonSchema:
-    """Return the schema of the arguments that the caller gives, without those that LangChain adds to a call."""
+    """Return the schema of the tool's arguments; arguments that LangChain itself adds to a call are left out if the
+    tool declares them (`tool_call_schema`)."""
     for schema in (getattr(tool, each, {}) for each in ("tool_call_schema", "args_schema")):
         if isinstance(schema, dict) and schema:
             return schema

@@ -1,7 +1,8 @@
-"""The entry point of child processes: it limits its own time and memory, and leaves no process running.
+"""Functions with which a child process limits its own CPU time and memory, and ends the processes that it has started.
 
-As a script, `limited.py SCRIPT FUNCTION SECONDS MEGABYTES` calls a function of a script with the JSON of its standard
-input, and prints its result, or its error, as JSON. It imports only the standard library.
+Run as a script, `limited.py SCRIPT FUNCTION SECONDS MEGABYTES` sets these limits, calls a function of another script
+with the JSON from standard input, and prints the function's result or error as JSON. This module imports only the
+standard library.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 
 
 def limit(seconds: int, megabytes: int) -> None:
-    """Limit the CPU time and memory of this process, and of all processes that it starts later."""
+    """Limit the CPU time and memory of this process, and of each process that it starts later, if the system can."""
     with suppress(ImportError, ValueError, OSError):
         import resource
 
@@ -30,7 +31,7 @@ def limit(seconds: int, megabytes: int) -> None:
 
 
 def allow_seconds(seconds: int) -> None:
-    """Let this process use this many CPU seconds from now on."""
+    """Let this process use about this number of CPU seconds from now on; the system then ends it."""
     with suppress(ImportError, ValueError, OSError):
         import resource
 
@@ -40,11 +41,11 @@ def allow_seconds(seconds: int) -> None:
 
 
 def go_on_in_child() -> None:
-    """Fork, and return in the child.
+    """Fork, and return in the child; on a system without fork, just return.
 
     The parent waits for the child, kills all processes that the child left running, and exits with the child's exit
-    code. On Linux the parent adopts orphaned descendants of any session; on other systems these escape. The parent ends
-    when its own parent does.
+    code, or 128 plus the number of the signal that ended the child. It finds these processes only on Linux, where it
+    adopts orphaned descendants, also those in other sessions. On Linux the parent also ends when its own parent does.
     """
     if not hasattr(os, "fork"):
         return

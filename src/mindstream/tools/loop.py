@@ -1,7 +1,7 @@
 """The tool loop: ask the model, make the calls that it requests, send it the results, until it answers.
 
-The host decides how calls are made: at the same time (`run_tool_loop`), or one by one with durably stored results (the
-roles of a life; life/agent).
+A host makes the calls, and decides how: at the same time (`run_tool_loop`), or one by one with durably stored results
+(the roles of a life, see life/agent.py).
 """
 
 from __future__ import annotations
@@ -23,17 +23,18 @@ from mindstream.tools.tool import Tool, is_in_run
 R = TypeVar("R")
 
 MAX_PER_REPLY, MAX_CALLS = 8, 24
-"""Maximum number of calls of one reply, and of a whole run; further calls get a refusal as their result."""
+"""Maximum number of tool calls of one reply of the model, and of a whole run; further calls are refused."""
 LAST = "No more tools can be called. Answer now."
 MAX_SAME = 2
-"""Maximum number of times that the same call is made, since its result will hardly change."""
+"""Maximum number of times that a run makes the same call (same tool and arguments), since the result will hardly
+change."""
 
 
 class Watcher(Protocol):
     """Observes the calls of a loop."""
 
     async def recorded_result(self, call: Call) -> str | None:  # noqa: ARG002
-        """Return a result (an earlier one, or a refusal) in place of making the call; None: the call is made."""
+        """Return a result that replaces the call (an earlier result, or a refusal); None: the call is made."""
         return None
 
     async def log_call(self, call: Call) -> None: ...
@@ -60,13 +61,14 @@ class ToolLog(Watcher):
 
 
 class Host(Protocol):
-    """Offers tools to a loop and makes its calls."""
+    """Offers tools to the tool loop, and makes the calls that the model requests."""
 
     def specs(self) -> Sequence[ToolSpec]:
-        """Return the tools that can be called now; called at each step."""
+        """Return the specs of the tools that can be called now. The loop asks at each step."""
 
     async def make(self, calls: Sequence[Call], offered: Sequence[ToolSpec]) -> Sequence[Observation]:
-        """Make the calls of a reply and return their results; surplus calls at the end may be left out."""
+        """Make the calls of a reply and return their results, in order. If there are too many calls, the last ones may
+        be dropped, so that there are fewer results."""
 
     async def take_newer(self) -> str:
         """Return new messages since the loop began, which the model must consider; "" for none."""
@@ -91,10 +93,10 @@ async def run_loop(
     """Ask a model with tools until it answers.
 
     Args:
-        steps: maximum number of model calls; the last one offers no tools.
-        last: the message to the model before its last step.
-        on_text: called with each piece of text as it arrives, also before tool calls.
-        show: returns a call's result as the model reads it.
+        steps: maximum number of model calls; at the last one no tools are offered.
+        last: the message to the model when no tools are offered any more.
+        on_text: called with each piece of text as it arrives, also with text that comes before tool calls.
+        show: formats a call's result as the model reads it.
 
     Raises:
         ModelError: the model failed, or did not answer within `steps`. Errors of the host are raised as they are.
@@ -134,7 +136,7 @@ async def run_tool_loop(
     approve: Approve | None = None,
     on_text: Callable[[str], None] | None = None,
 ) -> R:
-    """Ask a model with tools until it answers; the calls of a step run at the same time.
+    """Ask a model with tools until it answers; the calls of one reply run at the same time.
 
         answer = await run_tool_loop(model, Light(day="2026-11-24"), [moon], approve=["order"])
 
@@ -142,9 +144,9 @@ async def run_tool_loop(
     (`tool_search.find_tools_tool`).
 
     Args:
-        approve: the names of tools that may change the world, or a function that decides about each such call
-            (tools/approval). None: all are called.
-        on_text: called with each piece of text as it arrives, also before tool calls.
+        approve: decides about calls of tools that change the world (see tools/approval.py): the names of those tools
+            that may be called, or a function that decides about each call. None: every call is made.
+        on_text: called with each piece of text as it arrives, also with text that comes before tool calls.
 
     Raises:
         ModelError: the model failed, or did not answer within `steps`.
@@ -156,7 +158,11 @@ async def run_tool_loop(
 
 
 async def watched_call(call: Call, tools: Sequence[Tool], watcher: Watcher, timeout_s: float = 30.0) -> Observation:
-    """Call a tool and report it to the watcher, unless the watcher has a result for it."""
+    """Call a tool, and report the call and its result to the watcher.
+
+    If the watcher has a recorded result, that is returned and the tool is not called, except for tools that change the
+    run itself (`FunctionTool.in_run`).
+    """
     if not is_in_run(call, tools) and (known := await watcher.recorded_result(call)) is not None:
         return Observation(known)
     await watcher.log_call(call)
@@ -167,7 +173,7 @@ async def watched_call(call: Call, tools: Sequence[Tool], watcher: Watcher, time
 
 @dataclass
 class _ConcurrentHost:
-    """Makes the calls of a reply at the same time, as far as they are allowed."""
+    """Makes the calls of a reply at the same time, and refuses those above the limits (MAX_PER_REPLY and others)."""
 
     tools: Sequence[Tool]
     watcher: Watcher
@@ -191,7 +197,8 @@ class _ConcurrentHost:
         return await watched_call(call, tools, self.watcher, self.timeout_s)
 
     def _take(self, number: int, call: Call) -> str:
-        """Count the call with this number in a reply, or return why it is refused."""
+        """Return why a call is refused; otherwise count it and return "". `number`: its position in the reply, from
+        0."""
         key = (call.tool, call.arguments)
         if number >= MAX_PER_REPLY:
             return f"Not run: at most {MAX_PER_REPLY} calls a reply."
@@ -204,7 +211,7 @@ class _ConcurrentHost:
 
 
 async def _all_or_none(answering: Iterable[Coroutine[Any, Any, Observation]]) -> list[Observation]:
-    """Return the results of concurrent calls; if a watcher raises an error, the other calls are cancelled."""
+    """Return the results of concurrent calls; if one raises an error (a watcher's), the others are cancelled."""
     tasks = [asyncio.ensure_future(each) for each in answering]
     try:
         return await asyncio.gather(*tasks)

@@ -34,11 +34,11 @@ from mindstream.tools.web.web import Web
 
 Instruction = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=40_000)]
 A_DAY_S = 86_400.0
-"""Timeout of a call in seconds; the model's own timeout is shorter."""
+"""Timeout of a call of the tool `LLM`, in seconds. It is long, because the model has its own, shorter timeout."""
 
 
 class AskModel(Prompt[str]):
-    """What is the result of one instruction?"""
+    """Carry out one instruction, and return its result as text."""
 
     role: ClassVar[str] = "worker"
 
@@ -64,7 +64,10 @@ Count = Annotated[int, Field(ge=1, le=20)]
 
 
 def recall_tool(stream: Memory) -> FunctionTool:
-    """Make the tool `recall` over one memory: its searches strengthen no record; tainted results are untrusted."""
+    """Make the tool `recall`, which searches one memory.
+
+    Its searches do not strengthen the records that they find. A result that contains a tainted record is untrusted.
+    """
 
     async def recall(query: Words, count: Count = 5) -> str:
         """Look in memory; returns what fits best, each with its day and what it is."""
@@ -95,7 +98,7 @@ class Means:
 
     Attributes:
         model: the model of `llm`.
-        memory: the memory that `recall` searches; documents are stored for its owner.
+        memory: the memory that `recall` searches. It is also recorded as a reader of the documents that are opened.
         data: the place where passages of documents are stored; None: a temporary folder, until the tools are closed.
         trusts_documents: whether the user vouches for the documents, so that they are no third-party content.
     """
@@ -111,7 +114,7 @@ class Means:
 
 @asynccontextmanager
 async def named_tools(names: Iterable[str], means: Means = Means()) -> AsyncIterator[tuple[Tool, ...]]:
-    """Open tools by their names, `documents:DIR` for a folder.
+    """Open tools by their names (see NAMES), such as `documents:notes` for the folder `notes`.
 
     Raises:
         SettingsError: a name is unknown, or a package, a key, a model or a memory is missing.

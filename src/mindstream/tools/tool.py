@@ -34,16 +34,19 @@ class Traits:
         changes: it changes something outside (sends, writes, pays): each call needs approval, and calls are not
             repeated without need.
         untrusted: its results are third-party content (of a page, a server): data whose instructions are not obeyed.
-        key: name of the argument for an idempotency key: calls with the same key have their effect once.
+        key: name of the tool's argument for an idempotency key; calls with the same key have their effect once. "": the
+        tool has none.
         timeout_s: maximum duration of one call; None: the run's own limit for calls.
         retries: maximum number of repetitions of a failed call; a tool with `changes` is repeated only if it has a
             `key`.
         at_once: maximum number of its calls that run at the same time.
-        batch: makes several calls in one.
-        cost_usd: cost of one call, if known.
+        batch: a function that makes several calls of the tool at once; None: each call is made by itself.
+        cost_usd: cost of one call in US dollars; None: not known.
         concludes: its result is derived from its arguments only.
-        finds: its results name pages that may be fetched (a search engine; see tools/call).
-        ready: a function that returns whether the tool can be used yet; a life does not offer it before. None: always.
+        finds: its results name pages that may be fetched without approval (a search engine; see tools/call.py).
+        ready: a function that returns whether the tool can be used now; while it cannot, a life does not offer the
+        tool.
+        None: the tool can always be used.
     """
 
     changes: bool = False
@@ -65,13 +68,13 @@ UNTRUSTED = Traits(untrusted=True)
 
 
 def traits_of(tool: object) -> Traits:
-    """Return a tool's traits; by default those of a function that only computes."""
+    """Return a tool's traits; for an object without traits, PLAIN (it only computes)."""
     traits = getattr(tool, "traits", PLAIN)
     return traits if isinstance(traits, Traits) else PLAIN
 
 
 def key_argument(tool: Tool) -> str:
-    """Return the name of a tool's argument for an idempotency key; "" if it takes none."""
+    """Return the name of a tool's argument for an idempotency key; "" if the tool has no such argument."""
     key = traits_of(tool).key
     return key if key in tool.spec.arguments else ""
 
@@ -100,12 +103,10 @@ _free = threading.Semaphore(MAX_THREADS)
 
 
 async def run_in_thread(function: Callable[[], T]) -> T:
-    """Run a function in a thread and return its result; cancelling stops only the waiting, not the thread.
-
-    The thread does not delay the end of the process.
+    """Run a function in a daemon thread and return its result; cancelling stops only the waiting, not the thread.
 
     Raises:
-        ToolError: MAX_THREADS functions are running already.
+        ToolError: MAX_THREADS functions are running already, or no thread can be started.
     """
     if not _free.acquire(blocking=False):
         raise ToolError(f"this function was not started: {MAX_THREADS} earlier ones are still running")
@@ -156,20 +157,20 @@ class Tool(Protocol):
 
 
 AnyTools: TypeAlias = Sequence[Tool | Callable[..., Any]]
-"""Values of `tools=`: tools, and functions that are made tools."""
+"""Values of `tools=`: a list of tools and of functions, which are made into tools (see `tool`)."""
 
 
 @dataclass(frozen=True)
 class FunctionTool:
     """A Python function as a tool: its type hints are the schema, its docstring is the description.
 
-    A plain function runs in a thread, so that it may block; an async one on the event loop.
+    A plain function runs in a thread, so it may block; an async function runs on the event loop.
     """
 
     spec: ToolSpec
     _arguments: TypeAdapter[dict[str, Any]]
     function: Callable[..., Any]
-    """The original function, for code that calls it."""
+    """The original function, for callers that want to call it directly."""
     in_run: bool = False
     """Whether the tool changes the run that calls it, so that a resumed run has to call it again."""
     traits: Traits = PLAIN
@@ -240,10 +241,10 @@ def is_in_run(call: Call, tools: Sequence[Tool]) -> bool:
 
 
 def checked_tools(tools: AnyTools) -> tuple[Tool, ...]:
-    """Return tools; functions are made tools.
+    """Return the tools of a list; functions in it are made into tools.
 
     Raises:
-        InputError: two have the same name, one is a text, or `tools` is no list.
+        InputError: two tools have the same name, one is a text, or `tools` is a single tool or function, not a list.
         TypeError: see `tool`.
     """
     if callable(tools) or hasattr(tools, "spec"):
@@ -262,7 +263,8 @@ def checked_tools(tools: AnyTools) -> tuple[Tool, ...]:
 
 MAX_SHAPES = 500
 _SHAPES: dict[object, tuple[ToolSpec, TypeAdapter[dict[str, Any]]]] = {}
-"""Cache of specs by a function's code, because the same closure becomes a tool in every turn."""
+"""Cache of each function's spec and arguments adapter. The key is the function's code and signature (`_key`), because a
+closure is made into a tool again in every turn."""
 
 
 def _key(function: Callable[..., Any]) -> object:

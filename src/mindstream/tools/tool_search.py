@@ -1,4 +1,4 @@
-"""Search among many tools: a model sees the few that fit a need, and can search for more within a run."""
+"""Search among many tools: a model is offered the few that fit a need, and can search for more within a run."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ WORDS = 0.3
 """Weight of shared words (BM25) relative to the cosine, both in standard deviations: one rare word can still decide."""
 CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_.\-/]+")
 MAX_TEXT, MAX_SHOWN = 1_000, 200
-"""Maximum characters of a need or a description that are compared, and of a line that the model sees."""
+"""Maximum characters of a need or a description that are compared, and of a line about a tool that the model sees."""
 
 
 class ToolIndex:
-    """Finds tools by a need in words: by the cosine and BM25 of their names, descriptions and arguments.
+    """Finds the tools that fit a need in words, by cosine and BM25 over their names, descriptions and arguments.
 
     Raises:
         InputError: two tools have the same name.

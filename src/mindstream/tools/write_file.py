@@ -1,4 +1,4 @@
-"""Tools with which an agent writes files into one folder of the user; they change no files from another source."""
+"""Tools with which an agent writes files into one folder of the user; they change only files that they have written."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ NOT_OWN = "is from another source, or was changed since it was written"
 WRITTEN = ".written.jsonl"
 """The log of the folder: a line for each file that was written or deleted, with the call's key."""
 DELETED = "deleted"
-"""The hash in that log for a deleted file."""
+"""The value in place of a hash in that log if the file was deleted."""
 Key = Annotated[str, Field(max_length=200)]
 
 
 def write_file_tool(folder: Path | str) -> FunctionTool:
     """Make the tool `write_file` over a folder, which is created if it is missing.
 
-    Calls with the same `key` have their effect once. A file that this tool did not write, or that was changed since,
-    is not replaced.
+    A repeated call with the same `key`, name and text has no further effect. A file that this tool did not write, or
+    that was changed afterwards, is not replaced.
     """
     root = Path(folder).expanduser()
 
@@ -54,7 +54,7 @@ def write_file_tool(folder: Path | str) -> FunctionTool:
 
 
 def find_path(root: Path, name: str) -> Path:
-    """Return the path of a file of the folder.
+    """Return the path of a file in a folder; the folder is created if it is missing.
 
     Raises:
         ToolError: the name is not a plain file name, or the file is not a regular file.
@@ -74,7 +74,7 @@ def find_path(root: Path, name: str) -> Path:
 
 
 def read_written(root: Path) -> list[dict[str, str]]:
-    """Return the log of a folder, oldest first."""
+    """Return the entries of a folder's log, oldest first; damaged lines are skipped."""
     try:
         lines = (root / WRITTEN).read_text("utf-8").splitlines()
     except OSError:
@@ -87,7 +87,7 @@ def read_written(root: Path) -> list[dict[str, str]]:
 
 
 def is_own(path: Path, written: Sequence[Mapping[str, str]]) -> bool:
-    """Return whether a file is unchanged since it was written here."""
+    """Return whether a file is unchanged since `write_file` wrote it, according to the log."""
     return _digest(path.read_bytes()) in {each.get("hash") for each in written if each.get("name") == path.name}
 
 
@@ -115,8 +115,8 @@ def _digest(content: bytes) -> str:
 def written_file_tools(folder: Path | str) -> tuple[FunctionTool, ...]:
     """Make `list_files`, `read_file` and `delete_file` over the folder of `write_file`.
 
-    They are offered once a file was written. A file may quote third-party content, so its text is untrusted; deleting
-    needs approval.
+    A life offers them only while the folder has a file that `write_file` wrote. A file may quote third-party content,
+    so its text is untrusted. Deleting a file needs approval.
     """
     root = Path(folder).expanduser()
 
@@ -156,7 +156,7 @@ def written_file_tools(folder: Path | str) -> tuple[FunctionTool, ...]:
 
 
 def _own_files(root: Path) -> Iterator[Path]:
-    """Yield the files that were written here and are unchanged, newest first."""
+    """Yield the files that `write_file` wrote and that are unchanged, the latest written first."""
     written = read_written(root)
     for name in dict.fromkeys(each.get("name", "") for each in reversed(written)):
         try:

@@ -17,7 +17,7 @@ MAX_QUESTION = 2_000
 
 
 class DraftedQuestion(Frozen):
-    """The question to an answer."""
+    """The question that a model has written for a given answer."""
 
     question: Annotated[str, Field(min_length=3, max_length=MAX_QUESTION)]
 

@@ -25,17 +25,17 @@ HEAD = """\
 
 
 class Criterion(BaseModel, frozen=True, extra="forbid"):
-    """One thing that a pair is graded for, from 0 to `points`."""
+    """One criterion: a pair gets 0 to `points` points for it; `asks` is the question that the judge answers."""
 
     name: str
     points: Annotated[int, Field(ge=1, le=99)]
     asks: str
     others: bool = False
-    """It asks what the pair is worth to the domain's other agents."""
+    """Whether the criterion asks how useful the pair is to the domain's other agents."""
 
 
 class Rubric(BaseModel, frozen=True, extra="forbid"):
-    """Criteria that sum to 100, and from which sum on a pair is admitted."""
+    """Criteria whose points sum to 100, and the threshold: a pair with this number of points or more is admitted."""
 
     domain: Annotated[str, Field(min_length=1, max_length=300)]
     threshold: Annotated[int, Field(ge=1, le=100)]

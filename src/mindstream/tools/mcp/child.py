@@ -1,4 +1,4 @@
-"""The child process that speaks MCP with a server, so that the server's messages are read within limits.
+"""The child process that speaks MCP with a server, so that reading the server's messages has limits of time and memory.
 
 The parent and the child exchange lines of JSON. The first input line describes the server to open
 (`McpServer.opening`). Further lines are calls (`id`, `tool`, `accepted`: a fingerprint, `arguments`), or `cancel` with

@@ -1,7 +1,7 @@
 """A connection to an MCP server: opened when needed, reopened after it ended, closed within a time limit.
 
-Each period between opening and end of a connection, its *life*, is a child process that speaks the protocol and reads
-the server's messages (`child.py`).
+Each opening starts a child process, which speaks the protocol and reads the server's messages (`child.py`). The time
+from its start to its end is called a *life* of the connection.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MAX_LINE = 16_000_000
 LOADING_S = 30.0
 """Seconds for the child to load its modules, in addition to the server's `start_s`."""
 REST_S = 5.0
-"""Pause in seconds before a server that could not be opened is tried again."""
+"""Seconds for which a server that could not be opened is not tried again; until then, its last error is raised."""
 CLOSE_S = 8.0
 """Seconds for closing, before the remaining processes are killed."""
 MAX_FAULT = 500
@@ -54,7 +54,7 @@ class Connection:
         self._rests_until, self._fault = 0.0, ""
 
     async def list_tools(self) -> Listing:
-        """Return the tools that the server offers; start the server if it does not run.
+        """Return the tools that the server offered when the connection was opened; open it if needed.
 
         Raises:
             ToolError: the server is not available.
@@ -89,7 +89,8 @@ class Connection:
         )
 
     async def _ready(self) -> _Life:
-        """Return a child process that accepts calls; cancelling this does not stop the opening of a new one."""
+        """Return a child process that accepts calls, after starting it if needed; a cancelled caller does not stop the
+        start."""
         life = self._life
         if life is None or life.is_retired or life.task.done():
             if self._clock.elapsed() < self._rests_until:
@@ -111,7 +112,7 @@ class Connection:
         return life
 
     async def close(self) -> None:
-        """End all child processes; one that does not end in time is abandoned."""
+        """End all child processes. They are killed if they do not end in time."""
         for life in self._lives:
             life.stop()
         tasks = {life.task for life in self._lives}
@@ -207,7 +208,7 @@ class _Life:
             self.listing.set_result(Listing({tool[0]: Definition(*tool) for tool in said["tools"]}, said["refused"]))
 
     def _fail(self, fault: str) -> None:
-        """Fail the opening and all running calls."""
+        """Report a fault to callers that wait for the opening, and to all running calls."""
         if not self.listing.done():
             where = self._server.misplaced()
             self.listing.set_exception(ToolError(self.describe(fault) + (where and f" ({where})")))

@@ -1,4 +1,5 @@
-"""The transport to a server at a URL, which limits the addresses and the size of answers; used in the child process."""
+"""The transport to an MCP server at a URL, which limits the addresses that it connects to and the size of answers; used
+in the child process."""
 
 from __future__ import annotations
 
@@ -12,9 +13,11 @@ from mindstream.tools.web.transport import PublicTransport
 
 CONNECT_S = 10.0
 FAILED, SESSION_ENDED = -31_999, -31_998
-"""Codes of this client's own errors: the connection is lost; the server had ended the session before the request."""
+"""Codes of errors that this client makes itself. FAILED: the request failed, for example because the server cannot be
+reached. SESSION_ENDED: the server had ended the session before the request."""
 MAX_REFUSAL = 10_000
-"""Maximum bytes of a refusal that are read to see whether it names the session."""
+"""Maximum length in bytes of a response with status 400 that is searched for the word "session"; longer ones are
+not."""
 
 
 class GuardedTransport(PublicTransport):
@@ -41,7 +44,8 @@ class GuardedTransport(PublicTransport):
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    """A response's body, up to a limit; a broken connection becomes an error that the client library expects."""
+    """A response's body. A body of more than MAX_BYTES, or a broken connection, raises an error that the client library
+    expects."""
 
     def __init__(self, response: httpx2.Response) -> None:
         self._response = response

@@ -30,8 +30,8 @@ class McpTool:
     """A tool of a server.
 
     Attributes:
-        spec: the description for models: the accepted one, under a name that endpoints accept.
-        accepted: the server's definition.
+        spec: the description for models: made from the accepted definition, with a name that model endpoints accept.
+        accepted: the server's definition that was accepted.
     """
 
     spec: ToolSpec
@@ -49,7 +49,7 @@ class McpTool:
 
 
 class McpTools(list[McpTool]):
-    """The tools that may be called.
+    """The tools that may be called, as a list.
 
     Attributes:
         refused: reasons why a tool may not be called (key `server/tool`), or why a server is not available (key
@@ -76,11 +76,11 @@ async def mcp_tools(
         pins: the definitions that were accepted before. A new or changed tool is not offered until it is accepted.
         allow: hosts that may be used although they are private, on this machine, or not encrypted.
         approve: asks a person about new and changed tools; None: they are refused.
-        taken: names that other tools have already.
+        taken: names of other tools, which these tools do not get.
 
     Raises:
         SettingsError: an address is invalid, or the extra `mcp` is not installed.
-        ToolError: no tool at all may be called; the message gives the reasons.
+        ToolError: no tool of any server may be called; the message gives the reasons.
     """
     if find_spec("mcp") is None:
         raise SettingsError("an MCP server needs a package that is not installed: pip install 'mindstream[mcp]'")
@@ -118,7 +118,8 @@ async def _accepted(
     approve: Approve | None,
     refused: dict[str, str],
 ) -> list[McpTool]:
-    """Return the accepted tools of a server, asking about new and changed ones; add reasons for others to `refused`."""
+    """Return the accepted tools of a server, after asking about new and changed ones; add to `refused` the reasons why
+    other tools may not be called."""
     server = connection.server
     known = pins.accepted(server.identity)
     same = [tool for tool in offered.values() if known.get(tool.name) == tool]
@@ -153,7 +154,8 @@ def _tool(connection: Connection, accepted: Definition, *, reads: bool) -> McpTo
 
 
 def _named(tools: list[McpTool], taken: Collection[str]) -> list[McpTool]:
-    """Give each tool a unique name: one that is taken or wanted twice gets the server's name as a prefix."""
+    """Give each tool a unique name: a name that is taken, or that several tools have, gets the server's name as a
+    prefix."""
     wanted = Counter([*taken, *(tool.spec.name for tool in tools)])
     used = set(taken)
     named = []
@@ -223,7 +225,7 @@ def _merged(schema: Any, root: dict[str, Any], depth: int) -> tuple[dict[str, An
 
 
 def _look_up(reference: Any, root: dict[str, Any]) -> Any:
-    """Return the target of a reference within the schema; None for any other."""
+    """Return the target of a reference within the schema; None if the reference leads elsewhere."""
     if not isinstance(reference, str) or not reference.startswith("#/"):
         return None
     found: Any = root

@@ -1,4 +1,5 @@
-"""Stores accepted tool definitions of MCP servers: untrusted text that a person sees once, and again if it changes."""
+"""Stores the tool definitions of MCP servers that a person has accepted. They are untrusted text; the person is asked
+about each one once, and again if it changes."""
 
 from __future__ import annotations
 
@@ -24,12 +25,12 @@ from mindstream.private_files import make_private_folder, write_private
 
 MAX_BYTES = 50_000_000
 MAX_LINES = 500
-"""Maximum number of lines of a definition that are compared."""
+"""Maximum number of lines of a definition that are compared to show what has changed."""
 
 
 @dataclass(frozen=True)
 class Definition:
-    """A tool as its server describes it; `hints` are its annotations, which are not verified."""
+    """A tool as its server describes it; `hints` are the tool's MCP annotations, which are not verified."""
 
     name: str
     description: str
@@ -47,7 +48,8 @@ class Definition:
         return self.hints.get("readOnlyHint") is True
 
     def lines(self) -> list[str]:
-        """Describe the tool to a person; no text of the server can be hidden, or look like text of this program."""
+        """Return lines that describe the tool to a person. Text of the server cannot be hidden in them, or look like
+        text of this program."""
         hints = [f"{name}: {value}" for name, value in sorted(self.hints.items())]
         takes = json.dumps(self.parameters, indent=1, ensure_ascii=False, sort_keys=True)
         return [
@@ -65,7 +67,8 @@ def show(text: str) -> str:
 
 @dataclass(frozen=True)
 class Changes:
-    """Tools of a server about which a person is asked: new ones, and pairs (before, now) of changed ones."""
+    """The tools of a server about which a person is asked: new ones, and changed ones as pairs (definition that was
+    accepted, definition now)."""
 
     server: str
     address: str
@@ -98,7 +101,7 @@ class Changes:
 
 
 def difference(before: Definition, now: Definition) -> list[str]:
-    """Return the changed lines of a tool's description."""
+    """Return the lines in which two definitions of a tool differ, as a diff."""
     old, new = before.lines(), now.lines()
     found = list(difflib.unified_diff(old[:MAX_LINES], new[:MAX_LINES], n=0, lineterm=""))[2:]
     lines = [line for line in found if not line.startswith("@@")]
@@ -142,7 +145,7 @@ class Pins:
         self.path = path
 
     def accepted(self, server: str) -> Mapping[str, Definition]:
-        """Return the accepted definitions of a server, by the tools' names.
+        """Return the accepted definitions of a server (its `McpServer.identity`), by the tools' names.
 
         Raises:
             UserError: the file cannot be read.
@@ -151,9 +154,10 @@ class Pins:
         return {name: pin.definition for name, pin in pins.items() if pin.hash == pin.definition.fingerprint}
 
     def unasked(self, server: str) -> frozenset[str]:
-        """Return the tools of a server that are called without a question, because the server says that they only read.
+        """Return the names of a server's tools that are called without a question, because the server says that they
+        only read.
 
-        This hint counts only if it was already part of the definition that was accepted first.
+        This hint counts only if every definition of the tool that was accepted so far had it.
         """
         return frozenset(name for name, pin in self._read().servers.get(server, {}).items() if pin.may_read)
 

@@ -19,7 +19,8 @@ from mindstream.tools.mcp.pins import Definition
 
 RAW = "mindstream/raw"
 MAX_BLOCKS = 10_000
-"""Maximum number of content blocks; a longer result is passed to the SDK unchanged."""
+"""Maximum number of content blocks of a result that bypasses the SDK's validation; a longer one is passed to the SDK
+unchanged."""
 UNNAMED = "(a tool without a name)"
 MAX_TEXT, MAX_QUOTED = 1_000_000, 200
 """Maximum characters of a result's text, and of a name or an address in it."""
@@ -73,7 +74,7 @@ def _carried(item: Any) -> Any:
 
 
 def read_tool(given: Any) -> tuple[str, Definition | str]:
-    """Return a tool's name, and its definition, or the reason why it cannot be used."""
+    """Return a tool's name, and either its definition or the reason why the tool cannot be used."""
     if not isinstance(given, dict):
         return UNNAMED, f"this is not a tool: expected an object, found {_kind(given)}"
     name, schema = given.get("name"), given.get("inputSchema")
@@ -96,7 +97,8 @@ def read_tool(given: Any) -> tuple[str, Definition | str]:
 
 
 def result_text(result: Mapping[str, Any]) -> str:
-    """Return a call's result as text: its texts, structured data that they do not repeat, and names of other blocks."""
+    """Return a call's result as text: its texts, then its structured data unless the texts repeat it. Images and other
+    blocks without text are only named."""
     blocks = _blocks(result)
     parts = [_block_text(block) for block in blocks]
     texts = [part for part, block in zip(parts, blocks, strict=True) if not _is_named(block)]

@@ -18,11 +18,12 @@ from mindstream.paths import home
 from mindstream.tools.web.addresses import is_allowed
 
 MAX_BYTES = 8_000_000
-"""Maximum length of a message that is read, in bytes."""
+"""Maximum length of a message from the server, in bytes."""
 SECONDS, MEGABYTES = 10, 700
-"""Limits of the child process: CPU seconds for reading the messages after one request, and memory."""
+"""Limits of the child process: CPU seconds for reading the messages after each request, and memory."""
 OUT_OF_MEMORY = 77
-"""Exit code of a child whose Python ran out of memory; other libraries abort the process."""
+"""Exit code of a child process in which Python ran out of memory. If other libraries run out of memory, the process
+ends by a signal."""
 VARIABLE = re.compile(r"\$(\w+)|\$\{(\w+)\}")
 RUNNERS = ("python", "node", "npx", "uvx", "uv", "bash", "sh")
 HARMLESS = (
@@ -35,7 +36,7 @@ ODD = re.compile(r"[^A-Za-z0-9_-]+")
 
 @dataclass(frozen=True)
 class McpServer:
-    """A server of tools.
+    """The settings of an MCP server, which offers tools.
 
     Attributes:
         address: a command line, or a URL (http, https).
@@ -43,10 +44,11 @@ class McpServer:
         address.
         env: environment variables that the command gets in addition to the harmless ones (PATH, HOME, LANG, …).
         headers: sent with every request to a URL; `$NAME` is replaced by the environment variable.
-        reads: the names of tools that you know to change nothing; the server's hints do not matter for them.
+        reads: the names of tools that you know to change nothing. They are called without approval, whatever the
+        server's hints say.
         folder: the working directory of the command; None: your home.
-        timeout_s: maximum duration of one call.
-        start_s: maximum duration of the server's start.
+        timeout_s: maximum duration of one call, in seconds.
+        start_s: maximum duration of the server's start, in seconds.
     """
 
     address: str = field(repr=False)
@@ -83,7 +85,8 @@ class McpServer:
 
     @cached_property
     def identity(self) -> str:
-        """The key of the server's accepted tools: its name, and a hash of the address, which may be private."""
+        """The key under which the server's accepted tools are stored: its name and a hash of its address. The address
+        is hashed because it may contain secrets."""
         meant = "\0".join(self.command) or self.address
         return f"{self.name}:{hashlib.sha256(meant.encode('utf-8', 'replace')).hexdigest()[:32]}"
 
@@ -135,10 +138,8 @@ class McpServer:
         }
 
     def misplaced(self) -> str:
-        """Return advice if words of the command are files in this process's working directory but not in the command's.
-
-        "" if there are none.
-        """
+        """Return advice if words of the command name files in this process's working directory that do not exist in the
+        command's own working directory; "" if there are no such words."""
         folder, here = self._folder, Path.cwd()
         lost = [word for word in self.command if _is_file(here / word) and not _is_file(folder / word)]
         paths = ", ".join(str(here / word) for word in lost)

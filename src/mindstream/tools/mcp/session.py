@@ -30,9 +30,10 @@ logging.getLogger("mcp").addHandler(logging.NullHandler())
 MAX_PAGES, MAX_TOOLS, MAX_LIST = 50, 500, 2_000_000
 MAX_NAME, MAX_DESCRIPTION, MAX_SCHEMA, MAX_HINTS = 200, 8_000, 40_000, 4_000
 MAX_PATTERNS, MAX_DEPTH = 30, 100
-"""Limits of one schema: a pattern of a few characters can take ten megabytes."""
+"""Limits of one schema: the number of its regular expressions, since one of a few characters can take ten megabytes,
+and the depth of its nesting."""
 MORE = "(more)"
-"""Key among the refused tools for the rest of a list that was not read to its end."""
+"""Key among the refused tools that stands for the rest of a list if the list was not read to its end."""
 MAX_FAULT = 2_000
 
 _ANSWER = TypeAdapter[types.CallToolResult | types.InputRequiredResult](
@@ -42,10 +43,10 @@ Report = dict[str, object]
 
 
 class Session:
-    """One connection to a server, from its opening to its end; calls run at the same time.
+    """One connection to a server, from its opening to its end; several calls can run at the same time.
 
     Attributes:
-        over: is set when the server has ended.
+        over: is set when the session could not be opened, or when the server's process has ended.
     """
 
     def __init__(self, opening: Mapping[str, Any], process: asyncio.subprocess.Process | None) -> None:
@@ -148,10 +149,10 @@ async def _http_transport(server: Mapping[str, Any]) -> AsyncIterator[Any]:
 
 
 async def _list_tools(client: Client) -> tuple[dict[str, Definition], dict[str, str]]:
-    """Return the tools by name, and the reasons why some are refused.
+    """Return the server's tools by name, and the reasons why some are refused.
 
-    If there are more than MAX_TOOLS tools or MAX_PAGES pages, the tools read so far are used. An empty cursor counts as
-    a cursor.
+    If there are more than MAX_TOOLS tools or MAX_PAGES pages, the tools read so far are used. An empty text as the
+    cursor of the next page is followed like any other.
 
     Raises:
         ToolError: the list has more than MAX_LIST characters.
@@ -179,7 +180,7 @@ async def _list_tools(client: Client) -> tuple[dict[str, Definition], dict[str, 
 
 
 def _take(given: Any, tools: dict[str, Definition], refused: dict[str, str]) -> int:
-    """Add a tool, or the reason why it is refused; return its length in the list."""
+    """Add a tool to `tools`, or the reason why it is refused to `refused`; return the number of characters added."""
     full_name, found = read_tool(given)
     name = full_name[:MAX_NAME]
     fault = found if isinstance(found, str) else _fault(found)
@@ -215,7 +216,7 @@ def _fault(tool: Definition) -> str:
 
 
 def _patterns(value: Any, depth: int = 0) -> Iterator[int]:
-    """Yield the numbers of patterns in the parts of a schema.
+    """Yield numbers whose sum is the number of regular expressions in a schema.
 
     Raises:
         ValueError: the schema is nested too deep.

@@ -20,11 +20,11 @@ from mcp_types import JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, jsonr
 from mindstream.tools.mcp.server import MAX_BYTES
 
 MAX_LINES = 10_000
-"""Maximum number of lines that a server may send after the last request."""
+"""Maximum number of lines that a server may send without a new request to it."""
 TAIL = 2_000
 """Number of last bytes of the server's error output that are reported if the server ends."""
 END_S = 1.0
-"""Seconds in which the server must end after its input is closed, and again after a signal."""
+"""Seconds that the server gets to end after its input is closed, and again after each signal."""
 LIST_CHANGED = "notifications/tools/list_changed"
 Got = MemoryObjectSendStream[SessionMessage | Exception]
 Sending = MemoryObjectReceiveStream[SessionMessage]
@@ -33,7 +33,16 @@ Streams = tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObj
 
 @dataclass
 class Ending:
-    """The state of a connection and the reason of its end; `lines`: number of lines since the last request."""
+    """The state of a connection to a server's process, and the reason of its end.
+
+    Attributes:
+        over: is set when the server's output has ended or cannot be read any more.
+        lines: number of lines that the server has sent since the last request.
+        is_over: whether no more calls can be made.
+        fault: the reason of the end, if it is not the end of the process.
+        code: the exit code of the process; None: not known.
+        tail: the end of the process's error output.
+    """
 
     over: asyncio.Event = field(default_factory=asyncio.Event)
     lines: int = 0
@@ -50,7 +59,8 @@ class Ending:
 
 @asynccontextmanager
 async def stdio_transport(process: Process, ending: Ending) -> AsyncIterator[Streams]:
-    """Yield the streams of a process; when the block ends, ask the process to end, then kill it."""
+    """Yield the message streams of a server's process. When the block ends, close the process's input, and end the
+    process by signals if it still runs."""
     try:
         got, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         write, sending = anyio.create_memory_object_stream[SessionMessage](1_000)
@@ -80,7 +90,7 @@ async def stdio_transport(process: Process, ending: Ending) -> AsyncIterator[Str
 
 
 async def _read(process: Process, got: Got, ending: Ending, listening: asyncio.Task[None]) -> None:
-    """Pass on messages; skip lines that are not messages, because some servers print other text."""
+    """Pass the server's messages on; skip lines that are not messages, because some servers print other text."""
     assert process.stdout is not None
     try:
         with got, suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
@@ -147,8 +157,8 @@ async def _keep_tail(process: Process, ending: Ending) -> None:
 
 
 async def _has_ended(process: Process) -> bool:
-    """Wait up to END_S for a process to end; `Process.wait` would also wait for other processes that hold its
-    output."""
+    """Wait up to END_S for a process to end, and return whether it has. `Process.wait` would also wait for other
+    processes that hold its output open."""
     for _ in range(50):
         if process.returncode is not None:
             return True

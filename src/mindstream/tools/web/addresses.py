@@ -14,12 +14,12 @@ TRANSLATED = IPv6Network("64:ff9b::/96")
 
 
 def may_reach(address: str, host: str, allow: Collection[str]) -> bool:
-    """Return whether a tool may connect to a host at one of its addresses."""
+    """Return whether a tool may connect to a host at this IP address: it is public, or one of the two is in `allow`."""
     return is_public(address) or is_allowed(host, allow) or is_allowed(address, allow)
 
 
 def is_allowed(host: str, allow: Collection[str]) -> bool:
-    """Return whether a host, or an address, is allowed by name."""
+    """Return whether a host name or an IP address is in `allow`, in any notation."""
     return _plain(host) in map(_plain, allow)
 
 

@@ -23,7 +23,7 @@ Count = Annotated[int, Field(ge=1, le=10)]
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A page that was found, with an excerpt."""
+    """A page that a search found; `snippet` is an excerpt of its text."""
 
     title: str
     link: str
@@ -61,7 +61,7 @@ class Tavily:
 
 
 class Ddgs:
-    """Several search engines through the package ddgs, without a key; the engines may refuse requests."""
+    """Search by the package ddgs, which asks several search engines without a key; these may refuse requests."""
 
     def __init__(self, engines: str = "auto") -> None:
         self.engines = engines
@@ -96,7 +96,8 @@ def search_tool(search: Search) -> FunctionTool:
 
 
 def _results(found: Any, link: str, snippet: str) -> list[Result]:
-    """Return results in bounded lines; invalid ones, and those without a valid address, are left out."""
+    """Return the results with title and snippet cut to a maximum length; results without a valid address are left
+    out."""
     if not isinstance(found, list):
         raise ToolError("the search did not return a list of results")
     results = []
@@ -120,7 +121,7 @@ WIKIPEDIA = dict(
         "&explaintext=1&exlimit=max&redirects=1"
     )
 )
-"""The parameters of a search in Wikipedia's API."""
+"""The parameters of a search in Wikipedia's API, except for the query."""
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[a-z]{2,12}){0,2}|simple")
 
 
@@ -217,7 +218,7 @@ def page_tool(web: Web) -> FunctionTool:
 
 
 async def readable(answer: WebResponse) -> str:
-    """Return the text of a page; HTML as one paragraph per line.
+    """Return the text of a page; for HTML, its title and main content with one paragraph per line.
 
     Raises:
         ToolError: the page is not text, or is empty.

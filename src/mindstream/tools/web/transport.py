@@ -13,10 +13,11 @@ from mindstream.tools.web.addresses import may_reach
 
 
 class PublicTransport(httpx2.AsyncHTTPTransport):
-    """Connects only to the addresses that were checked, because a name could resolve to others a moment later.
+    """Resolves a host name once, checks the addresses, and connects only to these, because the name could resolve to
+    others a moment later.
 
     Args:
-        allow: hosts or addresses that are reached although they are private.
+        allow: hosts or addresses to which it connects although they are private.
     """
 
     def __init__(self, allow: Collection[str], verify: ssl.SSLContext | bool = True) -> None:
@@ -24,10 +25,10 @@ class PublicTransport(httpx2.AsyncHTTPTransport):
         self._allow = allow
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request.
+        """Send a request to the first permitted address of its host that accepts a connection.
 
         Raises:
-            OSError: the host is unknown, or none of its addresses may be reached.
+            OSError: the host is unknown, or none of its addresses is permitted (`may_reach`).
         """
         url = request.url
         found = await asyncio.get_running_loop().getaddrinfo(url.host, url.port or 443, type=socket.SOCK_STREAM)

@@ -26,7 +26,7 @@ CHARSET = re.compile(
     r"|shift[_-]jis|euc-(jp|kr)",
     re.IGNORECASE,
 )
-"""Encodings of pages; Python knows others, some of which are slow."""
+"""The encodings in which pages are decoded, by name. Python knows others, some of which are slow."""
 _META = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?([\w-]{2,20})", re.IGNORECASE)
 
 
@@ -42,7 +42,7 @@ class WebResponse:
 
     @property
     def content_type(self) -> str:
-        """The declared type, as `text/html`; "" if there is none."""
+        """The declared media type, such as `text/html`; "" if there is none."""
         return self.headers.get("Content-Type", "").partition(";")[0].strip().lower()
 
     @property
@@ -57,7 +57,7 @@ class WebResponse:
         """Return the body as JSON.
 
         Raises:
-            ToolError: the body is not JSON, or too large.
+            ToolError: the body is not JSON, or was cut because it is too large.
         """
         if self.is_cut:
             raise ToolError(f"{_host(self.url)} sent more than {len(self.body):,} bytes")
@@ -67,7 +67,7 @@ class WebResponse:
             raise ToolError(f"expected JSON from {_host(self.url)}, found {_quote(self.text)!r}") from None
 
     def check(self, key: str = "") -> None:
-        """Raise ToolError if the status is an error; `key`: the name of the variable with the key."""
+        """Raise ToolError if the status is an error; `key`: the name of the environment variable with the API key."""
         if self.status < 400:
             return
         who, wait = _host(self.url), self.headers.get("Retry-After", "")
@@ -83,9 +83,10 @@ class Web:
     """Sends requests to servers.
 
     Args:
-        allow: hosts or addresses that are asked although they are private: `("127.0.0.1", "wiki.intranet")`.
-        timeout_s: timeout of a request in seconds, including redirects.
-        most_bytes: maximum number of bytes of a body that are read.
+        allow: hosts or addresses to which requests are sent although they are private, such as
+            `("127.0.0.1", "wiki.intranet")`.
+        timeout_s: timeout in seconds of a request together with its redirects.
+        most_bytes: maximum number of bytes of a response's body that are read.
     """
 
     allow: tuple[str, ...] = ()
@@ -101,13 +102,15 @@ class Web:
         headers: Mapping[str, str] | None = None,
         follow: bool = False,
     ) -> WebResponse:
-        """Return a server's response, of any status, to a GET, or to a POST of `data` as JSON.
+        """Return a server's response to a GET, or to a POST of `data` as JSON; it can have any status but a redirect.
 
         Args:
-            follow: follow at most MAX_REDIRECTS redirects; not for requests with a key in the headers.
+            follow: whether to follow redirects, up to MAX_REDIRECTS requests in all. Do not use this for requests with
+                a key in the headers.
 
         Raises:
-            ToolError: the server cannot be reached, has no public address, or does not answer in time.
+            ToolError: the server cannot be reached, has no permitted address, does not answer in time, or redirects
+                although `follow` is False or too often.
         """
         try:
             async with asyncio.timeout(self.timeout_s):
@@ -149,10 +152,10 @@ class Web:
 
 
 def checked_url(url: str) -> str:
-    """Return a valid address of a page.
+    """Return a URL unchanged if it is valid.
 
     Raises:
-        ToolError: the address is too long, is not http or https, or contains a user name or a password.
+        ToolError: the URL is too long, is not http or https, or contains a user name or a password.
     """
     parts = split_web_url(url)
     if parts is None or len(url) > MAX_URL or not url.isprintable() or " " in url:
@@ -167,6 +170,6 @@ def _host(url: str) -> str:
 
 
 def _quote(text: str) -> str:
-    """Return text of a server in one short line, without keys."""
+    """Return a server's text for an error message: in one line of at most MAX_QUOTED characters, without keys."""
     line = " ".join(mask(text[: 10 * MAX_QUOTED]).split())
     return line if len(line) <= MAX_QUOTED else line[: MAX_QUOTED - 1] + "…"
