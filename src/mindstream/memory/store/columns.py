@@ -116,7 +116,7 @@ class RecordIds:
         return gather
 
     def adopt(self, arrays: Mapping[str, Array]) -> None:
-        """Start with the arrays that `copying` returned; there must be no ids yet."""
+        """Start with the arrays that the function returned by `copying` made; there must be no ids yet."""
         self._kept = self.position.kept = arrays["ids"]
         self.position.order = arrays["order"]
 
@@ -203,7 +203,7 @@ def field_keys(record: Record) -> Iterator[str]:
 
 
 def entries(record: Record) -> Iterator[tuple[str, JsonValue]]:
-    """Yield the fields that the filter `where` can name, except `by` and `episode`."""
+    """Yield the names and values of the fields that the filter `where` can name, except `by` and `episode`."""
     if record.slot is not None:
         yield "slot", record.slot
     for name, value in record.data.items():
@@ -253,7 +253,8 @@ class Speakers:
         """Return a copy with changed counts.
 
         Args:
-            said: a speaker's number, the change of the number of messages, and the change of the number of words.
+            said: for each change, a speaker's number, and what is added to that speaker's number of messages and number
+                of words.
         """
         fresh = Speakers()
         fresh.begin_with([list(each) for each in self.state()])
@@ -353,7 +354,7 @@ class Columns:
         only_talk: whether all records are of the kind chat.
         whole: the records that were written, changed or read last, of this and other streams, by id, in their current
             state and without vectors.
-        taken: number of times that changes were taken.
+        taken: number of times that changes were read into these columns.
         ahead: maximum number of records that are still to be read while columns are filled.
         upto: the number of the last change that has been read.
         complete: whether all changes that existed at some earlier time have been read.

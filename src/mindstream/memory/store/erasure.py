@@ -40,7 +40,7 @@ class Carriers:
     Attributes:
         ids: ids of the records to erase.
         words: the texts of these records.
-        own: rows of the log about one of these records.
+        own: rows of the log with which these records were written.
         bare: rows of the log that lose all their words.
         rewritten: by id, records that stay and get another text.
         names: returns whether a text must lose all its words even if it contains none of `words` (`Erasure.is_meant`).
@@ -102,7 +102,8 @@ def find(connection: Sql, stream: StreamKey, erasure: Erasure, words: Iterable[s
 
 
 def find_more(connection: Sql, stream: StreamKey, carriers: Carriers) -> None:
-    """Add the rows that were written since the last search."""
+    """Search the rows that were written since the last search, and add those with words of the erased records to
+    `carriers`."""
     if not (carriers.own or carriers.bare or carriers.rewritten):
         return  # none of the records to erase exists
     _find_records(connection, stream, carriers)
@@ -116,9 +117,10 @@ def find_more(connection: Sql, stream: StreamKey, carriers: Carriers) -> None:
 
 
 def _rows_to_search(connection: Sql, stream: StreamKey, carriers: Carriers) -> Iterator[tuple[int, str, str]]:
-    """Yield the rows written since the last search that may lose words.
+    """Yield the rows written since the last search that may lose words, as (seq, kind, payload).
 
-    Rows of kinds that contain only the words of their own record are read only if that record is erased.
+    Rows of kinds that contain only the words of their own record are read only if that record is erased. Rows of kinds
+    that contain data of all streams (`Event.of_all`) are read from the logs of other streams, too.
     """
     kinds = (
         "WITH RECURSIVE found(kind) AS (SELECT min(kind) FROM log WHERE mind = ? UNION ALL"
@@ -161,7 +163,8 @@ def _quotes(shape: type[BaseModel]) -> bool:
 
 
 def erase(connection: Sql, stream: StreamKey, found: Carriers | None, changed: int) -> int:
-    """Delete the records in `found.ids`, and their words in other rows; if `found` is None, delete the whole stream."""
+    """Delete the records in `found.ids`, and their words in other rows; if `found` is None, delete the whole stream.
+    Return the number of deleted records."""
     if isinstance(connection, sqlite3.Connection):
         connection.execute("PRAGMA secure_delete = ON")  # overwrite deleted bytes with zeros
     if found is None:

@@ -198,7 +198,7 @@ def summed(view: memoryview, at: int, length: int) -> int:
 
 
 def path_of(folder: Path, stream: StreamKey, embedder: str) -> Path:
-    """Return the path of the file with a stream's columns; the path contains no name."""
+    """Return the path of the file with a stream's columns; the path contains digests instead of names."""
     return folder / f"{_digest(stream)}-{_digest(embedder)[:8]}.columns"
 
 
@@ -212,7 +212,7 @@ def delete_kept(folder: Path | None, stream: StreamKey | None = None) -> None:
 
 
 def kept_beside(folder: Path | None) -> dict[Path, tuple[str, int]]:
-    """Return the files with columns of all tenants on this machine.
+    """Return the files with columns in this folder and in the folders next to it, which may be those of other tenants.
 
     Each file comes with its stream and the number of the last erasure whose data it no longer contains.
     """

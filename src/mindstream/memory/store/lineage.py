@@ -147,7 +147,8 @@ class _Lineage:
         return seen
 
     def rests_only_on(self, gone: set[str], id_: str) -> bool:
-        """Return whether each source of a record is in `gone` or does not exist any more."""
+        """Return whether each source of a record is in `gone` or does not exist any more. The record that a correction
+        replaces counts as a source only if there is no other."""
         evidence, corrects = self.evidence(id_), self.earlier([id_])[id_]
         evidence = tuple(each for each in evidence if each not in corrects) or evidence
         return not self.are_there(each for each in evidence if each not in gone)
@@ -212,8 +213,8 @@ def _versions(connection: Sql, stream: StreamKey, slots: Sequence[str] | None) -
 
 
 def _bare_rows(connection: Sql, stream: StreamKey, lineage: _Lineage, gone: set[str]) -> Iterator[int]:
-    """Yield the rows of the log that contain only words of forgotten records: messages, thoughts about these messages,
-    and the runs that led to these thoughts."""
+    """Yield the rows of the log that contain only words of forgotten records: messages, decisions that quote a
+    forgotten answer, thoughts about forgotten messages, and the runs that led to these thoughts."""
     heard = {row for id_ in gone if (row := lineage.said_in(id_, ("heard",))) is not None}
     said = {row for id_ in gone if (row := lineage.said_in(id_, ANSWERS)) is not None}
     yield from heard | said
@@ -237,7 +238,7 @@ def _bare_rows(connection: Sql, stream: StreamKey, lineage: _Lineage, gone: set[
 
 
 def _decided_after(connection: Sql, stream: StreamKey, row: int) -> Iterator[int]:
-    """Yield the rows of decisions between an answer and the next one: they quote the end of the first of the two."""
+    """Yield the rows of decisions between an answer and the next answer, because they quote the end of the former."""
     ends = [
         connection.execute(
             "SELECT min(seq) FROM log WHERE mind = ? AND kind = ? AND seq > ?", (stream, kind, row)

@@ -15,7 +15,7 @@ from mindstream.text.words import batches
 MAX_VALUES = 500
 """Maximum number of values in one `IN` condition."""
 PORTION_SIZE = 50_000
-"""Total length of the records' texts, in characters, at which a portion of records ends."""
+"""Total length of the records' texts and data, in characters, at which a portion of records ends."""
 TEXT, DATA = FIELDS.index("text"), FIELDS.index("data")
 NEWEST_CHANGES = (
     "SELECT (SELECT coalesce(max(changed), 0) FROM records WHERE stream = ?),"
@@ -64,7 +64,8 @@ def cut_portion(rows: Iterable[tuple[Any, ...]], left: int) -> tuple[list[tuple[
 
 
 def newest_and_strongest(connection: Sql, stream: StreamKey, n: int, kinds: Iterable[Kind]) -> set[int]:
-    """Return the numbers of a stream's n newest records of these kinds, and of its n strongest records of any kind."""
+    """Return the numbers of a stream's n newest records of these kinds, and of its n strongest records of any kind
+    (among those that have gained strength)."""
     kinds = list(dict.fromkeys(kinds))
     newest = " UNION ALL ".join([NEWEST_OF_KIND] * len(kinds))
     values = [value for kind in kinds for value in (stream, kind, n)]

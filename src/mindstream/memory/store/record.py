@@ -36,7 +36,7 @@ Vector: TypeAlias = NDArray[np.float16]
 
 
 class Triple(NamedTuple):
-    """The triple of a record: subject, predicate, object."""
+    """The content of a record as subject, predicate and object, such as ("user", "bedtime", "22:15")."""
 
     subject: str
     predicate: str
@@ -164,7 +164,8 @@ class Ids:
 
 
 def new_id(now: Moment, drawn: str = "") -> str:
-    """Make a record's id: 9 characters of the time in milliseconds, then 9 random characters."""
+    """Make a record's id: 9 characters for the time in milliseconds, then `drawn` or, if that is "", 9 random
+    characters."""
     milliseconds, digits = int(now * 1000), []
     for _ in range(9):
         milliseconds, digit = divmod(milliseconds, 32)

@@ -18,8 +18,8 @@ SHORTEST = 8
 """Minimum length, in characters, of an erased text that is searched for inside other texts. A shorter erased text is
 found only if it is the whole of another text."""
 HEADS, TAIL = (200, 1000), 80
-"""Lengths, in characters, of the parts of a long text that are quoted elsewhere. HEADS: its beginning (quoted by
-records, and by dreams). TAIL: its end (quoted by decisions)."""
+"""Lengths, in characters, of the parts of a long text that are quoted elsewhere. HEADS: its beginning (200 are quoted
+by other records, 1,000 by dreams). TAIL: its end (quoted by decisions)."""
 
 
 RUN = re.compile(r"[a-z0-9]+")

@@ -1,8 +1,8 @@
 """Rows of the table of records: how a record is written, read, protected by checksums, and recovered.
 
 If a field is damaged or invalid, it gets a safe value, so that the words of its record are not lost: an unknown kind
-becomes a document, an impossible time becomes the time of writing, and an invalid vector is dropped. The doctor finds
-damage by checksums of the values that never change.
+becomes a document, an impossible time becomes the time of writing, and an invalid vector is dropped. `mindstream
+doctor` finds damage by checksums of the values that never change.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ def sum_of_event(mind: str, at: float, by: str, kind: str, payload: str, system:
 
 
 def sum_of_record(row: tuple[Any, ...]) -> int:
-    """Return the checksum of a record's row (COLUMNS) without its strength and its vector, which may change."""
+    """Return the checksum of a record's row (COLUMNS), without the values that may change after it was written, such as
+    its strength, its importance and the end of its validity, and without its vector."""
     id_, stream, kind, text, created, _accessed, by, episode = row[:8]
     valid_from, (depth, slot, version, data, seq) = row[11], row[20:25]
     words = (
@@ -196,7 +197,7 @@ INSERT = (
     f"INSERT INTO records ({COLUMNS}, changed, same, words_sum, vector_sum) VALUES ({','.join('?' * 31)})"
     " ON CONFLICT DO NOTHING"
 )
-"""Does not write a record if its id, or its version of a slot, exists already."""
+"""SQL that writes a record, unless its id or its version of a slot exists already."""
 
 
 def row_of(record: Record, seq: int) -> tuple[Any, ...]:

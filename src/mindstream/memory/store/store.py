@@ -172,9 +172,11 @@ class Closure:
     Attributes:
         asked: ids of the requested records and of their earlier wordings.
         gone: ids of `asked` and of all records that were derived only from these.
-        below: ids of records that were derived both from records in `gone` and from other records.
+        below: ids of records that stay although they were derived, directly or indirectly, from records in `gone`:
+            they were also derived from other records.
         rows: rows of the log that lose all their words.
-        answered: ids of the mind's own messages that are derived from `asked`.
+        answered: ids of the mind's own messages in `gone` that were not requested themselves: they answer messages in
+            `gone`.
         order: for each record in `gone` and `below`, its number in the order of writing.
         versions: for each slot with a version in `gone` or `below` (or for all slots, if requested), all its versions,
             oldest first.
@@ -202,8 +204,8 @@ class Erasure:
         ids: ids of the records to delete.
         rows: rows of the log that lose all their words, and whose open work ends.
         rewritten: records that stay with a new text and new data (versions of beliefs and plans).
-        is_meant: returns whether a text must be removed completely; it is called for texts in rows of the log that have
-            no record, and in the terminal's input history.
+        is_meant: returns whether a text must be removed completely; it is called for texts in rows of the log and in
+            the terminal's input history.
         deed: an entry for the audit log; it is written in the same transaction, with the number of deleted records.
         at: the time of the entry.
     """

@@ -1,4 +1,5 @@
-"""Vectors of a stream's records, and the search among them. Half of each neighbour's vector is added to each vector.
+"""Vectors of a stream's records, and the search among them. Half of the vectors of a record's neighbours in its episode
+is added to the record's vector.
 
 Each number is stored as the upper half of a float32, which a processor reads ten times faster than a float16 (a cosine
 differs by about 0.0001). A search first compares one bit per dimension (whether the number is above the mean), and then
@@ -24,8 +25,8 @@ the episode gets half of it."""
 BYTE_OF_WORDS = 4
 """Maximum number of 64-bit words per vector for which the count of differing signs fits into a byte."""
 SAMPLE = 1 << 16
-"""Number of records above which the limit of the distance is computed from a sample. The sample has at least half as
-many records."""
+"""Number of records above which a search by bits computes its maximum distance from a sample of the records. The sample
+has at least half this number of records."""
 BLOCK = 65_536
 """Number of records whose bits are compared at once, so that the data stays in the processor's cache."""
 PORTION = 4_096
@@ -33,7 +34,7 @@ PORTION = 4_096
 COMPARED = 256
 """Number of vectors whose cosines are computed at once, so that the data stays in the processor's cache."""
 EXACT_MEAN_UP_TO = 8_192
-"""Maximum number of vectors for which the mean is recomputed when some are removed; otherwise it is updated."""
+"""Maximum number of vectors for which the mean is recomputed when some are removed; of more vectors, it is updated."""
 EXACT_UP_TO = 2_000
 """Maximum number of records for which a search computes all cosines. Among more records, it computes only those of the
 records with the most similar bits."""
@@ -43,7 +44,8 @@ class Vectors:
     """One vector per record; the search does not find a record without a vector."""
 
     def __init__(self, width: int, without: Sequence[int] = ()) -> None:
-        """Start with records that have no vector; for each, the row of its predecessor in the episode, or -1."""
+        """Start with records that have no vector. `without`: for each of them, the row of the record before it in its
+        episode, or -1."""
         self.width = width
         self._words = (width + 63) // 64
         self.sums = GrowingArray(np.uint16, width)
@@ -144,7 +146,8 @@ class Vectors:
         return fresh
 
     def held_still(self) -> Live:
-        """Return the current sums, to be written to a file while vectors are added; call `let_go` after writing."""
+        """Return the current vectors (with their neighbours' parts), to be written to a file while vectors are added;
+        call `let_go` after writing."""
         self._settle()
         self._before = {}
         return Live(self.sums.values, self._before)
@@ -176,7 +179,7 @@ class Vectors:
         return len(self._changed) > PORTION or (len(self) > PORTION and measured(len(self)) > self.seen)
 
     def settling(self) -> Iterator[None]:
-        """Process new vectors, one portion per step; vectors may be added between two steps.
+        """Compute the lengths and bits of new vectors, one portion per step; vectors may be added between two steps.
 
         The mean is recomputed each time the stream has grown by about an eighth.
         """

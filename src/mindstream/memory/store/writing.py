@@ -22,7 +22,7 @@ memory/recall/question), and the record is not archived."""
 
 
 def write(connection: Sql, commit: Commit) -> list[Logged]:
-    """Write a commit."""
+    """Write a commit in the caller's transaction; return the rows of its entries in the log."""
     erasures.check(connection, commit.mind, commit.since, commit.words_read)
     if commit.entries:
         registry.register(connection, commit.mind)
@@ -71,7 +71,7 @@ def write(connection: Sql, commit: Commit) -> list[Logged]:
 
 
 def _supersede(connection: Sql, new: Record, changed: int) -> None:
-    """End the validity of a slot's version before the new one."""
+    """End the validity of the previous version of a slot, because a new version was written."""
     before = (new.stream, new.slot, (new.version or 0) - 1, new.created)
     connection.execute(
         "UPDATE records SET valid_until = ?, superseded_by = ?, changed = ?"
@@ -81,7 +81,8 @@ def _supersede(connection: Sql, new: Record, changed: int) -> None:
 
 
 def _check_distinct(connection: Sql, entry: Entry, commit: Commit) -> None:
-    """Raise Conflict if a record has the same words as a current record that this commit does not end."""
+    """Raise Conflict if a note, thought or exemplar in the entry has the same words as a current record of its kind
+    that this commit does not end."""
     ending = {
         revision.id
         for revision in commit.revisions

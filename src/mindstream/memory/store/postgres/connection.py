@@ -38,7 +38,8 @@ from mindstream.memory.store.tenant import EVERYONE
 
 T = TypeVar("T")
 STALE_S = 60
-"""Time, in seconds, after which the server ends an idle transaction: the process that began it has probably died."""
+"""Time, in seconds, after which the server ends an idle transaction that writes: the process that began it has probably
+died."""
 OF_ONE_MOMENT = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 AT_ONCE = b""
 _clocks: dict[str, SharedClock] = {}
@@ -179,7 +180,7 @@ class PostgresDatabase:
     def change(self, change: Callable[[Rows], T]) -> T:
         """Run `change` in the caller's thread, in a transaction that does not wait for other commits of the tenant.
 
-        No subscriber is notified. If the connection breaks during the commit, StorageError is raised even if it
+        No subscriber is notified. If the connection breaks during the commit, StorageError is raised even if the commit
         succeeded.
         """
         with explain_errors(self.shown), self._lent.writing.lend(self._tenant) as connection, connection.transaction():

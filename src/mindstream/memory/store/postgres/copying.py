@@ -213,7 +213,8 @@ def _file(folder: Path, begin: str) -> Iterator[sqlite3.Connection]:
 
 @contextlib.contextmanager
 def _all_tenants(place: Location) -> Iterator[Rows]:
-    """Open a transaction in which the owner of the tables sees the rows of all tenants; others wait until it ends."""
+    """Open a transaction in which the owner of the tables sees the rows of all tenants. Other connections wait until it
+    ends."""
     with (
         explain_errors(str(place)),
         contextlib.closing(open_database_of(place.url, "", tables.MIGRATIONS)) as connection,

@@ -282,7 +282,7 @@ def _write_postings(
 ) -> tuple[Any, ...]:
     """Write the postings of a segment's records; return the values of its columns `words` to `asks`.
 
-    `heed` is called after each record; an exception of it ends the writing.
+    `heed` is called after each record; an exception that it raises ends the writing.
     """
     packed = pack(found, heed)
     rows.execute(

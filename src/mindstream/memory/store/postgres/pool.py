@@ -35,8 +35,9 @@ LOCK = 0x6D696E64  # "mind"
 FULL = ("53100", "53200")
 """SQLSTATE codes of a full disk and of exhausted memory."""
 TRANSIENT = ("08", "40", "57P", "25P03")
-"""Classes of SQLSTATE after which a retry may help: connection exceptions, rolled back transactions (serialization,
-deadlock), a server that stops or starts, and a transaction that was idle for too long (the machine was suspended)."""
+"""Beginnings of the SQLSTATE codes after which a retry may help: connection exceptions, rolled back transactions
+(serialization, deadlock), a server that stops or starts, and a transaction that was idle for too long (the machine was
+suspended)."""
 REFUSALS = ("authentication failed", "does not exist", "no pg_hba.conf entry", "invalid ")
 """Texts of libpq's error messages if the server is reachable but rejects the connection; these errors have no
 SQLSTATE."""
@@ -51,7 +52,7 @@ def is_transient(error: psycopg.Error) -> bool:
 
 
 class ServerGone(StorageError):  # noqa: N818 (a state of the server)
-    """The server is unreachable or is starting: a retry may help."""
+    """The server is unreachable, is starting or stopping, or has rolled back the transaction: a retry may help."""
 
 
 def explained(error: psycopg.Error, place: str) -> StorageError:

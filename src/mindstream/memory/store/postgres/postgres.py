@@ -42,8 +42,8 @@ COMPACTED = (
 """Resets the counters, unless something was erased while the tables were rewritten."""
 HELD = "SELECT coalesce(sum(count), 0)::int8, coalesce(max(last), 0) FROM segments WHERE stream = ? AND ready"
 CANCELS_S = 0.1
-"""Interval, in seconds, at which the cancellation of a filling is repeated until it ends: it has no effect between two
-statements."""
+"""Interval, in seconds, at which the task that fills an index is cancelled again until it ends: a cancellation between
+two of its statements has no effect."""
 
 
 class IsolatedTenant(Tenant):
@@ -97,7 +97,7 @@ class PostgresStore(SqlStore):
 
     @property
     def clock(self) -> SharedClock:
-        """The server's time, which is the same for all its clients."""
+        """A clock that shows the server's time, which is the same for all its clients."""
         return self._database.clock
 
     @contextlib.contextmanager

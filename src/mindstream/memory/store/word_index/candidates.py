@@ -27,7 +27,8 @@ from mindstream.text.lexical import GROUP_B, GROUP_K1, K1, B, resisting, saturat
 HELD_SEGMENTS = 128
 """Maximum number of segments whose data is cached; each has at most 65,536 records of 14 bytes."""
 PROBES = 16
-"""Number of times of writing that one step reads, in the search for the first record written at or after a moment."""
+"""Number of records whose time of writing is read in one step of the search for the first record written at or after a
+moment."""
 
 
 class IndexReader(Protocol):
@@ -154,17 +155,17 @@ def _first_since(reader: IndexReader, numbers: Ints, moment: float) -> int:
 
 
 AROUND, NEXT = 2, 1
-"""Number of records before it, and after it, in its episode that are returned with a record that was found by words
-(AROUND) or by its vector (NEXT). Ranking needs them, because a record's neighbours contribute to its score."""
+"""Number of neighbours on each side, in its episode, that are returned with a record that was found by words (AROUND)
+or by its vector (NEXT). Ranking needs them, because a record's neighbours contribute to its score."""
 MOST, NEAR, NEWEST = 200, 150, 100
 """Maximum number of records found by words (MOST), by vectors (NEAR), and as the newest or as the strongest (NEWEST).
 Larger numbers make reading slower and improve recall little."""
 SAMPLE = 64
 """Number of records in the sample of a stream; they are evenly spread over the stream."""
 NEXT_TO, ANSWER, IN_EPISODE = np.float32(0.3), np.float32(1.3), np.float32(1.25)
-"""Shares of other scores that are added to a record's score. NEXT_TO: of the score of each record next to it. ANSWER:
-of the score of the record before it, in place of NEXT_TO, if that one asks something. IN_EPISODE: of the score of its
-whole episode."""
+"""Shares of other scores that are added to a record's score. NEXT_TO: share of the score of each record next to it.
+ANSWER: share of the score of the record before it, in place of NEXT_TO, if that record asks something. IN_EPISODE:
+share of the score of the whole episode."""
 
 
 class Found(NamedTuple):

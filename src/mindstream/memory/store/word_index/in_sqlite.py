@@ -1,9 +1,9 @@
 """The index of words and vectors in a SQLite file: its tables, and how it is read, filled and reduced.
 
-It is filled in the background, one segment per transaction. When mindstream changes or deletes words of a record, it
-removes the record from its segment (`remove_from_word_index`). When another program does so, a trigger deletes the
-segment, which is then rebuilt. Vectors are compared by their signs: one bit per number, which says whether the number
-is above the segment's mean.
+It is filled in the background, one segment (the index of a range of records) per transaction. When mindstream changes
+or deletes words of a record, it removes the record from its segment (`remove_from_word_index`). When another program
+does so, a trigger deletes the segment, which is then rebuilt. Vectors are compared by their signs: one bit per number,
+which says whether the number is above the segment's mean.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ RESTS_EACH, REST_S = 64, 0.001
 BLOCK = 256
 """Number of records that are read at once while a segment is built."""
 BY_SIGNS = 2
-"""Number of records returned per requested record, because signs are less precise than vectors."""
+"""When vectors are compared by their signs, this many times the requested number of records is returned, because signs
+are less precise than vectors."""
 MOST_IN_PLACE = 64
 """Maximum number of records that are removed from a segment one by one; for more, the segment is deleted."""
 TABLES = (
@@ -89,9 +90,10 @@ NUMBERS = (
     )
     + " ORDER BY number LIMIT :most"
 )
-"""Finds the next records of a stream, in order; for each kind, it uses an index that is sorted by number."""
+"""SQL that finds the next records of a stream, in order. For each kind, it uses an index that is sorted by number."""
 CHANGES = "SELECT coalesce(max(value), 0) FROM counters WHERE name = 'unindexed'"
-"""Counts the changes and deletions of records: if this has not changed, a segment that was built is still valid."""
+"""SQL that reads the number of changes and deletions of records. If it has not increased while a segment was built, the
+segment is valid."""
 RECORDS = f"SELECT number, {COLUMNS} FROM records WHERE number IN ({{}}) AND +stream = ?"
 
 
@@ -216,7 +218,8 @@ class Pace:
 def build(connection: sqlite3.Connection, stream: StreamKey, most: int, heed: Callable[[], None]) -> Built | None:
     """Read and pack the next segment of a stream; None: the stream is short, or only a few records are not indexed.
 
-    No transaction is open when this returns. `heed` is called after each record; an exception of it ends the building.
+    No transaction is open when this returns. `heed` is called after each record; an exception that it raises ends the
+    building.
     """
     if not is_long(connection, stream):
         return None
@@ -261,8 +264,8 @@ def _read(
 def _signs(vectors: Sequence[Vector | None], episode: NDArray[np.int32]) -> tuple[int, bytes, bytes] | None:
     """Return the width, mean and signs of vectors; None if there are no vectors.
 
-    Half of the vectors of its neighbours in the episode is first added to each vector. For a record without a vector,
-    or with one of another width, all signs are 0.
+    Before that, half of the vectors of a record's neighbours in the episode is added to the record's vector. For a
+    record without a vector, or with one of another width, all signs are 0.
     """
     widths = Counter(len(each) for each in vectors if each is not None)
     if not widths:
@@ -338,7 +341,8 @@ def put(connection: sqlite3.Connection, stream: StreamKey, built: Built) -> bool
 def remove_from_word_index(connection: sqlite3.Connection, stream: StreamKey, ids: Sequence[str] | None) -> None:
     """Remove records from the index; call it before their words are deleted or changed, in the same transaction.
 
-    Their terms and the signs of their vectors are overwritten in place. `ids` None: remove all records of the stream.
+    The terms of these records and the signs of their vectors are overwritten in place. A segment that would lose more
+    than MOST_IN_PLACE records is deleted. `ids` None: remove all records of the stream.
     """
     connection.execute("PRAGMA secure_delete = ON")
     if ids is None:
@@ -433,7 +437,8 @@ def _end_at_record(connection: sqlite3.Connection, stream: StreamKey, segment: i
 SCANNED = 2_000
 """Number of records that are searched by one statement."""
 LOOK_S = 0.4
-"""Maximum time, in seconds, for reading the texts of records, newest first: enough for some 100,000s of records."""
+"""Maximum time, in seconds, for reading the texts of records, newest first; enough for a few hundred thousand
+records."""
 MOST_WORDS = 16
 ENDS = " UNION ALL ".join(
     f"SELECT {end}(number) FROM records INDEXED BY records_latest WHERE stream = :stream AND kind = '{kind}'"
@@ -474,5 +479,6 @@ def _best(rows: Ints, words: int, read: int, n: int) -> list[int]:
 
 
 def _beginning(word: str) -> str:
-    """Return a beginning that all forms of a word have in common. The stem itself may have an end that no form has."""
+    """Return a beginning that all forms of a word have in common. The stem itself may have an end that no form has: the
+    "i" of "happi", the stem of "happy"."""
     return word[:-1] if word.endswith("i") and len(word) > 3 else word

@@ -27,8 +27,8 @@ from mindstream.text.words import terms
 SEARCHED_FROM = 16_384
 """Minimum number of records for a stream to have an index; a shorter stream is read completely within a second."""
 SMALLEST, SEVERAL, LARGEST = 256, 16, 65_536
-"""SMALLEST, LARGEST: numbers of records of the smallest and largest segments. SEVERAL: number of segments that are
-joined into one. So a segment has about 256, 4,096 or 65,536 records."""
+"""SMALLEST, LARGEST: number of records in the smallest and in the largest segments. SEVERAL: number of segments that
+are joined into one. So a segment usually has about 256, 4,096 or 65,536 records."""
 MOST_TIMES, MOST_LENGTH = 15, 15
 PROBES = "SELECT count(*) FROM (SELECT 1 FROM records WHERE stream = ? LIMIT ?) AS found"
 
@@ -72,8 +72,8 @@ def is_long(connection: Sql, stream: StreamKey) -> bool:
 
 
 def pack(found: Iterable[tuple[int, Record]], heed: Callable[[], None]) -> Packed:
-    """Return the content of a segment with these records. `heed` is called after each record; an exception of it ends
-    the packing."""
+    """Return the content of a segment with these records. `heed` is called after each record; an exception that it
+    raises ends the packing."""
     numbers, kind, episode, lengths, asks = array("q"), bytearray(), array("i"), array("I"), bytearray()
     kinds, episodes = _Numbered(), _Numbered()
     vocabulary, codes = _Numbered(), array("I")
