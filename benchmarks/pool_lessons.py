@@ -19,7 +19,7 @@ import tempfile
 from typing import Any
 
 from mindstream_evals.sharing.experience import KeepNotes
-from mindstream_evals.sharing.workplaces import WORKPLACES, Workplace
+from mindstream_evals.sharing.workplaces import DEPARTMENTS, Workplace
 
 from mindstream import FakeModel
 from mindstream.models.model import estimate_tokens
@@ -57,7 +57,7 @@ def others(place: Workplace, seed: int) -> list[tuple[str, str]]:
     found = [
         (sentence, next(task.question for task in made.training if name in task.needs))
         for more in range(1, 20)
-        for make in WORKPLACES.values()
+        for make in DEPARTMENTS.values()
         for made in [make(1_000 * seed + more)]
         if made.name != place.name
         for name, sentence in made.says.items()
@@ -68,7 +68,7 @@ def others(place: Workplace, seed: int) -> list[tuple[str, str]]:
 
 async def measure(name: str, seed: int, count: int) -> dict[str, float]:
     """Measure one workplace with a number of lessons."""
-    place = WORKPLACES[name](seed)
+    place = DEPARTMENTS[name](seed)
     own = [
         (says, next(task.question for task in place.training if name in task.needs))
         for name, says in place.says.items()
@@ -110,7 +110,7 @@ async def run(counts: list[int], seeds: int) -> list[dict[str, Any]]:
     """Measure all workplaces, as means over them and the seeds."""
     rows = list[dict[str, Any]]()
     for count in counts:
-        found = [await measure(name, seed, count) for name in WORKPLACES for seed in range(1, seeds + 1)]
+        found = [await measure(name, seed, count) for name in DEPARTMENTS for seed in range(1, seeds + 1)]
         rows.append(
             {"lessons": count} | {key: round(statistics.mean(one[key] for one in found), 3) for key in found[0]}
         )

@@ -22,7 +22,7 @@ from mindstream_evals.sharing.evaluate import (
 )
 from mindstream_evals.sharing.experience import ARMS, Arm
 from mindstream_evals.sharing.planting import plant, planting_summary
-from mindstream_evals.sharing.workplaces import WORKPLACES, Bikes, Workplace, bike_rules
+from mindstream_evals.sharing.workplaces import DEPARTMENTS, WORKPLACES, Bikes, Workplace, bike_rules
 from running import mistaken
 from running import run as run_command
 
@@ -33,7 +33,7 @@ from mindstream.models.rules import Rules
 from mindstream.sharing.lessons import lessons_of
 from mindstream.sharing.pool import Pool
 
-EVERY = pytest.mark.parametrize("place", WORKPLACES)
+EVERY = pytest.mark.parametrize("place", DEPARTMENTS)
 
 
 class Obedient:
@@ -77,7 +77,7 @@ class Obedient:
 
 
 def evaluation(folder: Path, place: str = "database", model: Obedient | None = None, **more: object) -> Evaluation:
-    made = WORKPLACES[place](5)
+    made = WORKPLACES[place](5, more.get("training", 8))
     return Evaluation(place, 5, Models(model or Obedient(made)), folder, **more)  # type: ignore[arg-type]
 
 
@@ -103,6 +103,14 @@ async def test_each_arm_is_shown_its_own_form_of_the_same_training(tmp_path: Pat
     texts = ["\n".join(message.text for message in each.messages) for each in model.asked]
     marks = ("confirmed by", "notes.md:", "Known facts:", "#E1 =")
     assert [sum(mark in text for text in texts[-72:]) for mark in marks] == [24, 12, 12, 0], "no tool was called"
+
+
+async def test_in_a_company_the_ten_nearest_facts_lack_rules_that_the_lessons_have(tmp_path: Path) -> None:
+    found = await run(evaluation(tmp_path, "company", training=24), "none", "lessons", "notes", "facts")
+    right = {arm: summary(trials)["right"] for arm, trials in found.items()}
+    assert (right["none"], right["lessons"], right["notes"]) == (0, 12, 12)
+    assert 0 < right["facts"] <= 9
+    assert summary(found["training"])["right_at_first"] > 8, "what was said once is known in each department"
 
 
 async def test_tests_of_several_arms_are_asked_in_mixed_order(tmp_path: Path) -> None:

@@ -162,7 +162,13 @@ Exit code: 0; 1 after a model error; 2 after a mistake; 130 after Ctrl-C."""
 def evaluate(
     settings: Settings,
     work: Annotated[Path, flag("DIR", "Folder of the pools and answers; the same command resumes.")],
-    place: Annotated[str, flag("NAME", "The workplace: database, tool, archive, or all.")] = "database",
+    place: Annotated[
+        str,
+        flag(
+            "NAME",
+            "The workplace: database, tool, archive; all: each of them; company: one experience for all of them.",
+        ),
+    ] = "database",
     arms: Annotated[
         str, flag("A,B,…", "What agents are shown: none, exemplars, lessons, both, notes, facts; or only training.")
     ] = "none,exemplars,lessons,both",
@@ -187,10 +193,10 @@ def evaluate(
     """Measure how much lessons and accepted work help agents with tasks that they have not done before."""
     from mindstream_evals.sharing.evaluate import Evaluation, Trial, check_names, curves, expected_cost, summary
     from mindstream_evals.sharing.experience import Arm
-    from mindstream_evals.sharing.workplaces import WORKPLACES
+    from mindstream_evals.sharing.workplaces import DEPARTMENTS
 
     chosen = cast("tuple[Arm, ...]", names_in(arms))
-    places = list(WORKPLACES) if place == "all" else [place]
+    places = list(DEPARTMENTS) if place == "all" else [place]
     for each in places:
         check_names(each, chosen)
     if plant:

@@ -1,4 +1,4 @@
-"""Workplaces where only experience helps: a database, a tool with quirks, an archive with house rules.
+"""Workplaces where only experience helps: a database, a tool with quirks, an archive with house rules, all together.
 
 Each is generated from a seed. The seed decides the conventions of the workplace, which are written nowhere in it, so
 that no model can know them. A simulated person states one convention in each correction. Every task needs two or more
@@ -405,4 +405,39 @@ def archive(seed: int, training: int = 8, tests: int = 12) -> Workplace:
     return Workplace("archive", f"{about}.", [find, read], says, mistakes, *chosen)
 
 
-WORKPLACES: Mapping[str, Callable[..., Workplace]] = {"database": database, "tool": store, "archive": archive}
+DEPARTMENTS: Mapping[str, Callable[..., Workplace]] = {"database": database, "tool": store, "archive": archive}
+
+# All three.
+
+
+def company(seed: int, training: int = 24, tests: int = 12) -> Workplace:
+    """Return the workplace `company`: agents have tasks in all three others, and keep one experience for all of them."""
+    rng = random.Random(f"company {seed}")
+    parts = [make(seed, -(-training // 3), -(-tests // 3)) for make in DEPARTMENTS.values()]
+
+    def mixed(tasks: Callable[[Workplace], Sequence[Assignment]], count: int) -> list[Assignment]:
+        found = [
+            Assignment(
+                f"{part.about}\n\n{task.question}", task.value, tuple(f"{part.name} {each}" for each in task.needs)
+            )
+            for part in parts
+            for task in tasks(part)
+        ]
+        rng.shuffle(found)
+        return found[:count]
+
+    def joined(sentences: Callable[[Workplace], Mapping[str, str]]) -> dict[str, str]:
+        return {f"{part.name} {name}": text for part in parts for name, text in sentences(part).items()}
+
+    return Workplace(
+        "company",
+        "You work for a company with several departments; use the tools of the department that the task names.",
+        [each for part in parts for each in part.tools],
+        joined(lambda part: part.says),
+        joined(lambda part: part.mistakes),
+        mixed(lambda part: part.training, training),
+        mixed(lambda part: part.tests, tests),
+    )
+
+
+WORKPLACES: Mapping[str, Callable[..., Workplace]] = {**DEPARTMENTS, "company": company}
