@@ -280,7 +280,7 @@ class Clockwork:
         return [self.change_objects(*changes)] if changes else []
 
     def change_objects(self, *changes: ObjectChanged) -> Commit:
-        """Apply changes of objects that come from outside the simulation, and return the commit to write."""
+        """Apply changes of objects, and return the commit to write; also used for changes that users cause."""
         for change in changes:
             self.whereabouts.change(change)
         step = max(0, *(change.step for change in changes))

@@ -264,7 +264,7 @@ class Talked(TownEvent):
     until: int
     records: Names = ()
     known: Names = ()
-    """Ids of memories that the resident had before the talk, and that the other told it again."""
+    """Ids of memories that the resident had before the talk, and whose text the other resident told it again."""
     gathered: float = 0.0
     """Total importance of the records."""
     unrated: Names = Field((), exclude_if=not_)
@@ -409,7 +409,8 @@ class ObjectChanged(TownEvent):
 
 
 class StoodIn(TownEvent):
-    """A model's reply could not be parsed, so the resident went on with its plan, or with the prompt's rule."""
+    """A model's reply could not be parsed. The result of the prompt's rule was used instead; in scenes, the usual day
+    for a day's plan; for a reflection, no insights."""
 
     kind = "stood_in"
     prompt: Name
@@ -441,7 +442,7 @@ class TownReached(TownEvent):
 
     kind = "town_reached"
     reached: NoWords[dict[str, int]]
-    """The last finished step of each resident whose step has changed since the row before."""
+    """The last finished step of each resident whose step has changed since the previous row of this kind."""
     marked: Names = ()
     """The residents in `reached` who may see something new in the next step."""
     entered: Names = ()

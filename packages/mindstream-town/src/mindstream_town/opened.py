@@ -53,7 +53,7 @@ SWITCHES = {
 SLOTS = 8
 """Default maximum of simultaneous model calls of a town."""
 WAITING = 8
-"""Concurrent residents per processor when they run as remote tasks; they mostly wait for a model provider."""
+"""Concurrent model calls per processor if they run as Ray tasks; they mostly wait for a model provider."""
 
 
 def read_profile(given: Iterable[str], without: Iterable[str]) -> Profile:

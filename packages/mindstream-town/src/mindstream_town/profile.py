@@ -26,7 +26,8 @@ class Profile(BaseModel, frozen=True, extra="forbid"):
         talk_lines: maximum lines of a conversation.
         talk_rest: minimum steps between two talks of the same residents.
         observes, reflects, plans: parts of the residents that can be switched off, for ablations.
-        recalls, talks: False: a control run in which news cannot spread.
+        recalls, talks: parts that can be switched off, too; without one of these two, news cannot spread (a control
+            run).
         lives: mode of residents whose planner is a model: `scenes` (one call plans a day, one call is a talk), or
             `paper` (step by step as in the paper). Without a model it has no effect.
         day_calls, day_tokens: for `scenes`: a resident's daily budget for plan, talks and reflection, in calls and in

@@ -25,7 +25,8 @@ FAR = 2**40
 
 
 class Apart(Protocol):
-    """The distance of residents in steps."""
+    """Computes how many steps residents are apart: how soon one could perceive another, or change what the other
+    perceives."""
 
     def __call__(self, spot: Spot, across: Ints, down: Ints) -> Ints:
         """Return a minimum number of steps for each resident at the positions (across, down). In fewer steps that

@@ -17,7 +17,7 @@ from mindstream_town.world.tree import ARENA, OBJECT, Address, Spot, sector_of
 from mindstream_town.world.world import Conditions, Weather, World
 
 START = datetime(2023, 2, 13, tzinfo=UTC).timestamp()
-"""The first morning of the town in the paper."""
+"""The beginning of the town in the paper: Monday, February 13, 2023, midnight."""
 
 
 @dataclass(frozen=True)

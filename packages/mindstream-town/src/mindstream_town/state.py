@@ -78,13 +78,15 @@ class ResidentState(BaseModel, frozen=True):
         knows: addresses of known places.
         met: for each partner, the step of the last talk.
         talked: number of talks.
-        shared: for each partner, ids of the records that one of them has told the other.
+        shared: for each partner, ids of the resident's records that the partner knows, too: what one of them told the
+            other, and the memories of their talks.
         gathered: total importance of memories since the last reflection.
         considered: for each object, the step of the last decision about it.
         scenes: for each partner, the step of the last scene.
         asked: model calls and tokens of the planned day.
         done: finished activities of today, the newest last; only in the mode `paper`.
-        unrated: ids of records that are not rated yet. unrated_since: step of the first of them.
+        unrated: ids of records that are not rated yet. unrated_since: step of the first of them, or of the last rating
+            if that is later.
         summary: the resident's summary of itself. summed_up: step at which it was written.
         embodied: name of the user who controls the resident; "": none.
         about: the life so far, if it was rewritten; "": as in the description.

@@ -66,10 +66,10 @@ TAKEN = "the folder already contains a town: resume that town, or begin the new 
 ANYBODY = "a person"
 """Name of a user who controls a resident and gives no name."""
 SAVE_EVERY = 2_000
-"""Maximum rows of the log between two saved states."""
+"""Number of rows in the log since the last saved state after which a run saves the state again."""
 Order: TypeAlias = Literal["lockstep", "free"]
-"""Order of the residents' steps: all together, or each as soon as no other can affect it. Both give the same
-journal."""
+"""Order of the residents' steps. `lockstep`: all residents take each step together; `free`: each takes its next step as
+soon as no other resident can affect it. Both give the same journal."""
 SLOT, LIVING = "living", "letting this town live"
 """Slot of the lease that a process holds while it has the town open, and its description."""
 
@@ -481,7 +481,7 @@ class Town:
         return max(0, self._clockwork.whereabouts.steps.get(name, self.step))
 
     async def finish_visits(self) -> None:
-        """Write the memories of visits that were interrupted by a crash.
+        """Write the memories of visits that are not written yet, for example after a crash.
 
         Raises:
             ModelError: a model is not available.

@@ -64,7 +64,8 @@ class Happening(Frozen):
     """An event from the view of a controlled resident.
 
     Attributes:
-        kind: saw, heard, said, did, talked (a talk is over), agreed, left, or unanswered (`who` did not answer `text`).
+        kind: saw, heard, said, did, talked (a talk is over), agreed, left, or unanswered (`who` did not answer; `text`:
+            the resident's partner).
         waited: the partner has waited for an answer of the resident and has stopped waiting.
     """
 

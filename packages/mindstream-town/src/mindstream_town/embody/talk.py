@@ -37,7 +37,7 @@ async def speak(turn: ResidentTurn, other: ResidentTurn, text: str) -> None:
 
 
 async def speak_unheard(turn: ResidentTurn, other: ResidentTurn, text: str) -> None:
-    """Let a user say something to a resident who does not hear it, because it has left or is asleep."""
+    """Let a user say something to a resident who does not hear it, because it is not in sight any more."""
     if turn.state.talk:
         _say(turn, other, SpokenLine(by=turn.name, text=text))
         return

@@ -182,7 +182,7 @@ def read_recording(folder: Path) -> Recording:
     """Find the recorded steps of a saved simulation; there may be none.
 
     Raises:
-        InputError: the archive or the short form cannot be read, or has too many steps.
+        InputError: `movement+environment.tar.gz` or `master_movement.json` cannot be read, or there are too many steps.
     """
     if (played := folder / PLAYED).is_file() and not (folder / MOVEMENT).is_dir():
         return Recording({}, _read_played(played))
@@ -430,9 +430,9 @@ def _write(path: Path, data: JsonValue, indent: int | None = None) -> None:
 def settle_clock(save: Save, tell: Callable[[str], None]) -> Save:
     """Return the save with step number and step length that fit its times; report corrections with `tell`.
 
-    The number of steps times their length in the meta file must be the time since the first day. Otherwise the time
-    between the residents' last time and the current time of the meta file becomes the step length, if all residents
-    have the same last time and the number of steps is then a whole number.
+    The number of steps times their length in the meta file must be the time since the first day began. Otherwise the
+    time between the residents' last time and the current time of the meta file becomes the step length, if all
+    residents have the same last time and the number of steps is then a whole number.
     """
     meta = save.meta
     now = parse_time(meta.curr_time)
@@ -455,7 +455,8 @@ MOST_BYTES = 16_000_000
 
 
 def read_whispers(path: Path) -> dict[str, tuple[str, ...]]:
-    """Return the memories for each name, in the order of the file; names may be unknown to the town.
+    """Read a CSV file with a name and memories (separated by semicolons) in each row. Return the memories for each
+    name, in the order of the file; the names need not be those of residents.
 
     Raises:
         InputError: the file cannot be read, or a row is invalid.

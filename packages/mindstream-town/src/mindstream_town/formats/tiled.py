@@ -37,7 +37,8 @@ LAYERS = MappingProxyType(
         "spawning_location": "Spawning Blocks",
     }
 )
-"""The layer of each maze in the authors' map. The maze's own name ("arena") is accepted, too."""
+"""The name that the layer of each maze has in the authors' map. A layer with the maze's own name ("arena") is accepted,
+too."""
 ADDRESS = "address"
 """The tile property that contains the address of its place or object."""
 TILE = 0x1FFFFFFF

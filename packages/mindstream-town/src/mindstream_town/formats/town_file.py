@@ -116,7 +116,8 @@ class Place(Table):
         days: weekdays (in English) on which `hours` begin; None: all days.
         capacity: maximum number of residents in the place.
         owners: residents who may always enter; others need an invitation.
-        public: True: open to all in spite of owners or inhabitants; False: closed to all others.
+        public: True: open to all in spite of owners or inhabitants; False: open only to owners and to residents whose
+            usual day includes the place; None: see `owners`; a home is open only to its inhabitants.
         purpose: `eat` and `shop` have an effect by rules; other words are only read by models.
         objects: objects in the place; not allowed with a drawn map.
     """
@@ -187,10 +188,12 @@ class Resident(Table):
         name: first and last name.
         age: in years; 0: not given.
         about: the life so far, in a few sentences.
-        home: place where the resident lives and sleeps; on a map without a drawing it is added.
+        home: place where the resident lives and sleeps; it is added to the map if the map is drawn from the list of
+            places.
         work: place of work on weekdays; it defines the usual day if `day` is empty.
         day: the usual day in parts, such as `("08:00", "12:00", "baking bread", "Bakery")`.
-        seeds: memories from the beginning that the resident tells others, one sentence each.
+        seeds: memories from before the town began, one sentence each; the resident tells others those that are not
+            secret.
         innate, learned, currently, lifestyle, routine: traits, occupation, interest, sleeping hours, habits; for
             models.
     """

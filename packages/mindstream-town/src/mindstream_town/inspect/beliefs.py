@@ -1,4 +1,5 @@
-"""What happened against what a resident believes: beliefs that no longer or never held, and where they began."""
+"""Compare what a resident believes with what happened: its last percepts of objects and people, and whispers that
+reached it."""
 
 from __future__ import annotations
 

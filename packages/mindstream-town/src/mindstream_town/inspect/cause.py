@@ -41,7 +41,8 @@ class Outcome:
     """What is to be explained: `who` is at an event, or knows a fact before the step `end`.
 
     Attributes:
-        event: None: the outcome is knowledge. fact: a first memory in words.
+        event: the event at which `who` is present; None: the outcome is knowledge of `fact`. fact: words of the memory
+            from the beginning of the town that states the fact.
         appointment: the appointment that named the event; None: none.
     """
 
@@ -52,7 +53,7 @@ class Outcome:
     appointment: Appointment | None = None
 
     def happens(self, history: History) -> bool:
-        """Return whether it happens in a town."""
+        """Return whether the outcome happens in a town."""
         if self.event is not None:
             return minutes_at(history, self.event, self.who) >= LEAST
         return any(each.name == self.who for each in trace_fact(history, find_fact(self.fact, history)).knowers)
@@ -62,7 +63,8 @@ class Cause(NamedTuple):
     """A memory that may have caused an outcome.
 
     Attributes:
-        whose: the resident who has it. step: when it was made. how: its place on the path, or CONTROL.
+        whose: the resident who has it. step: when it was made. how: its place on the path, such as "memory of the
+            event" or "told by Ada Brook"; or CONTROL.
         records: its id, and the ids of the resident's other memories with the same text.
     """
 
@@ -74,16 +76,22 @@ class Cause(NamedTuple):
 
 
 class Effect(NamedTuple):
-    """How often the outcome happens with a memory and without it, in forks with the same seeds."""
+    """How often the outcome happens with a memory and without it, in forks with the same seeds.
+
+    Attributes:
+        seeds: number of pairs of forks, one with the memory and one without it.
+        kept: number of forks with the memory in which the outcome happens.
+        lost: number of forks without the memory in which the outcome happens.
+    """
 
     cause: Cause
     seeds: int
     kept: int
     lost: int
     interval: tuple[float, float]
-    """95 % interval (Wilson) of the share without it."""
+    """95 % interval (Wilson) of the share of forks without the memory in which the outcome happens."""
     p: float
-    """P-value of the difference (McNemar)."""
+    """P-value of the difference between forks with the memory and without it (McNemar)."""
 
 
 def find_outcome(history: History, typed: str, span: tuple[int, int] | None) -> Outcome:
@@ -126,8 +134,8 @@ def _event_outcome(history: History, who: str, typed: str, span: tuple[int, int]
 
 
 def find_causes(history: History, outcome: Outcome, most: int) -> list[Cause]:
-    """Return at most `most` notes and thoughts that led to an outcome, each before its own sources, and one memory that
-    did not lead to it, as a control."""
+    """Return at most `most` notes and thoughts that led to an outcome, in the order in which the search finds them: a
+    memory, then its sources. Add one memory that did not lead to the outcome, as a control."""
     begins = outcome.event.start if outcome.event else outcome.end
     path = dict[tuple[str, str], str]()
     for key, how in _roots(history, outcome, begins):
@@ -203,7 +211,8 @@ class Job(NamedTuple):
 
 
 def jobs_of(settings: Settings, outcome: Outcome, causes: Sequence[Cause], seeds: Sequence[int]) -> list[Job]:
-    """Return the forks that show the effects of memories: with each of them, and without."""
+    """Return the forks that show the effects of memories: for each memory and seed, one fork with all memories and one
+    without this memory, both from the step at which it was made."""
     arms = dict[tuple[int, tuple[str, ...], tuple[str, str] | None], None]()
     for each in causes:
         arms |= {(each.step, (), None): None, (each.step, each.records, (each.whose, each.text)): None}
@@ -222,7 +231,8 @@ async def live_fork(job: Job) -> bool:
 
 
 def effects_of(causes: Sequence[Cause], jobs: Sequence[Job], happened: dict[str, bool]) -> list[Effect]:
-    """Return the effect of each memory from the results of finished jobs, by key."""
+    """Return the effect of each memory from the finished forks; `happened`: for each `Job.key`, whether the outcome
+    happened."""
     ended = {(job.step, job.lost, job.seed): happened[job.key] for job in jobs if job.key in happened}
     effects = []
     for cause in causes:
@@ -238,7 +248,11 @@ def effects_of(causes: Sequence[Cause], jobs: Sequence[Job], happened: dict[str,
 
 
 class Difference(NamedTuple):
-    """The first row in which two journals differ; "" for a journal that has ended."""
+    """The first row in which two journals differ.
+
+    Attributes:
+        here, there: the rows of both towns in words; "": this town has no row of this resident at this step.
+    """
 
     step: int
     who: str
@@ -267,7 +281,7 @@ async def _lines(data: AnyData) -> AsyncIterator[list[Any]]:
 
 
 def _told(row: Sequence[Any], first: Sequence[Any]) -> str:
-    """Return a row in words; "" if it belongs to a later moment than the first difference."""
+    """Return a row in words; "" if it is of another step or resident than the first difference."""
     if row[:2] != first:
         return ""
     _, _, kind, by, payload, records = row

@@ -131,7 +131,7 @@ class History:
 
 
 def step_of(setting: Setting, moment: Moment) -> int:
-    """Return the step that contains a moment."""
+    """Return the first step at or after a moment."""
     return -(-int(moment - setting.start) // setting.profile.step_s)
 
 

@@ -75,7 +75,7 @@ class Thing:
     """An object of the drawing.
 
     Attributes:
-        place: index of its place in the world.
+        place: index of the object's address in `TileWorld.places`.
         stuff: material.
         outline: outlines of its groups of connected tiles, as path data.
         shape: index in `SHAPES` of the drawing at the centre of each group.

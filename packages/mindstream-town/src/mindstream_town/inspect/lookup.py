@@ -17,7 +17,7 @@ from mindstream_town.world.tree import OBJECT
 
 IGNORED = {*WEEKDAYS, *(day[:3] for day in WEEKDAYS)}
 AROUND = timedelta(days=183)
-"""A date without a year that is more than this number of days before the town's beginning is in the next year."""
+"""A date without a year that is more than this time before the town's beginning is taken to be in the next year."""
 
 
 def read_moment(
@@ -76,7 +76,7 @@ LONGEST = 99
 MOST_FITS, MOST_NEAR = 40, 8
 """Maximum matches and maximum suggestions in error messages."""
 ALIKE = 0.7
-"""Minimum similarity of a suggestion."""
+"""Minimum similarity of a suggestion to the typed name (ratio of `difflib`, 0 to 1)."""
 STEM = 3
 """Minimum length of a word that can match as a part of another word."""
 

@@ -23,7 +23,8 @@ class Moment:
     Attributes:
         end: step at which it ended; equal to `step` if it has no duration.
         tasks: the parts of an act, in order.
-        aside: whether it is a note on a talk or an overheard line, which only the full form shows.
+        aside: whether it is a note on a talk or an overheard line, which is shown only in the full form or if it
+            contains the text that is searched for.
         place, because: place and reason in words; "" if there is none.
     """
 

@@ -29,8 +29,9 @@ class Conduct:
 
     Attributes:
         planned, kept: waking minutes with a planned place, and those of them spent in the arena of that place.
-        acts, believable: acts at a place, and the permitted ones of them. An act is permitted if the place is open and
-            not full, and is public, is the resident's own, or an owner is there.
+        acts, believable: acts at a place, and the permitted ones of them. An act is permitted if the place is not full
+            and the resident may enter it: it is an owner, the place is open to it now, or an owner is awake in the
+            house.
         not_believable: number of other acts by reason. odd: the other acts, by resident and time.
         in_walls: steps inside a wall. asleep_elsewhere: sleep outside the resident's own house.
         talking_asleep: conversations of sleeping residents.

@@ -120,7 +120,8 @@ class Fact:
 
 
 def is_first(record: Record) -> bool:
-    """Return whether a memory is from before the town began and derived from no other."""
+    """Return whether a memory is a first memory: a note that is no plan and is derived from no other memory, so from
+    before the town began or added by a user (`Town.whisper`)."""
     return record.kind == "note" and not record.evidence and "plan" not in record.keywords
 
 

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 MOST_FRAMES = 500
 Condition = Literal["full", "no_reflection", "no_reflection_no_plan", "none"]
-"""As in residents/interview.py, which is not imported for this."""
+"""The values of `Condition` in residents/interview.py, repeated here because that module is not imported before it is
+used."""
 CONDITIONS: tuple[Condition, ...] = get_args(Condition)
 
 
@@ -175,7 +176,7 @@ def look_in(runtime: Runtime, principal: Principal, name: str) -> AbstractAsyncC
 
 @contextlib.asynccontextmanager
 async def open_town(runtime: Runtime, principal: Principal, name: str) -> AsyncIterator[Town]:
-    """Open a town with the caller's models; their budget pays for its calls, which `/cost` shows."""
+    """Open a town with the caller's models. Their budget pays for the model calls, which are logged for `/cost`."""
     from mindstream_town import opened as service
 
     if runtime.models.only_rules:

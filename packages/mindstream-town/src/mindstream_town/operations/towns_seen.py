@@ -1,8 +1,7 @@
 """Operations for pages that show a town or control a resident: recording, knowledge, relations, acts.
 
-The town's time passes only with acts, so a page keeps its own pace: it waits a minute at a time, as often as it likes,
-and
-receives what happened.
+The town's time passes only with acts. So a page sets the pace itself: it sends acts that wait a minute, as often as it
+likes, and receives the events of that time.
 """
 
 from __future__ import annotations

@@ -64,7 +64,8 @@ def _line(address: str, place: Place) -> str:
 
 
 def things_in(turn: ResidentTurn, place: str) -> tuple[tuple[str, ...], int]:
-    """Return the usable objects around a place, first those at the place itself, and the number of the latter."""
+    """Return the usable objects in the house of a place, first those at the place itself, and the number of those at
+    the place."""
     things = things_around(turn, place)
     at_it = [each for each in things if f"{each}:".startswith(f"{place}:")]
     return tuple(dict.fromkeys((*at_it, *things))), len(at_it)
@@ -113,9 +114,11 @@ AT_ONCE = 60
 
 
 async def finish_act(turn: ResidentTurn, act: Act | None) -> None:
-    """Remember an act that has ended or was interrupted. Sleep, talks and waiting are not remembered.
+    """Remember an act that has ended or was interrupted, if the resident had reached its place and it lasted a minute
+    or more.
 
-    An act that continues an equal act is remembered once.
+    Sleep, talks, waiting and a user's commands are not remembered. An act that continues an equal act is remembered
+    once.
     """
     if act is None or act.asleep or act.why in ("talk", "wait", "") or not act.has_arrived(turn.step):
         return
@@ -142,7 +145,8 @@ def is_own_act(turn: ResidentTurn, record: Record) -> bool:
 
 
 async def rate_memories(turn: ResidentTurn, *, at_once: bool = False) -> None:
-    """Rate the unrated memories from before this step: if an hour has passed, or always with `at_once`."""
+    """Rate up to AT_ONCE unrated memories from before this step, if a new hour of the day has begun since the first of
+    them; with `at_once` without waiting for the hour."""
     setting, state = turn.setting, turn.resident.state
     ids = state.unrated[:AT_ONCE]
     is_over = setting.minute(turn.step) // 60 != setting.minute(state.unrated_since) // 60
@@ -164,7 +168,8 @@ async def rate_memories(turn: ResidentTurn, *, at_once: bool = False) -> None:
 
 
 TOLD, WAITED, ALONG, SOON = 6, 5, 60, 60
-"""Maximum news in the prompt; minutes of waiting; maximum minutes of going along, and of leaving early to avoid."""
+"""Maximum news in the prompt; minutes of waiting for a person; maximum minutes of joining another's activity; maximum
+minutes by which a resident leaves early to avoid a person."""
 
 
 async def react_to_people(turn: ResidentTurn, new: Sequence[Percept], others: Mapping[str, ResidentState]) -> None:

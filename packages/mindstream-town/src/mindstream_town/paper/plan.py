@@ -54,7 +54,7 @@ from mindstream_town.world.hours import DAY_MINUTES, clock, minute_of
 from mindstream_town.world.tree import ARENA
 
 AN_HOUR, LONGEST_HOUR = 60, 90
-"""Minutes. A block longer than the second value is split into hours of at least half the first value."""
+"""Minutes. A block longer than LONGEST_HOUR is split into parts of at least half of AN_HOUR."""
 LATELY, DONE, RECALLED = 8, 8, 8
 NEWS: tuple[Kind, ...] = ("observation", "thought", "note")
 
@@ -83,7 +83,8 @@ def _now(turn: ResidentTurn, minute: int) -> Block:
 
 
 async def begin_day(turn: ResidentTurn, day: int) -> None:
-    """Renew the resident's summary of itself and plan the day."""
+    """Plan the day; after the first day, rate the unrated memories and renew the resident's summary of itself
+    before."""
     if not turn.profile.plans:
         await idle_away(turn, day)
         return
@@ -247,7 +248,7 @@ async def plan_tasks(turn: ResidentTurn, block: Block, minute: int) -> None:
 
 
 def _present(turn: ResidentTurn, place: str) -> tuple[str, ...]:
-    """Return the people in sight with their activities; empty if the resident is about to leave the room."""
+    """Return the people in sight with their activities; empty if the place of the next tasks is in another room."""
     setting, here = turn.setting, turn.setting.world.address_at(turn.spot).upto(ARENA)
     if place in setting.addresses and not setting.addresses[place].upto(ARENA).is_within(here):
         return ()
@@ -291,7 +292,8 @@ def what_was_done(turn: ResidentTurn) -> tuple[str, ...]:
 
 
 async def lately(turn: ResidentTurn) -> tuple[str, ...]:
-    """Return the newest memories of today with their times, without the resident's own acts."""
+    """Return up to LATELY recent memories of today with their times, without the resident's own acts, plans, and
+    objects that are only in use."""
     if not turn.profile.recalls:
         return ()
     await turn.resident.written()
@@ -323,7 +325,8 @@ def surroundings_of(turn: ResidentTurn, *, of_day: bool = False) -> str:
 
 
 async def rewrite_day(turn: ResidentTurn, kept: Sequence[Agreement]) -> None:
-    """Plan the rest of the day again in one call, if there are agreements for it; agreements are always kept."""
+    """Plan the rest of the day again in one call, if there are agreements for it; agreements that the reply leaves out
+    are added."""
     agreed = [each for each in kept if is_ahead_today(turn, each.appointment)]
     appointments = [each.appointment for each in agreed]
     if not agreed:
@@ -380,7 +383,8 @@ def _lasting(block: Block, minutes: int) -> Block:
 
 
 def _with_early_starts(turn: ResidentTurn, blocks: Sequence[Block]) -> list[Block]:
-    """Let each block except the first begin early enough for the walk to it."""
+    """Let each block except the first begin early enough for the walk to it; if one would begin before the previous
+    block, change none."""
     for before, part in pairwise(blocks):
         ahead = minutes_between(turn, before.place, part.place)
         if part.start - ahead <= before.start:

@@ -69,7 +69,7 @@ class PlanHours(Prompt[Hours]):
     done: tuple[str, ...] = ()
     """Activities of today, as `HH:MM-HH:MM what`."""
     lately: tuple[str, ...] = ()
-    """The newest memories of today."""
+    """Recent memories of today, with their times."""
     places: tuple[str, ...]
     """The known places, one room per line, numbered from 1."""
     surroundings: str = ""
@@ -194,7 +194,7 @@ class PlanTasks(Prompt[PaperTasks]):
     done: tuple[str, ...] = ()
     """The last activities of today."""
     lately: tuple[str, ...] = ()
-    """The newest memories of today."""
+    """Recent memories of today, with their times."""
     present: tuple[str, ...] = ()
     """The people in sight, with their activities."""
     surroundings: str = ""

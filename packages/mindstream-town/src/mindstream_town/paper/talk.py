@@ -28,7 +28,8 @@ from mindstream_town.residents.turn import ResidentTurn
 from mindstream_town.world.hours import clock
 
 AT_HEART, BY_LINE, AHEAD = 8, 3, 5
-"""Maximum memories about the speaker's own days, maximum memories per line, and maximum blocks of the day's plan."""
+"""Maximum memories about the speaker's own days, maximum memories recalled for each line that is heard, and maximum
+blocks of the day's plan in the prompt."""
 ENOUGH = 2
 """Minimum number of memories about another person for a summary of the relation."""
 OFF = ("declines", "walks on", "leaves")

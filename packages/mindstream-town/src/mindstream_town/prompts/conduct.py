@@ -102,9 +102,9 @@ class ShouldAct(YesNo, Question):
     fine: bool = False
     """Whether the town file says that this condition needs no action."""
     uses_it: bool = False
-    """Whether the current or next activity takes place at the object."""
+    """Whether the current activity takes place at the object."""
     at_it: bool = False
-    """As `uses_it`, but for scenes: whether the person is there, perhaps because it reacts already."""
+    """In scenes, whether the person uses the object or is on the way to it."""
     in_charge: bool = False
     """Whether the person owns the place, or lives or works there."""
     others: tuple[str, ...] = ()
@@ -116,7 +116,8 @@ class ShouldAct(YesNo, Question):
 def act_by_charge(ask: ShouldAct) -> dict[str, float]:
     """Rule: always act on dangers, and on objects that the person needs or is in charge of; on others mostly.
 
-    An object that another person uses or repairs matters only to people who need it.
+    A condition that needs no action is ignored. An object that another person uses or repairs matters only to people
+    who need it.
     """
     if ask.danger:
         p = 1.0
@@ -233,7 +234,8 @@ COMES = 0.6
 
 @rule(TakeFromTalk)
 def keep_what_was_told(ask: TakeFromTalk) -> Taken:
-    """Rule: keep the news word for word; a draw for each person decides whether an invitation is accepted."""
+    """Rule: keep the news word for word; a draw for each person decides whether an invitation is accepted. An
+    invitation during work or school hours is declined."""
     kept, agreed = list[Learned](), list[Agreed]()
     for number, news in enumerate(ask.told[:6], 1):
         at, text = news.appointment, news.text[:400]

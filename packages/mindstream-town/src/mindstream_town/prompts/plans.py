@@ -19,7 +19,7 @@ WAKE, BED, AT_HOME = 7 * 60, 23 * 60, "being at home"
 LEAST_AWAKE = 60
 """Minimum minutes between getting up and going to bed, for a valid plan."""
 GAP = 30
-"""Minimum minutes of a gap in the plan that are spent at home."""
+"""A gap in the plan of at least this many minutes is spent at home."""
 Clock = Annotated[str, Field(pattern=r"^([01]?\d|2[0-4]):[0-5]\d$", description="As HH:MM.")]
 
 
@@ -94,7 +94,7 @@ class Usual(Frozen):
         return Item(start=clock(self.start), minutes=minutes, what=self.what, place=self.place, keeps=self.keeps)
 
     def around(self, other: Usual) -> list[Usual]:
-        """Return the time of this part before and after another part."""
+        """Return the parts of this one that are before and after another part."""
         spans = (self.start, min(self.end, other.start)), (max(self.start, other.end), self.end)
         return [self.model_copy(update={"start": start, "end": end}) for start, end in spans if start < end]
 
@@ -251,9 +251,10 @@ A_TASK = 15
 
 @rule(BreakDown)
 def go_round(ask: BreakDown) -> Tasks:
-    """Rule: do the planned activity in quarters of an hour, each at an object of the place, drawn at random.
+    """Rule: do the planned activity. If the place has several objects, do it in quarters of an hour, each at one of
+    these objects, drawn at random.
 
-    At home without a particular activity, no object is used.
+    At home no object is used, unless the place is a single object.
     """
     tasks, left = list[Task](), ask.minutes
     things = () if ask.is_home and len(ask.here) > 1 else ask.here

@@ -1,4 +1,5 @@
-"""The recording of a running town: it reads new rows from the log and sends them to each page."""
+"""The recording of a running town: it is extended by the new rows of the log, and each page gets the entries it
+lacks."""
 
 from __future__ import annotations
 

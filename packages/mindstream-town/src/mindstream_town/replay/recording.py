@@ -38,7 +38,7 @@ from mindstream_town.setting import Setting
 Timeline = list[list[object]]
 WHYS = ("", "plan", "talk", "wait", "react")
 CUT = ("acts", "days", "plans", "decisions", "lived")
-"""Timelines that are cut to the entry that is valid when the replay starts; the others are complete."""
+"""Timelines without the entries that are over when the replay starts; the other timelines are complete."""
 
 
 @dataclass

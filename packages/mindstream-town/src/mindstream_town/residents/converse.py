@@ -81,7 +81,8 @@ def keep(
     places: Sequence[str],
     known: Sequence[Appointment] = (),
 ) -> list[Kept]:
-    """Return what the resident remembers: what it learned, agreements, and all appointments that the other told it.
+    """Return the resident's memories of a talk: things learned, agreements, and all appointments that the other told
+    it. In a fork, leave out the texts that the fork withholds.
 
     Args:
         told: records that the other passed on, in the order of their numbers in the prompt. places: addresses,
@@ -136,7 +137,8 @@ def _described(now: datetime, said: Agreed, places: Sequence[str]) -> Appointmen
 
 
 def find_name(setting: Setting, said: str, others: Iterable[str] = ()) -> str:
-    """Return the person that a reply means: a resident or one of `others`, by full name or by an unambiguous part."""
+    """Return the full name of the person that a reply means: a resident or one of `others`, named in full or by a part
+    of one name only; else the text as given."""
     known = (*setting.people, *others)
     fits = [each for each in dict.fromkeys(known) if said == each] or [
         each for each in dict.fromkeys(known) if said and said.casefold() in each.casefold()
@@ -148,8 +150,8 @@ OF_OTHER, TO_TELL, PROMISES, APPOINTMENTS = 6, 24, 4, 6
 LETTERS_A_MINUTE = 240
 """Letters spoken per minute."""
 TELLABLE: tuple[Kind, ...] = ("note", "thought")
-"""Kinds of memories that residents pass on. Observations are excluded, because everyone can make them; so are lines of
-earlier talks, because the notes on those talks count."""
+"""Kinds of memories that residents pass on. Observations are excluded, because every resident can make them. Lines of
+earlier talks are excluded too, because the thoughts derived from those talks are passed on."""
 OF_PEOPLE: tuple[Kind, ...] = (*TELLABLE, "observation")
 
 
@@ -229,7 +231,8 @@ async def untold_news(turn: ResidentTurn, other: str) -> list[Record]:
 
 
 async def thoughts_of(turn: ResidentTurn, other: str) -> tuple[Recollection, list[Record], list[Record]]:
-    """Return what a resident recalls of another, all memories about it, and the news that it does not know yet."""
+    """Return a recall about another resident, all memories about that resident, and the news that it does not know
+    yet."""
     about = await turn.recall_about([other], OF_OTHER)
     recalled = await turn.recall(other, OF_OTHER, kinds=OF_PEOPLE, touch=False)
     return recalled, [*about, *(each.record for each in recalled)], await untold_news(turn, other)

@@ -46,7 +46,8 @@ class Interview:
     """A question and its answer.
 
     Attributes:
-        memories: memories that were recalled, ordered by relevance to the question.
+        memories: the recalled memories: first those for the question, then those for each resident that it names, then
+            those for the previous question; each group is ordered by relevance.
         rests_on: the recalled memories whose words occur in the answer.
     """
 
@@ -223,7 +224,8 @@ def day_lines(setting: Setting, state: ResidentState, step: int, around: int | N
 
 
 def is_source(memory: str, answer: str, names: Collection[str] = ()) -> bool:
-    """Return whether an answer uses a memory: it has at least half of the words of one of its sentences (SHARE).
+    """Return whether an answer uses a memory: it contains at least two words, and at least half of the words (SHARE),
+    of one of the memory's sentences.
 
     Args:
         names: stemmed words of names, which are not counted.

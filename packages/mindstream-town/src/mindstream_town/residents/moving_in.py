@@ -21,7 +21,7 @@ async def move_in(store: Store, setting: Setting, residents: dict[str, Resident]
     """Write the residents' positions, known places and first memories in one commit.
 
     Raises:
-        Conflict: another process has begun a town there.
+        Conflict: another process has begun a town in this store.
     """
     profile, source = setting.profile.dump(), dump_source(setting)
     began = TownBegan(step=0, seed=setting.seed, start=setting.start, profile=profile, source=source)

@@ -169,7 +169,7 @@ class Person(Frozen):
         home: address of the home. bed: address of the bed; "": anywhere at home.
         day: the usual day in order, from getting up to going to bed; the gaps between its parts are spent at home.
         start: position at the beginning; None: the bed.
-        knows: addresses of known places in addition to the home.
+        knows: addresses of known places in addition to the home; empty: all places except other people's homes.
         household: members who are not residents, such as a baby or a dog, a few words each.
         about: the life so far, in a few sentences; it is not passed on as news.
         memories: memories from before the town began.

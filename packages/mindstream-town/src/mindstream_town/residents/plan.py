@@ -38,7 +38,7 @@ def stand_at(turn: ResidentTurn, address: Address, nearest: Spot) -> Spot:
     """Return the spot where the resident stands at a place: the nearest spot of the place, or one next to it.
 
     If the nearest spot is in sight, the resident takes it if it is free, else a free spot next to it. From farther away
-    it cannot see whether the spot is free, and half of the residents choose one next to it. At home and on roads the
+    it cannot see whether the spot is free, and takes it or one next to it with equal chances. At home and on roads the
     resident always takes the nearest spot.
 
     Args:
@@ -63,11 +63,12 @@ def stand_at(turn: ResidentTurn, address: Address, nearest: Spot) -> Spot:
 
 
 AHEAD = 60
-"""Minimum minutes of a plan that are broken down into tasks in one call."""
+"""Minutes of a block that are broken down into tasks in one call; if less than half as many minutes would be left of
+the block, they are included."""
 SLEEPING = "sleeping"
 PLAN_IMPORTANCE = 5.0
 MOST_AHEAD = 45
-"""Maximum minutes by which a resident leaves early to arrive on time."""
+"""Maximum walking time that plans assume, in minutes, and so the most by which a resident leaves early."""
 SHORT_GAP = 10
 """Minimum minutes of a gap in a plan; a shorter gap is added to the item before it."""
 FREE = "having some time to oneself"
@@ -109,7 +110,8 @@ def is_right_again(turn: ResidentTurn, block: Block) -> bool:
 
 
 def leave_it(turn: ResidentTurn, block: Block, minute: int) -> Block:
-    """Replace the current reaction by the next part of the plan, starting now, and return that part."""
+    """Replace the current reaction by the next part of the plan, starting now, and return that part; if the plan has no
+    later part, return the reaction."""
     later = next((each for each in turn.state.blocks if each.start >= block.end and each.why == "plan"), None)
     if later is None:
         return block
@@ -201,7 +203,8 @@ def blocks_of(
 ) -> tuple[Block, ...]:
     """Return the blocks of a day, without gaps: sleep, the planned items (`fill` closes the gaps between them), sleep.
 
-    If the resident goes to bed after midnight, the last blocks lie after 24:00; the next day starts with them.
+    If the resident goes to bed after midnight, the last blocks start after 24:00; the plan of the next day begins with
+    them.
 
     Args:
         kept: appointments by their numbers in the prompt; an item that refers to one takes its time and place.
@@ -296,7 +299,8 @@ def _on_time(turn: ResidentTurn, items: Sequence[Stretch]) -> list[int]:
 
 
 def minutes_between(turn: ResidentTurn, start: str, goal: str) -> int:
-    """Return the approximate walking time between two places in minutes."""
+    """Return the approximate walking time between two places in minutes, at most MOST_AHEAD; 0 within a house, or if
+    the town has no such place."""
     world, addresses = turn.setting.world, turn.setting.addresses
     if sector_of(start) == sector_of(goal) or not {start, goal} <= addresses.keys():
         return 0
@@ -474,7 +478,7 @@ KNOCK = 5
 def begin(turn: ResidentTurn, block: Block, because: str = "") -> None:
     """Begin the act of a block at its place; the act lasts until the block ends.
 
-    In scenes a visit ends soon after the arrival if the resident sees none of its hosts then.
+    In scenes a visit ends KNOCK minutes after the arrival if the resident sees none of its hosts when the act begins.
     """
     until = turn.setting.step_at(turn.day, block.end)
     spot = turn.spot
@@ -502,11 +506,12 @@ def is_unanswered_visit(turn: ResidentTurn, block: Block) -> bool:
 
 
 MOST_DETOUR = 3
-"""Maximum length of a way around those whom a resident avoids, as a multiple of the shortest way."""
+"""Maximum length of a way around the houses of people that a resident avoids, as a multiple of the shortest way."""
 
 
 def _around(turn: ResidentTurn, path: list[Spot]) -> list[Spot]:
-    """Return a walk that passes through no house of those whom the resident avoids, if there is such a walk.
+    """Return a walk that passes through no house of people that the resident avoids, if there is such a walk of at most
+    MOST_DETOUR times the length; else the given one.
 
     A house in which the walk begins or ends is no obstacle.
     """
@@ -525,7 +530,7 @@ def _around(turn: ResidentTurn, path: list[Spot]) -> list[Spot]:
 def walk_to(turn: ResidentTurn, place: str) -> str | None:
     """Return the encoded walk from the resident's position to a place; None if the place cannot be reached.
 
-    In scenes the walk goes around the houses of those whom the resident avoids.
+    In scenes the walk goes around the houses of people that the resident avoids.
     """
     address = turn.setting.addresses.get(place)
     if address is None:

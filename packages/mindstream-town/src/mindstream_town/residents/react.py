@@ -50,7 +50,8 @@ async def react_to_things(turn: ResidentTurn, others: Mapping[str, ResidentState
 def _undecided(turn: ResidentTurn) -> list[Percept]:
     """Return the objects about which the resident must decide, dangers first.
 
-    While it talks or repairs something, a resident notices only dangers; while it deals with a danger, nothing else.
+    While it talks or repairs something, a resident notices only dangers; while it deals with a danger in sight, it
+    notices nothing else.
     """
     state, step = turn.state, turn.step
     block = state.block_at(turn.setting.minute(step))

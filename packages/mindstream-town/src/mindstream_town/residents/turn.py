@@ -39,7 +39,7 @@ DATED = 40
 
 
 class StepFailed(ModelError):  # noqa: N818
-    """A model gave no usable answer for a resident; nothing of the step is written."""
+    """A model call for a resident failed, so the resident's turn is not written."""
 
 
 @dataclass
@@ -77,7 +77,7 @@ class ResidentTurn:
         rows: rows to write, in order.
         percepts: what the resident has in sight.
         places: addresses in sight that the resident did not know.
-        wish: the resident it wants to talk to; "": none.
+        wish: name of the other resident that this one wants to talk to; "": none.
         calls, tokens: use of models in this turn, which counts toward the daily budget.
         revisions: changes of existing memories.
         by: the user who controls the resident and is the author of the rows; "": the resident is the author.
@@ -140,7 +140,7 @@ class ResidentTurn:
 
     @property
     def identity(self) -> str:
-        """The resident's description, as of today."""
+        """The resident's description with its present concerns and its summary of itself."""
         return self.person.identity(self.state.currently, self.state.summary)
 
     def is_paper(self, role: str = "planner") -> bool:
@@ -167,7 +167,7 @@ class ResidentTurn:
 
     @property
     def at_heart(self) -> str:
-        """Query for memories that the resident would tell others."""
+        """Query for memories that matter to the resident now and that it would tell others."""
         return f"What matters to {self.name} these days, and is worth telling?"
 
     def relation(self, other: str) -> str:
@@ -254,7 +254,8 @@ class ResidentTurn:
         self.write(StoodIn(step=self.step, prompt=prompt.label(), reason=str(error)[:MAX_REASON]))
 
     def _count(self, prompt: Prompt[Any], reply: str) -> None:
-        """Count a call for the daily budget; the estimate depends only on the text, not on the model."""
+        """In scenes, count a call for the daily budget; the tokens are estimated from the text, so that they do not
+        depend on the model."""
         if self.lives_in_scenes:
             self.calls += 1
             self.tokens += estimate_tokens(reply) + sum(estimate_tokens(each.text) for each in prompt.messages())

@@ -65,7 +65,7 @@ from mindstream_town.world.tree import Spot, parse_address
 from mindstream_town.world.world import World
 
 RECORDED_EMBEDDER = "text-embedding-ada-002"
-"""Name part of the embedder that computed the vectors in the authors' saves."""
+"""A part of the name of the embedder that computed the vectors in the authors' saves."""
 KINDS: Mapping[str, Kind] = {"event": "observation", "thought": "thought", "chat": "chat"}
 
 

@@ -52,19 +52,21 @@ from mindstream_town.world.tree import ARENA, OBJECT, SECTOR, sector_of
 
 
 def identity(turn: ResidentTurn, about: bool = True) -> str:
-    """Return a resident's description, with its household; `about`: also with its life so far."""
+    """Return the description of a resident for its prompts: name, traits, household, acquaintances and attitudes toward
+    others; `about`: also the story of its life."""
     life = (turn.state.about or turn.person.about) if about else ""
     stances = (f"{stands_to(name)}{text}" for name, text in sorted(turn.state.stances.items()))
     return "\n".join((*_described(turn, turn.state.currently, life), *stances))
 
 
 def stands_to(name: str) -> str:
-    """Return the beginning of the line about a resident's attitude toward another."""
+    """Return the beginning of the line of `identity` about the attitude toward another resident: `Stands to Ann: `."""
     return f"Stands to {name}: "
 
 
 def public_identity(turn: ResidentTurn) -> tuple[str, ...]:
-    """Return the lines of the description of a resident that keeps secrets, without the texts that it wrote itself."""
+    """Return the lines of a resident's description without the texts that its model has written since the town began,
+    because these may contain the resident's secrets."""
     return _described(turn, turn.person.currently, turn.person.about)
 
 
@@ -78,7 +80,8 @@ def _described(turn: ResidentTurn, currently: str, about: str) -> tuple[str, ...
 
 
 def _knows(turn: ResidentTurn) -> tuple[str, ...]:
-    """Return the names of people that a resident knew at the beginning, and of those it has met since."""
+    """Return two lines: the people outside its household that a resident knew at the beginning, and those it has met
+    since; "" for a line without names."""
     known = {each.name: each.what for each in turn.person.relations}
     at_home = housemates(turn.setting, turn.person)
     before = [f"{name} ({what})" for name, what in known.items() if name not in at_home]
@@ -90,7 +93,8 @@ def _knows(turn: ResidentTurn) -> tuple[str, ...]:
 
 
 def doing(turn: ResidentTurn) -> str:
-    """Return a resident's act as others see it, with its destination or the state of the object in use."""
+    """Return a resident's act as others see it; for an act at a place also the state of the object in use or the
+    destination, whether it is a duty, and when it ends."""
     act = turn.state.act
     if act is None or not act.place:
         return act.outwardly if act else turn.doing
@@ -104,7 +108,8 @@ def doing(turn: ResidentTurn) -> str:
 
 
 def _is_duty(turn: ResidentTurn) -> bool:
-    """Return whether the usual day has a duty at this time and place."""
+    """Return whether a resident's usual day has a duty at this time in the house in which its current act takes
+    place."""
     act, minute, date = turn.state.act, turn.setting.minute(turn.step), turn.setting.when(turn.step)
     return act is not None and any(
         each.duty
@@ -133,13 +138,14 @@ def knows_of(turn: ResidentTurn, other: str) -> bool:
 
 
 def last_met(turn: ResidentTurn, other: str) -> str:
-    """Return when two residents of different homes last met in a scene, in words; "": never, or they live together."""
+    """Return the weekday and time of the last scene of two residents (`Monday 14:00`); "": they had none, or they live
+    together."""
     last = None if other in housemates(turn.setting, turn.person) else turn.state.scenes.get(other)
     return "" if last is None else f"{turn.setting.when(last):%A %H:%M}"
 
 
 def find_place(said: str, places: Mapping[str, str]) -> str:
-    """Return the address of a place that a reply names; "" if the name is unknown or ambiguous.
+    """Return the address of a place that a reply names; "" if the name is unknown, or is a part of several names.
 
     Args:
         places: addresses by their names in the prompt.
@@ -162,7 +168,7 @@ def find_thing(setting: Setting, place: str, said: str) -> str:
 
 
 def by_words(addresses: Sequence[str]) -> dict[str, str]:
-    """Return addresses by their place in words."""
+    """Return a mapping from the name of each place in words to its address."""
     return {words_of(each): each for each in addresses}
 
 
@@ -170,7 +176,7 @@ MOST_KNOWN, MOST_SEARCHED = 6, 40
 
 
 async def secrets_of(turn: ResidentTurn) -> list[Record]:
-    """Return what a resident keeps to itself: memories from the beginning, then the newest."""
+    """Return the memories that a resident keeps to itself; the notes, which it had from the beginning, come first."""
     found = await turn.recall_about([SECRET], MOST_SEARCHED, kinds=OF_PEOPLE)
     memory = turn.resident.memory
     kept = await memory.records(sorted(turn.state.keeps)) if turn.state.keeps else []
@@ -186,15 +192,16 @@ def is_secret(turn: ResidentTurn, record: Record) -> bool:
 MAX_PLAN_MEMORIES = 12
 """Maximum memories in the prompt of a day's plan."""
 MAX_HABITS_AT_HOME, MAX_HABITS, MAX_ACQUAINTANCES = 300, 120, 5
-"""Maximum characters of a housemate's and of an acquaintance's habits, and number of acquaintances, in a day's plan."""
+"""Limits for the prompt of a day's plan: characters of a housemate's habits, characters of a line about an
+acquaintance, and number of acquaintances."""
 MAX_PER_QUESTION = 6
-"""Maximum memories per query."""
+"""Maximum memories per recall query for a day's plan."""
 EARLY = 45
-"""Maximum minutes by which an arrival before opening time is delayed."""
+"""A resident that would arrive fewer than this many minutes before opening time sets out later."""
 
 
 async def plan_scenes(turn: ResidentTurn, day: int) -> None:
-    """Plan a day from memories, appointments, places and the usual day."""
+    """Plan a day with one model call, from memories, appointments, known places and the usual day."""
     date = turn.setting.when(turn.step)
     records, dated = await _come_to_mind(turn, date)
     known = _places(turn, date, dated)
@@ -235,8 +242,8 @@ async def plan_scenes(turn: ResidentTurn, day: int) -> None:
 
 
 def _shown_for_plan(turn: ResidentTurn, records: Sequence[Record]) -> tuple[Memory, ...]:
-    """Return memories with the day of their creation, what the resident will do about them, and whether it keeps them
-    to itself or no one has heard them yet."""
+    """Return memories, each with the weekday of its creation, what the resident will do about it, and a remark if the
+    resident keeps it to itself or no one has heard it yet."""
     written = [f"{datetime.fromtimestamp(each.created, UTC):%A}" for each in records]
     heard = [KEPT if is_secret(turn, each) else UNHEARD if is_unheard(turn, each) else "" for each in records]
     written = [f"{day}; {how}" if how else day for day, how in zip(written, heard, strict=True)]
@@ -248,7 +255,8 @@ def _shown_for_plan(turn: ResidentTurn, records: Sequence[Record]) -> tuple[Memo
 
 
 async def _lived(turn: ResidentTurn) -> tuple[str, ...]:
-    """Return the most important acts of the last 24 hours, with their times and results, in the order of time."""
+    """Return the texts of up to MAX_LIVED acts and results of the last 24 hours, in the order of time; if there are
+    more, results are preferred to acts, and important ones to others."""
     memory = turn.resident.memory
     await turn.resident.written()
     newest = await memory.store.latest(memory.key, ("observation", "thought"), LOOKED_THROUGH, now=turn.now)
@@ -275,7 +283,8 @@ def _others_at_home(turn: ResidentTurn, date: datetime) -> tuple[str, ...]:
 
 
 def _habits(turn: ResidentTurn, date: datetime) -> tuple[str, ...]:
-    """Return where the resident's acquaintances usually are on a date: a duty, or the beginning of their habits."""
+    """Return a line for each acquaintance about where it usually is on a date: its first duty of that date, or the
+    beginning of its habits."""
     near = {turn.name, *housemates(turn.setting, turn.person), *avoided_by(turn)}
     known = [turn.setting.people[each.name] for each in turn.person.relations if each.name in turn.setting.people]
     lines = []
@@ -330,7 +339,8 @@ async def _come_to_mind(turn: ResidentTurn, date: datetime) -> tuple[list[Record
 
 
 async def _newest_insights(turn: ResidentTurn) -> list[Record]:
-    """Return the newest insights from which the resident wants to do something."""
+    """Return up to MOST_INSIGHTS insights that state what the resident will do about them, from the newest
+    LOOKED_THROUGH thoughts, the oldest first."""
     memory = turn.resident.memory
     await turn.resident.written()
     newest = await memory.store.latest(memory.key, ("thought",), LOOKED_THROUGH, now=turn.now)
@@ -367,7 +377,8 @@ def _is_untold(turn: ResidentTurn, record: Record) -> bool:
 
 
 def _is_from_the_start(turn: ResidentTurn, record: Record) -> bool:
-    """Return whether a memory may be told, is from before the town began, and is not a line of the description."""
+    """Return whether a memory was there before the town began or was added by a user (`Town.whisper`), may be passed
+    on, and does not repeat the description."""
     described = record.text.strip() in (turn.person.learned.strip(), turn.person.currently.strip())
     return record.kind == "note" and not record.evidence and can_be_told(record) and not described
 
@@ -386,8 +397,8 @@ def without_past(turn: ResidentTurn, records: Iterable[Record]) -> list[Record]:
 
 
 def without_repeats(records: Iterable[Record]) -> list[Record]:
-    """Return memories without acts whose result is among them, and without those that repeat another from the same
-    conversation."""
+    """Return memories without acts whose result is in the list too, and without texts similar to an earlier one from
+    the same conversation (one with the same evidence)."""
     every = list(records)
     settled = {id_ for each in every if OUTCOME in each.data for id_ in each.evidence}
     kept, told = list[Record](), dict[tuple[str, ...], list[set[str]]]()
@@ -402,7 +413,8 @@ def without_repeats(records: Iterable[Record]) -> list[Record]:
 
 
 def _is_alike(one: set[str], other: set[str]) -> bool:
-    """Return whether two texts, given as their pairs of letters, share most of the shorter one."""
+    """Return whether two texts, given as their pairs of adjacent letters, have most of the pairs of the text with fewer
+    pairs in common."""
     return len(one & other) >= ALIKE * min(len(one), len(other))
 
 
@@ -411,7 +423,8 @@ def _is_known_anyway(record: Record) -> bool:
 
 
 def _places(turn: ResidentTurn, date: datetime, dated: Sequence[Appointment]) -> dict[str, Place]:
-    """Return the places for a day's plan by address: known ones, and those of appointments the resident may go to."""
+    """Return the places for a day's plan by address: known ones, those of appointments that the resident may go to, and
+    the homes of acquaintances that it may visit."""
     known = dict(known_places(turn.setting, turn.person, turn.state.knows, date))
     for at in dated:
         if at.place and is_let_in(turn.setting, turn.person, at):
@@ -436,7 +449,8 @@ def _usual(turn: ResidentTurn, date: datetime) -> tuple[str, ...]:
 
 
 def _fine(turn: ResidentTurn, reply: SceneDay, places: Sequence[str], day: int, secret: Collection[int]) -> list[Block]:
-    """Return a day's blocks without gaps; these blocks are not broken down any further.
+    """Return the reply's items as the blocks of a day, without gaps; they are marked `fine`, so that they are not
+    broken down into tasks.
 
     Args:
         secret: numbers of the secret memories in the prompt; an item that is based on one is secret.
@@ -469,7 +483,8 @@ def _fine(turn: ResidentTurn, reply: SceneDay, places: Sequence[str], day: int, 
 
 
 def _agreed(turn: ResidentTurn, blocks: Sequence[Block], dated: Sequence[Appointment]) -> list[Block]:
-    """Return the blocks; those in which the resident keeps an appointment now name all who have agreed to it."""
+    """Return the blocks; a block at the time and place of an appointment that the resident has agreed to gets the names
+    of all participants."""
     marked = list(blocks)
     for at in dated:
         if turn.name not in (at.host, *at.who):
@@ -484,7 +499,7 @@ def _agreed(turn: ResidentTurn, blocks: Sequence[Block], dated: Sequence[Appoint
 
 
 def _on_opening(turn: ResidentTurn, blocks: Sequence[Block]) -> list[Block]:
-    """Delay arrivals shortly before opening time (up to EARLY); until then the resident continues its previous
+    """Delay arrivals less than EARLY minutes before opening time; until then the resident continues its previous
     activity."""
     moved = list(blocks)
     for at in range(1, len(moved)):
@@ -498,7 +513,8 @@ def _on_opening(turn: ResidentTurn, blocks: Sequence[Block]) -> list[Block]:
 
 
 def _opens_in(turn: ResidentTurn, block: Block, minute: int) -> int:
-    """Return in how many minutes a resident may enter a block's place; 0: at once, or not within EARLY minutes."""
+    """Return how many minutes after `minute` a resident may enter a block's place; 0: at once, or not within EARLY
+    minutes."""
     setting = turn.setting
     address = setting.addresses.get(block.place)
     if address is None or block.asleep:
@@ -513,13 +529,14 @@ def _opens_in(turn: ResidentTurn, block: Block, minute: int) -> int:
 
 
 MAX_DAY_PARTS = 8
-"""Maximum parts of a day in a prompt, in addition to later appointments."""
+"""Maximum parts of the rest of the day in a prompt; later parts are shown only if they are appointments."""
 MIN_REMAINING_MINUTES = 5
-"""Minimum remaining minutes of a part that is shown in a prompt."""
+"""A part of the day that ends within this many minutes is not shown in a prompt."""
 
 
 def rest_of_day(turn: ResidentTurn) -> tuple[Block, ...]:
-    """Return the current and later parts of today's plan, without sleep and reactions; () outside of scenes."""
+    """Return the current and later parts of today's plan for a prompt, without sleep and reactions; () if the town does
+    not run in scenes."""
     minute = turn.setting.minute(turn.step)
     ahead = (each for each in turn.state.blocks if each.end > minute + MIN_REMAINING_MINUTES and each.why == "plan")
     awake = [each for each in ahead if not each.asleep] if turn.lives_in_scenes else []
@@ -533,7 +550,8 @@ def line_of(block: Block, *, outwardly: bool = False) -> str:
 
 
 def change_day(turn: ResidentTurn, changes: Mapping[int, SceneChange], blocks: Mapping[int, Block], why: str) -> None:
-    """Change parts of the day; each keeps its time.
+    """Replace parts of the day's plan by what a talk has made of them; a part that has begun is replaced from now to
+    its end.
 
     Args:
         changes: changes by the numbers of the parts in the prompt. blocks: parts by these numbers.
@@ -559,7 +577,8 @@ def change_day(turn: ResidentTurn, changes: Mapping[int, SceneChange], blocks: M
 
 
 def close_questions(turn: ResidentTurn, blocks: Iterable[Block]) -> None:
-    """Mark planned acts whose result a talk has given, so that it is not asked for again."""
+    """Remove the open question of planned acts whose result a talk has given, so that no model is asked for the result
+    again."""
     minute = turn.setting.minute(turn.step)
     for block in blocks:
         if block.open and block.end > minute and block in turn.state.blocks:
@@ -578,29 +597,31 @@ def _place(turn: ResidentTurn, said: str, before: str, named: Mapping[str, str])
 DAILY = 1
 """Importance of an act if the plan does not state it."""
 DEED, OUTCOME, THEN, CORRECTS = "deed", "outcome", "then", "corrects"
-"""Keys in the data of memories, which mark an act of the resident and the result of an act; what the resident will do
-about an insight; and the ids of memories that this memory shows to be false."""
+"""Keys in `Record.data`. `deed` marks an act of the resident and `outcome` the result of an act; `then` contains what
+the resident will do about an insight; `corrects` contains the ids of memories that this memory shows to be false."""
 UNHEARD = "no one has heard it yet"
 KEPT = "kept to oneself"
 MAX_NEWS, MAX_OPEN, MAX_LIVED = 3, 2, 12
 """Maximum untold memories in a prompt, acts with an open result in a plan, and acts of the last 24 hours in a
 prompt."""
 ALIKE = 0.75
-"""Minimum share of the shorter of two texts that the longer one must have for both to count as equal."""
+"""Minimum share of the letter pairs of the shorter of two texts that the other must contain, so that the two count as a
+repetition."""
 LONGEST_LINE = 500
-"""Maximum characters of a memory with its appointment."""
+"""Maximum characters of a memory, including its appointment, in the prompt that asks for an act's result."""
 MAX_CORRECTIONS = 1_000
-"""Number of the newest thoughts that may correct earlier memories."""
+"""Number of newest thoughts that are searched for corrections of earlier memories."""
 OPEN_MEMORIES, OUTCOMES = 6, 2
 """Memories per query when the result of an act is asked for, and maximum earlier results in a prompt."""
 
 
 async def remember_deed(turn: ResidentTurn) -> None:
-    """Remember an act that has ended, except sleep, talks, and acts whose place was not reached; find out its result.
+    """Remember the current act when it ends or is interrupted, and find out its result. Only acts of the plan and
+    reactions are remembered, without sleep, if the resident reached their place.
 
-    The memory names the people in sight, the partners of an appointment who did not come or with whom the resident did
-    not talk there, and the hosts whom a visitor did not find. No result is asked for if it depends on a person who was
-    there, because only a talk with that person can settle it.
+    The memory names the people in sight, the partners of an appointment who did not come or that the resident did not
+    talk with there, and the hosts that a visitor did not find. No model is asked for the result if the act or its
+    question names a person who was there, because only a talk with that person can settle it.
     """
     act = turn.state.act
     if act is None or act.asleep or act.why not in ("plan", "react") or not act.has_arrived(turn.step):
@@ -645,7 +666,8 @@ async def remember_deed(turn: ResidentTurn) -> None:
 
 
 async def _present(turn: ResidentTurn, act: Act) -> frozenset[str]:
-    """Return who is in sight now, or was met anywhere or seen in the house of the act since shortly before it began."""
+    """Return the residents in sight now, and those that were met in a scene or seen in the act's house since
+    SHORTLY_BEFORE minutes before the act began."""
     began, memory = (
         turn.setting.moment(_began(turn, act) - SHORTLY_BEFORE * turn.profile.a_minute),
         turn.resident.memory,
@@ -662,7 +684,7 @@ async def _present(turn: ResidentTurn, act: Act) -> frozenset[str]:
 
 
 def _met_at(turn: ResidentTurn, act: Act) -> frozenset[str]:
-    """Return the residents with whom a scene took place since shortly before an act began."""
+    """Return the residents whose last scene with this resident was after SHORTLY_BEFORE minutes before an act began."""
     since = _began(turn, act) - SHORTLY_BEFORE * turn.profile.a_minute
     return frozenset(name for name, step in turn.state.scenes.items() if step >= since)
 
@@ -674,13 +696,15 @@ def _named_in(turn: ResidentTurn, act: Act) -> frozenset[str]:
 
 
 def _is_over(turn: ResidentTurn, act: Act) -> bool:
-    """Return whether the planned hours of an act are over, and not only a part of them."""
+    """Return whether the plan's block for this minute differs from the act; if it does not, the act may still continue
+    later."""
     block = turn.state.block_at(turn.setting.minute(turn.step))
     return block is None or (block.what, block.agreed) != (act.what, act.agreed)
 
 
 def _began(turn: ResidentTurn, act: Act) -> int:
-    """Return the step at which the block of the current act began; talks may have interrupted it since."""
+    """Return the step at which the plan's block of the current act began, even if talks have interrupted the act since;
+    for an act without a block, the step at which the act began."""
     minute, day = turn.setting.minute(max(0, turn.step - 1)), turn.setting.day(max(0, turn.step - 1))
     block = turn.state.block_at(minute) if turn.state.day == day else None
     return turn.setting.step_at(day, block.start) if block and block.what == act.what else act.since
@@ -704,9 +728,9 @@ def give_up_visit(turn: ResidentTurn) -> None:
 
 
 async def _find_out(turn: ResidentTurn, act: Act, deed: Record, near: Sequence[str]) -> None:
-    """Ask for the result of an act with an open question, and remember it.
+    """Ask a model for the result of an act with an open question, and remember it.
 
-    The prompt contains earlier results at the same place, and what the resident was told of the matter.
+    The prompt contains earlier results at the same place, and memories about the matter.
     """
     earlier = [each for each in await recent_outcomes(turn) if act.place and each.data.get("place") == act.place]
     recalled = [
@@ -738,7 +762,7 @@ async def _find_out(turn: ResidentTurn, act: Act, deed: Record, near: Sequence[s
 
 
 async def recent_outcomes(turn: ResidentTurn) -> list[Record]:
-    """Return what the newest memories say about the results of acts, the newest first."""
+    """Return the results of acts among the newest LOOKED_THROUGH thoughts, the newest first."""
     memory = turn.resident.memory
     await turn.resident.written()
     newest = await memory.store.latest(memory.key, ("thought",), LOOKED_THROUGH, now=turn.now)
@@ -774,11 +798,12 @@ TALK_TOKENS = 2_500
 """Approximate maximum tokens of a talk; each of the two residents pays for half of it."""
 LATEST_HOUR = 23
 SHORTLY_BEFORE = 10
-"""Minutes before an appointment in which a talk of its two residents counts as the talk at it."""
+"""A talk of two residents up to this many minutes before their appointment counts as the talk of the appointment."""
 
 
 def keep_appointment(setting: Setting, step: int, state: ResidentState, other: ResidentState) -> bool:
-    """Return whether two residents are at an appointment with each other and have not talked at it yet."""
+    """Return whether two residents are at an appointment with each other, have not talked at it yet, and both can talk
+    now: neither is in a talk, and their daily budgets suffice."""
     acts = state.act, other.act
     if any(act is None or act.why != "plan" or act.asleep or not act.has_arrived(step) for act in acts):
         return False
@@ -794,7 +819,7 @@ def keep_appointment(setting: Setting, step: int, state: ResidentState, other: R
 def may_meet(setting: Setting, step: int, state: ResidentState, other: ResidentState) -> bool:
     """Return whether two residents in sight of each other may begin a scene now.
 
-    Residents at an appointment with each other need no rest from earlier scenes, even if they are busy.
+    At an appointment with each other they may do so even if they are busy or have met shortly before.
     """
     if not setting.profile.talks or setting.when(step).hour >= LATEST_HOUR:
         return False
@@ -810,7 +835,8 @@ def may_meet(setting: Setting, step: int, state: ResidentState, other: ResidentS
 
 
 def is_errand_to(state: ResidentState, other: str, step: int) -> bool:
-    """Return whether a resident has arrived at an act with an open question that names another resident."""
+    """Return whether a resident has reached the place of an act with an open question, and the act or its question
+    names another resident."""
     act = state.act
     return act is not None and bool(act.open) and act.has_arrived(step) and other in f"{act.what} {act.open}"
 
@@ -822,9 +848,12 @@ def is_sought(turn: ResidentTurn, other: str) -> bool:
 
 
 def is_free(state: ResidentState, setting: Setting, step: int, share: float = 1.0) -> bool:
-    """Return whether a resident can be spoken to: awake, not in bed, not talking, not busy, below the limit of scenes
-    per hour, and with enough left of its daily budget, both of this share and after the calls reserved for
-    appointments."""
+    """Return whether a resident can be spoken to.
+
+    It is awake, not in bed, not talking, not busy, not reacting to an event, and below the limit of scenes per hour.
+    Its daily budget allows a talk in addition to the calls reserved for appointments, and a talk within this share of
+    the budget.
+    """
     act = state.act
     if (
         act is None
@@ -850,7 +879,8 @@ def _is_in_bed(setting: Setting, step: int, state: ResidentState) -> bool:
 
 
 def reserved_calls(setting: Setting, step: int, state: ResidentState) -> int:
-    """Return the number of calls that are reserved for today's appointments: one each, and two if it has secrets."""
+    """Return the number of calls reserved for the rest of today's appointments: one each, or two each if the resident
+    has secrets, because it is then asked first which of them to reveal."""
     minute = setting.minute(step)
     ahead = [each for each in state.blocks if each.end > minute and {*each.agreed} - {state.name}]
     has_secrets = bool(state.keeps) or any(each.secret for each in setting.people[state.name].memories)
@@ -858,7 +888,8 @@ def reserved_calls(setting: Setting, step: int, state: ResidentState) -> int:
 
 
 def _is_guest_or_home(state: ResidentState, setting: Setting, step: int) -> bool:
-    """Return whether a resident is where it can be met; walking through a room on the way elsewhere does not count."""
+    """Return whether a resident can be met where it is: at its destination, outdoors, in a room that contains its
+    destination or is open to all, but not while it only walks through another room."""
     act, here = state.act, setting.world.address_at(state.spot(step))
     if act is None or act.has_arrived(step) or here.level < SECTOR:
         return act is not None
@@ -880,7 +911,7 @@ def pace(minute: int) -> float:
 
 
 def has_left(state: ResidentState, profile: Profile, share: float = 1.0, reserved: int = 0) -> bool:
-    """Return whether the rest of this share of the daily budget is enough for a talk, and for reserved calls."""
+    """Return whether this share of the daily budget allows another talk in addition to `reserved` calls."""
     calls, tokens = state.asked
     most = ceil(share * (profile.day_calls - RESERVED)), share * (profile.day_tokens - TALK_TOKENS)
     return calls + reserved < most[0] and tokens + reserved * TALK_TOKENS // 2 < most[1]
@@ -914,11 +945,12 @@ MIN_EVIDENCE = 2
 MAX_MEMORY_CHARACTERS = 400
 """Maximum characters of a memory in the prompt."""
 MIN_IMPORTANCE = 10.0
-"""Minimum total importance of a day's memories for a reflection."""
+"""Minimum total importance of the memories since the last reflection, for a reflection at bedtime or midnight."""
 
 
 async def reflect_in_scene(turn: ResidentTurn, before: Act | None) -> None:
-    """Reflect when the resident goes to bed, or when the importance of new memories reaches the threshold.
+    """Reflect when the resident goes to bed and the memories since its last reflection reach MIN_IMPORTANCE, or at any
+    time when they reach the profile's threshold and the daily budget suffices.
 
     Args:
         before: the act at the beginning of the turn.
@@ -932,14 +964,16 @@ async def reflect_in_scene(turn: ResidentTurn, before: Act | None) -> None:
 
 
 async def reflect_before_midnight(turn: ResidentTurn) -> None:
-    """Reflect before the next day is planned, if the resident is awake at midnight and has enough new memories."""
+    """Reflect before the next day is planned, if the resident is awake at midnight and the memories since its last
+    reflection reach MIN_IMPORTANCE."""
     act = turn.state.act
     if act is not None and not act.asleep and turn.profile.reflects and turn.state.gathered >= MIN_IMPORTANCE:
         await think_about_the_day(turn)
 
 
 async def think_about_the_day(turn: ResidentTurn) -> None:
-    """Derive insights from the day's most important memories, and update the resident's present concerns."""
+    """Ask a model for insights from the day's most important memories, and update the texts about the resident's
+    present concerns and life."""
     await turn.resident.written()
     records = await _evening_come_to_mind(turn)
     if not records:

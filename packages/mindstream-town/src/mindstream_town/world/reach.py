@@ -23,7 +23,8 @@ NEVER = 2**15 - 1
 
 
 def reach_of(world: World, vision: int, aside: int) -> Apart:
-    """Return the distance in steps for a world; `aside`: how far residents stand from the objects that they use."""
+    """Return the function that computes how many steps residents of a world are apart; `aside`: how far residents stand
+    from the objects that they use."""
     radii = _radii(world, vision, aside)
     return TileReach(world, vision, radii) if isinstance(world, TileWorld) else RoadReach(world, vision, radii)
 
@@ -40,7 +41,7 @@ def _radii(world: World, vision: int, aside: int) -> dict[int, int]:
 
 
 class TileReach:
-    """The distance in steps in a world of tiles."""
+    """Computes how many steps residents are apart in a world of tiles."""
 
     def __init__(self, world: TileWorld, vision: int, radii: Mapping[int, int]) -> None:
         self._world, self._vision, self._radii = world, vision, radii
@@ -75,7 +76,7 @@ class TileReach:
 
 
 class RoadReach:
-    """The distance in steps in a world of places and roads."""
+    """Computes how many steps residents are apart in a world of places and roads."""
 
     def __init__(self, world: PlaceWorld, vision: int, radii: Mapping[int, int]) -> None:
         self._world, self._vision, self._radii = world, vision, radii

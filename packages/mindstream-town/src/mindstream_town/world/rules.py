@@ -37,7 +37,8 @@ class PlaceRule:
         days: weekdays (0 is Monday) on which the hours begin; None: all days.
         capacity: maximum residents at the same time.
         owners: names of the owners; others need permission. Empty: public property.
-        public: True: open to all, regardless of owners and inhabitants; False: open only to owners and inhabitants.
+        public: True: open to all, regardless of owners and inhabitants; False: open only to owners and to residents
+            whose usual day includes the place.
         purpose: "eat" or "shop" if one can eat out or buy something there; other words are only read by models.
     """
 

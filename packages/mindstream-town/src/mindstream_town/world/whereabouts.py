@@ -137,7 +137,8 @@ class Whereabouts:
         self._update_odd(change.place)
 
     def forget_changes(self, step: int) -> None:
-        """Remove the changes that all residents have seen, since all have finished this step."""
+        """Remove the changes of objects before a step that all residents have finished, since no resident can still be
+        at an earlier one."""
         if self.changes and self.changes[0][0] < step:
             old = {place for at, place, _ in self.changes if at < step}
             self.changes = [each for each in self.changes if each[0] >= step]
