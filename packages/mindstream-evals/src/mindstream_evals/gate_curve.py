@@ -29,7 +29,7 @@ class Point(Frozen):
     Attributes:
         deadline_s: maximum waiting time; None: no limit.
         stale: share of the answers that lacked a needed thought.
-        for_nothing: share of turns that waited for a thought that changed nothing.
+        for_nothing: share of turns that waited for a thought that was not needed.
         seconds: average waiting time per turn.
         tokens: average tokens per turn of Talker and Reasoner.
     """

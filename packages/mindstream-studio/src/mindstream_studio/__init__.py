@@ -1,4 +1,5 @@
-"""The studio: pages over the server's API, to watch minds think and to live with them (docs/studio-inside.md)."""
+"""The studio: web pages over the server's API that show and control minds, plans, lives, pools and towns
+(docs/studio-inside.md)."""
 
 from __future__ import annotations
 

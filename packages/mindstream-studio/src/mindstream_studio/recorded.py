@@ -518,7 +518,7 @@ async def save_talk(reading: Reading, session: str, *, with_calls: bool = False)
 
 
 async def _recall(reading: Reading, heard: Data, session: str) -> Data:
-    """Repeat the recall for an utterance as of its time; only records of this session are found."""
+    """Repeat the recall for an utterance as of its time; with a `session`, only records of that session are found."""
     asked = {"query": heard["text"], "as_of": heard["at"]}
     return {**asked, "answer": await reading.ask("memory.recall", **asked, **RECALLED, session=session)}
 

@@ -134,7 +134,7 @@ def ensemble(
 
 
 def _price(settings: Settings, wish: Wish) -> str:
-    """Return the estimated cost of all unfinished runs in words."""
+    """Return the estimated cost of all runs in words; finished runs are included, although they are not repeated."""
     jobs = service.jobs_of(settings, wish)
     runs = len(jobs)
     counted, usd = count_in_advance(settings, jobs[0].setting, jobs[0].last + 1)

@@ -93,7 +93,7 @@ TRIED: dict[str, Call] = {
     "unembedded": lambda store, its: store.unembedded(its.key),
     "erase": lambda store, its: store.erase(its.key),
 }
-"""Calls of the methods that take the key of a stream."""
+"""Calls of the methods that take the key of a stream, with the key of another tenant's stream."""
 AT_LARGE: dict[str, Call] = {
     "events": lambda store, _: store.events(),
     "streams": lambda store, _: store.streams(),
@@ -107,7 +107,7 @@ AT_LARGE: dict[str, Call] = {
     "erased_since": lambda store, _: store.erased_since(0),
     "audit": lambda store, _: store.audit(),
 }
-"""Calls that pass no stream, or pass the caller's own stream with ids of another tenant's data."""
+"""Calls without a stream, or with the caller's own stream and ids of another tenant's data."""
 WITHOUT_STREAM = {"key", "version", "subscribe", "close", "last_erasure", "note"}
 """Attributes that return no data of a stream, and methods that other tests check."""
 

@@ -343,7 +343,8 @@ def _order(id_: str, side: str) -> tuple[str, str]:
 
 
 def _hidden(side: str) -> str:
-    """Return a name for an opponent that judges cannot interpret."""
+    """Return a number that replaces an opponent's name on the page, so that judges do not learn which opponent it
+    is."""
     return f"{chance.fraction('contest', side):.6f}"[2:]
 
 

@@ -87,8 +87,8 @@ def _cost(turns: Sequence[Turn]) -> dict[str, float]:
 
 
 COACH_TURN, PLAIN_TURN, COACH_TALK = 1_700, 700, 1.1
-"""Tokens of one turn in addition to the conversation, for the cost estimate; number of times that the coach reads the
-conversation (`benchmarks/coach_tokens.py`)."""
+"""Constants of the cost estimate: tokens of a turn of the coach and of a plain agent, in addition to the conversation;
+and how many times the coach reads the conversation (`benchmarks/coach_tokens.py`)."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class Terms:
 
 
 def opponent(pack: Pack, terms: Terms) -> str:
-    """Return the plain agent's constitution."""
+    """Return the constitution of the opponents (see `Terms`)."""
     # A pack may ship a constitution for the plain agent next to its own.
     beside = SHIPPED / pack.name / "plain_agent.md"
     path = terms.constitution or (beside if beside.is_file() else None)

@@ -204,7 +204,8 @@ class ArmStanding:
         type: the type of the questions; "": all types.
         right, judged: number of right answers, and of judged answers.
         low, high: ends of Wilson's 95 % interval.
-        overlap, evidence: means over the answers that have a value.
+        overlap, evidence: means over the answers that have a value. tokens: mean tokens of the shown messages. seconds:
+            median time of an answer.
         left: share of the answers that were given without the whole conversation.
     """
 

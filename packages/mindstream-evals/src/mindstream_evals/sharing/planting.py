@@ -78,7 +78,8 @@ class Attempt:
 
     Attributes:
         reached: the other users whose prompts contained the lesson afterwards.
-        lost: number of honest lessons that were no longer shown afterwards.
+        lost: number of honest lessons that were no longer shown afterwards, summed over the users whose prompts are
+            checked.
     """
 
     way: str
@@ -215,7 +216,8 @@ async def plant(folder: Path, attempts: int, models: Models | None = None, *, tr
 
 
 async def _reached(town: _Town, lesson: str) -> tuple[tuple[str, ...], int]:
-    """Return the other users whose prompts contain the lesson, and the number of lost honest lessons."""
+    """Return the other users whose prompts contain the lesson, and the number of honest lessons that they are no longer
+    shown, summed over these users."""
     reached, lost = list[str](), 0
     readers = [
         (town.closed, OWNER, ""),
@@ -233,7 +235,8 @@ async def _reached(town: _Town, lesson: str) -> tuple[tuple[str, ...], int]:
 
 
 def planting_summary(found: list[Attempt]) -> dict[str, Any]:
-    """Return the numbers of attempts, of lessons that reached others, and of lost honest lessons, by way."""
+    """Return the numbers of attempts and of lessons that reached other users, in total and by way, and the largest
+    number of honest lessons that were lost after an attempt."""
     ways = Counter(each.way for each in found)
     reached = Counter(each.way for each in found if each.reached)
     return {

@@ -98,7 +98,8 @@ def _other(history: History, name: str) -> str:
 
 
 def find_event(history: History) -> str:
-    """Return the appointment that most residents know about; of several, the first found."""
+    """Return in words the appointment that most residents know about (of several, the first found); without one, a
+    general text."""
     found: list[Appointment] = []
     known: Counter[int] = Counter()
     for name in history.names:

@@ -106,7 +106,7 @@ def is_served(address: str) -> bool:
 )
 def export(
     settings: Settings,
-    out: Annotated[Path, flag("FILE", "The page to write; an existing file is replaced.")],
+    out: Annotated[Path, flag("FILE", "The page to write; an earlier saved page is replaced.")],
     talk: Annotated[str, flag("SESSION", "Save this conversation; `memory sessions` lists them.")] = "",
     plan: Annotated[str, flag("RUN", "Save this run and all others of its task; `solve --list` lists them.")] = "",
     with_calls: Annotated[bool, switch("--with-calls", "Include the model calls.")] = False,

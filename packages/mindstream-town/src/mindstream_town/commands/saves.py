@@ -189,7 +189,7 @@ async def _write_journal(look: towns.Look, file: Path) -> int:
 )
 def replay(
     settings: Settings,
-    out: Annotated[Path, flag("FILE", "The page to write; an existing file is replaced.")] = Path("replay.html"),
+    out: Annotated[Path, flag("FILE", "The page to write; an earlier saved page is replaced.")] = Path("replay.html"),
     since: Annotated[str, flag("TIME", "Start of the replay.", "--from")] = "",
     until: Annotated[str, flag("TIME", "End of the replay.", "--to")] = "",
     json: AsJson = False,

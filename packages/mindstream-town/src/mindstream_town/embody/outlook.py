@@ -14,8 +14,8 @@ from mindstream_town.world.hours import DAY_MINUTES, clock
 
 
 class PersonSeen(Frozen):
-    """A person in sight; `known_as`: its relation to the controlled resident; `distance`: to the controlled resident,
-    in tiles (diagonal ones count once), or in steps along roads."""
+    """A person in sight; `known_as`: its relation to the controlled resident; `distance`: from the controlled resident,
+    in tiles (a diagonal step counts as one), or in steps along roads."""
 
     name: str
     doing: str

@@ -52,8 +52,7 @@ class Recording(Reply):
     """Timelines of a town.
 
     `whole`: a complete recording with the map; else entries to append. `step`: the last finished step; -1: none.
-    `next`: the
-    value of `since` for the next request; "" for a part between two steps.
+    `next`: the value of `since` for the next request; "" for a part between two steps.
     """
 
     town: str
@@ -89,8 +88,7 @@ class KnowerShape(Reply):
     """A resident who knows a fact.
 
     `step`: since when; `how`: from the beginning, or told `by` another; `chain`: the speakers; `memory`: the first
-    record that
-    is derived from it.
+    record that is derived from it.
     """
 
     name: str
@@ -291,10 +289,8 @@ class ActRequest(EmbodiedName):
     """Do something, and receive the events after the step `since`.
 
     `go` takes `place`; `step` takes `way`, and is one step on a map of tiles; `do` takes `text`, `minutes` and
-    optionally
-    `place`; `say` takes `text` and optionally `to`; `wait` takes `minutes`, or continues until the current act is over.
-    With
-    `waits` false, `go` and `do` take one step only.
+    optionally `place`; `say` takes `text` and optionally `to`; `wait` takes `minutes`, or continues until the current
+    act is over. With `waits` false, `go` and `do` take one step only.
     """
 
     act: Literal["go", "step", "do", "say", "decline", "wait"]
