@@ -51,7 +51,10 @@ def usable(path: str | Path) -> Path:
             f"{str(path)!r} begins with the home directory of an unknown user: write the full path"
         ) from None
     if len(os.fsencode(path)) > MAX_PATH_BYTES or any(len(os.fsencode(part)) > MAX_NAME_BYTES for part in path.parts):
-        raise InputError(f"{str(path)[:60]!r}… is too long for a path")
+        raise InputError(
+            f"{str(path)[:60]!r}… is too long for a path: at most {MAX_PATH_BYTES:,} bytes, and {MAX_NAME_BYTES} in"
+            " each name"
+        )
     return path
 
 

@@ -52,7 +52,7 @@ def test_a_log_can_be_sent_to_a_collector_as_spans(folder: Path) -> None:
         run("log", "--data", folder, "--otlp", collector.url, "--with-content")
         assert any("noise" in attributes(span).get("gen_ai.input.messages", "") for span in collector.spans)
     gone = run("log", "--data", folder, "--otlp", "http://127.0.0.1:9")
-    assert gone.code and "rejected the spans" in gone.err
+    assert gone.code and "did not accept the spans" in gone.err
     assert (
         "cannot be used with --follow" in run("log", "--data", folder, "--otlp", "http://127.0.0.1:9", "--follow").err
     )

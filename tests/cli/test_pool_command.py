@@ -12,7 +12,7 @@ def test_a_pool_can_be_used_from_draft_rubric_to_export(folder: Path, tmp_path: 
     where = ("--data", folder, "--user", "olga")
     rubric, pairs = tmp_path / "rubric.toml", tmp_path / "pairs.jsonl"
     assert run("pool", "create", "verse", "--open", "--domain", "couplets", *where).code == 0
-    assert "no rubric is frozen" in mistaken(run("pool", "rubric", "verse", *where))
+    assert "has no frozen rubric yet" in mistaken(run("pool", "rubric", "verse", *where))
     assert run("pool", "rubric", "verse", "--draft", rubric, *where).code == 0
     assert "version 1" in run("pool", "rubric", "verse", "--freeze", rubric, *where).out
     assert run("pool", "add", "verse", "--query", "A couplet on tea", "--answer", "Tea in the cup.", *where).code == 0

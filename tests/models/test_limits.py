@@ -61,7 +61,7 @@ ENDLESS: dict[str, tuple[Behaviour, type[Exception], str]] = {
     "another encoding": (
         Floods(lambda: [b"x"], {"Content-Encoding": "br"}),
         ModelUnavailable,
-        "expected plain text, found the content encoding 'br'",
+        "expected an uncompressed response, found the content encoding 'br'",
     ),
     "damaged gzip": (Floods(lambda: [b"Hi"], {"Content-Encoding": "gzip"}), ModelUnavailable, "body is damaged"),
     "an error's body": (Floods(forever(b"no " * 20_000), {}, status="400 Bad"), ModelUnavailable, "does not end"),

@@ -106,7 +106,7 @@ async def test_during_an_erasure_only_that_user_is_locked(both: Path) -> None:
     with erasure.declare_intent(both, key_of("zorro")):
         async with opened(both, "bob") as bobs:
             assert len(await all_of(bobs)) == 100
-        with pytest.raises(StorageError, match="another program is erasing that user"):
+        with pytest.raises(StorageError, match="another process is erasing this user's data"):
             async with opened(both, "zorro"):
                 pass
         async with Memory(store := SqliteStore(both), "zorro", WordLlama(), ManualClock()) as stream:
@@ -165,7 +165,7 @@ async def test_copies_made_by_mending_are_erased_too(both: Path) -> None:
 
 async def test_a_mind_under_erasure_cannot_be_opened(both: Path) -> None:
     with erasure.declare_intent(both, key_of("zorro")):
-        with pytest.raises(StorageError, match="another program is erasing that user"):
+        with pytest.raises(StorageError, match="another process is erasing this user's data"):
             async with Mind.open(both, user="zorro", responder=Coach.using()):
                 pass
         async with Mind.open(both, user="bob", responder=Coach.using()):

@@ -163,7 +163,7 @@ async def test_writes_and_corrections_are_exported_without_their_text(folder: Pa
 async def test_a_collector_that_refuses_is_an_error(folder: Path, collector: Collector) -> None:
     await a_talk(folder)
     collector.status = 400
-    with pytest.raises(StorageError, match="rejected the spans"):
+    with pytest.raises(StorageError, match="did not accept the spans"):
         await send_log(folder, collector)
 
 

@@ -171,7 +171,7 @@ async def test_a_file_that_timed_out_is_skipped_until_it_changes(
     for _ in range(3):
         async with open_documents(root, tmp_path / "data") as documents:
             found = await call(documents, "search_documents", query="when was the ferry built?")
-            assert "1931" in found and "(not searched: a.html: the work takes longer than 1 seconds" in found
+            assert "1931" in found and "(not searched: a.html: the work takes " in found
             assert "Marta" in await call(documents, "search_documents", query="who built the jetty?")
     runs = len((tmp_path / "runs").read_text())
     assert runs <= 4, "the slow file once, the other one once per process"

@@ -84,7 +84,7 @@ async def test_a_slow_answer_times_out(server: WebServer) -> None:
 
 async def test_a_compressed_answer_is_refused(server: WebServer) -> None:
     server.answer = Answers(b"\x1f\x8b" + b"x" * 99, headers={"Content-Encoding": "gzip"})
-    with pytest.raises(ToolError, match="which was not asked for"):
+    with pytest.raises(ToolError, match="which was not requested"):
         await HERE.ask(server.url)
 
 

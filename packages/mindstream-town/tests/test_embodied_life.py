@@ -98,7 +98,7 @@ def test_a_visitor_enters_acts_receives_events_and_leaves(client: httpx.Client) 
     assert gone["step"] == later["step"] + 1
     here = client.get(TOWN).json()
     assert here["step"] == gone["step"] and "Maya" not in [each["name"] for each in here["residents"]]
-    refused(maya.try_to("wait", minutes=1), 422, "begin first")
+    refused(maya.try_to("wait", minutes=1), 422, "take control of it first")
 
 
 def test_a_user_controls_a_resident_and_releases_it(client: httpx.Client) -> None:
@@ -131,7 +131,7 @@ def test_single_steps_report_each_event_once(client: httpx.Client) -> None:
 def test_impossible_acts_are_refused_with_a_message(client: httpx.Client) -> None:
     maya = Person(client, "Maya", visitor=True)
     refused(client.post("/api/v1/towns/nowhere/embody/Maya", json={"visitor": True}), 404, "no town 'nowhere'")
-    refused(client.get(maya.url, params=maya.how), 422, "nobody lives as 'Maya' now")
+    refused(client.get(maya.url, params=maya.how), 422, "no user controls 'Maya' now")
     refused(client.post(maya.url, json={}), 422, "Hamlet has no resident 'Maya'")
     refused(client.post(maya.url, json={"visitor": True, "place": "the moon"}), 422, "moon")
     refused(
@@ -166,7 +166,7 @@ def test_running_a_town_ends_the_control_of_residents(client: httpx.Client) -> N
     one = client.post(f"{TOWN}/run", json={"steps": 60}).json()
     found = ended(client, one["id"])
     assert found["state"] == "done" and found["result"]["step"] == now + 60
-    refused(ada.try_to("wait", minutes=1), 422, "begin first")
+    refused(ada.try_to("wait", minutes=1), 422, "take control of it first")
     assert ada.begin()["step"] == now + 61
 
 

@@ -87,7 +87,10 @@ class AnyEmbedder:
             answer = await asyncio.to_thread(inner, texts)
         rows = np.array(answer, dtype=np.float32)
         if rows.ndim != 2 or len(rows) != len(texts) or rows.shape[1] != (self.width or rows.shape[1]):
-            raise ModelUnavailable(f"{self.name} returned numbers of shape {rows.shape} for {len(texts)} texts")
+            raise ModelUnavailable(
+                f"{self.name} returned an array of shape {rows.shape}; expected ({len(texts)},"
+                f" {self.width or 'dimensions'})"
+            )
         self.width = int(rows.shape[1])
         return unit(rows)
 

@@ -106,7 +106,9 @@ def hold(settings: Settings, options: TalkOptions) -> int:
 
 async def _hold(settings: Settings, options: TalkOptions, in_terminal: bool) -> int:
     if options.record and is_odd(options.record):
-        raise InputError(f"the recording {options.record} cannot be written: it is not a regular file")
+        raise InputError(
+            f"the recording {options.record} cannot be written: it is not a regular file; name another with --record"
+        )
     load(settings.pack)  # refuse a broken pack before the first prompt
     if in_terminal:
         from mindstream.cli.terminal import talk

@@ -115,7 +115,7 @@ async def rubric(
             rubrics = (await pool.state()).rubrics
             if not rubrics:
                 drafting = next_command(settings, f"mindstream pool rubric {name} --draft rubric.toml")
-                raise InputError(f"no rubric is frozen: {drafting}")
+                raise InputError(f"the pool {name!r} has no frozen rubric yet; write a draft first: {drafting}")
             head = {"version": len(rubrics), "digest": rubrics[-1].digest}
             tell(json, {**head, **rubrics[-1].model_dump(mode="json")}, rubrics[-1].text())
 
@@ -359,7 +359,7 @@ def withdraw(
 ) -> None:
     """Withdraw your own exemplars, or any exemplars of a pool that you own, with everything derived from them."""
     if bool(ids) == bool(writer):
-        raise InputError("name the exemplars: ids, or --writer NAME for all of one writer")
+        raise InputError("name the exemplars: either their ids, or --writer NAME for all exemplars of one writer")
     if erase and not yes and not output.confirm("Delete their text permanently?"):
         return
 

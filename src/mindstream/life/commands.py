@@ -111,7 +111,9 @@ async def answer(stream: Memory, text: str, id_: str = "", session: str = "") ->
     if not waiting:
         raise InputError("there is no open question; use `say` to send the life a message")
     if id_ and id_ not in waiting:
-        raise InputError(f"there is no open question {id_!r}; the open ones are: {', '.join(waiting)}")
+        raise InputError(
+            f"there is no question {id_!r} to answer; those that can be answered are: {', '.join(waiting)}"
+        )
     question = (state.questions | state.late)[id_ or waiting[0]]
     await write_answer(stream, question.id, words, session)
     return question

@@ -88,7 +88,9 @@ class Calendar:
             raise InputError(f"every {self.every} {self.unit}s: expected an interval between a day and ten years")
         longest = monthrange(2024, self.month)[1] if self.unit == "year" else 31
         if wrong := [day for day in self.days if not (1 <= day <= longest or day == -1)]:
-            raise InputError(f"there is no day {wrong[0]} in a month" + " of that name" * (self.unit == "year"))
+            raise InputError(
+                f"there is no day {wrong[0]} in " + (f"month {self.month}" if self.unit == "year" else "a month")
+            )
 
     def next_after(self, moment: Moment, zone: tzinfo) -> Moment:
         day = datetime.fromtimestamp(moment, zone).date() - timedelta(days=1)

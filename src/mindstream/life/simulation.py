@@ -148,7 +148,9 @@ class Simulation:
         """
         clock = stream.clock
         if not isinstance(clock, ManualClock):
-            raise InputError("a simulation needs a memory that was opened with a ManualClock")
+            raise InputError(
+                "a simulation needs a memory with a ManualClock: open the memory with clock=ManualClock(…)"
+            )
         held: list[Simulation] = []
 
         async def answers(question: str) -> str | None:

@@ -409,7 +409,9 @@ class LifeBudget:
         """Raise BudgetSpent if no further model call is allowed."""
         for what, allowed, so_far in (*self._of_life(spent), *self._of_day(spent, now)):
             if allowed is not None and so_far >= allowed:
-                raise BudgetSpent(f"{so_far:g} of the {allowed:g} {what} that were allowed are spent")
+                raise BudgetSpent(
+                    f"{so_far:g} of the {allowed:g} {what} that were allowed are spent: raise the limit to continue"
+                )
 
     def is_over(self, spent: LifeSpent) -> bool:
         """Return whether a limit of the whole life is reached, so that waiting for the next day is pointless."""

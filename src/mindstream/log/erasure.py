@@ -262,7 +262,9 @@ def _lock(descriptor: int) -> None:
     try:
         file_locks.lock(descriptor, wait=False)
     except OSError:
-        raise StorageError("another program is erasing that user; wait until it is done") from None
+        raise StorageError(
+            "another process is erasing this user's data: wait until it ends, then repeat the erasure"
+        ) from None
 
 
 def _read(descriptor: int) -> Intent | None:

@@ -97,7 +97,8 @@ class Memory(Stream):
         self._opening = None
         if isinstance(data, AnyData) or clock is None:
             raise InputError(
-                f"Memory({data!r}, …, embedder=) expects an open store and a clock; embed= names an embedder"
+                f"Memory({data!r}, …, embedder=) needs an open store and a clock; to name an embedder, pass embed="
+                " instead"
             )
         super().__init__(data, name, embedder, clock, feed, strength=strength, second=second, seed=seed)
 

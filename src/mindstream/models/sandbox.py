@@ -58,7 +58,10 @@ class _Work:
         """
         self.left -= size + 100
         if size > MAX_TEXT or self.left < 0:
-            raise TooMuch(f"rendering the template exceeds the limit of {MAX_WORK:,} processed characters")
+            raise TooMuch(
+                f"the template exceeds a limit: {MAX_TEXT:,} characters in one value, {MAX_WORK:,} in all its"
+                " operations"
+            )
 
 
 def render(template: Template, fields: Mapping[str, Any]) -> str:

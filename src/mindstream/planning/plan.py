@@ -228,7 +228,10 @@ class Plan(BaseModel, frozen=True, extra="forbid"):
         while waiting:
             layers.append(tuple(id for id, needs in waiting.items() if not needs & waiting.keys()))
             if not layers[-1]:
-                raise InputError(f"{', '.join(waiting)} wait for each other; remove one of their references")
+                raise InputError(
+                    f"{', '.join(waiting)} can never run, because steps wait for each other; remove a reference"
+                    " between them"
+                )
             waiting = {id: needs for id, needs in waiting.items() if id not in layers[-1]}
         return tuple(layers)
 

@@ -144,7 +144,7 @@ class BoundedBody:
             if name == b"content-length" and (not value.isdigit() or int(value[:20]) > LARGEST_BODY):
                 raise self._too_large()
             if name == b"content-encoding" and value.strip().lower() not in (b"", b"identity"):
-                raise Refusal("media-type", "the body is compressed: send it without the header Content-Encoding")
+                raise Refusal("media-type", "the body is compressed, which is not supported: send it uncompressed")
 
     async def __call__(self) -> Message:
         if self._is_whole:

@@ -109,7 +109,10 @@ def listen(host: str, port: int) -> socket.socket:
         made.bind((host, port))
         made.listen(BACKLOG)
     except (OSError, OverflowError) as error:
-        raise InputError(f"cannot listen on {host}:{port}: {getattr(error, 'strerror', None) or error}") from None
+        raise InputError(
+            f"cannot listen on {host}:{port}: {getattr(error, 'strerror', None) or error}; choose another --host or"
+            " --port"
+        ) from None
     made.set_inheritable(True)
     return made
 

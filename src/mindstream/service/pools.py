@@ -184,5 +184,8 @@ async def open_member(
     async with open_pool(settings, name) as pool:
         state = await pool.member_state(settings.user)
         if (scorer or offers) and not state.rubrics:
-            raise InputError(f"the pool {name!r} has no frozen rubric by which offered pairs could be graded")
+            raise InputError(
+                f"the pool {name!r} has no frozen rubric by which offered pairs are graded; freeze one: `mindstream"
+                " pool rubric`"
+            )
         yield Member(pool, settings.user, model, scorer, render=render)

@@ -337,7 +337,7 @@ def read_pairs(lines: Iterable[bytes | str], source: str) -> Iterator[Pair]:
         if not line.strip():
             continue
         if number > MAX_LINES:
-            raise InputError(f"{source} has over {MAX_LINES:,} lines")
+            raise InputError(f"{source} has over {MAX_LINES:,} lines, the maximum: add the pairs in several files")
         try:
             given = json.loads(line)
             said = {message["role"]: message["content"] for message in given["messages"]}

@@ -169,7 +169,7 @@ async def _state_of(pool: Pool, reader: str) -> tuple[PoolState, list[str]]:
     ids = state.teaching(pool.guarded)
     if len(ids) < LEAST:
         raise InputError(
-            f"the pool has {len(ids)} exemplars that all members are served; a curve needs at least {LEAST}"
+            f"the pool has {len(ids)} exemplars that are served to all members; a curve needs at least {LEAST}"
         )
     return state, ids
 
@@ -225,8 +225,8 @@ async def trim(pool: Pool, size: int, by: str) -> list[str]:
     state = await pool.state()
     if size < 1 or (by != state.owner):
         raise InputError(
-            f"only the owner {state.owner!r} can trim the pool, and to at least 1 exemplar;"
-            f" it was requested by {by!r} for {size}"
+            f"only the owner {state.owner!r} can trim the pool, and at least 1 exemplar must be left;"
+            f" {by!r} requested to leave {size}"
         )
     held = [id_ for id_, each in state.standings.items() if _is_held(state, id_)]
     if len(held) <= size:

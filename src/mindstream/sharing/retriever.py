@@ -605,7 +605,7 @@ class Version(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
         steps = np.frombuffer(raw[4:], np.int8).reshape(self.width, self.width)
         means = np.frombuffer(base64.b64decode(self.means, validate=True), np.float32).reshape(-1, self.width)
         if len(means) not in (0, 2) or not np.isfinite([step, *means.ravel()]).all():
-            raise ValueError("the weights need finite numbers and no or two mean vectors")
+            raise ValueError("expected weights of finite numbers, and 0 or 2 mean vectors")
         matrix = np.eye(self.width, dtype=np.float32) + steps.astype(np.float32) * step
         matrix.flags.writeable = False
         return Head(matrix, self.scale, self.bias, means if len(means) else None)

@@ -125,7 +125,7 @@ def _character(escape: str) -> str:
     if letter.isdigit():
         raise ValueError(f"contains a reference to a group ({escape}): write out what may stand there")
     if not letter or (letter.isascii() and letter.isalpha()):
-        raise ValueError(f"holds {escape}, which is not known here")
+        raise ValueError(f"contains {escape}, an escape that is not supported")
     return _literal(letter)
 
 
@@ -135,18 +135,18 @@ def _literal(character: str) -> str:
 
 def _repeat(text: str) -> str:
     if len(text) > 1 and text.endswith("+"):
-        raise ValueError(f"contains a possessive repeat ({text}): a plain one costs no more here")
+        raise ValueError(f"contains a possessive repeat ({text}): write a plain one, which costs no more here")
     return text.replace("{,", "{0,")
 
 
 def _flags(text: str, at: int) -> str:
     for begin, told in REFUSED.items():
         if text.startswith(begin):
-            raise ValueError(f"holds {told}")
+            raise ValueError(f"contains {told}")
     if text.startswith("["):
         raise ValueError("not a regular expression: a [ is not closed")
     if text.endswith(":"):
-        raise ValueError("holds a group with flags of its own (?s:…): write (?s) at the beginning, or [\\s\\S]")
+        raise ValueError("contains a group with flags of its own (?s:…): write (?s) at the beginning, or [\\s\\S]")
     if at or not text.endswith(")") or set(text[2:-1]) - set("is"):
-        raise ValueError(f"holds {text[:9]}, which is not known here; only (?i) and (?s), at the beginning, are")
+        raise ValueError(f"contains {text[:9]}, which is not supported; only (?i) and (?s), at the beginning, are")
     return text

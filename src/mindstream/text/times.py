@@ -89,8 +89,8 @@ def read_moment(text: str, now: Moment, zone: tzinfo) -> Moment | None:
             if at > now:
                 return at
     except (ValueError, OverflowError):
-        raise InputError(f"{text!r:.99} is outside the calendar") from None
-    raise InputError(f"{text!r:.99} has passed")
+        raise InputError(f"{text!r:.99} is outside the calendar, which has the years 1 to 9999") from None
+    raise InputError(f"{text!r:.99} is in the past: name a later time")
 
 
 def _later(spans: list[tuple[str, str]], now: Moment, zone: tzinfo) -> Moment:
@@ -154,7 +154,7 @@ def read_clock(text: str) -> int | None:
     hour, minute, second = (int(found[part] or 0) for part in ("hour", "minute", "second"))
     if found["half"]:
         if not 1 <= hour <= 12:
-            raise InputError(f"{text.removeprefix('at ')}: there is no hour {hour} of a half day")
+            raise InputError(f"{text.removeprefix('at ')}: with am or pm, the hour must be 1 to 12, not {hour}")
         hour = hour % 12 + 12 * (found["half"] == "p")
     seconds = (hour * 60 + minute) * 60 + second
     if minute > 59 or second > 59 or seconds > DAY_S:

@@ -117,7 +117,7 @@ class _Reader:
 
     def _signed(self) -> Tree:
         if self._depth >= MAX_DEPTH:
-            raise ToolError(f"a formula is nested at most {MAX_DEPTH} deep")
+            raise ToolError(f"this formula is nested more than {MAX_DEPTH} levels deep: split it")
         self._depth += 1
         sign = self._take("-") or self._take("+")
         value = self._signed() if sign else self._power()
@@ -299,7 +299,7 @@ def _power(base: Real, exponent: Real) -> Real:
         if base >= 0 and exponent.denominator <= 64 and (root := _exact_root(base, exponent.denominator)) is not None:
             return _power(root, Fraction(exponent.numerator))
     if base < 0 and exponent != int(exponent):
-        raise ToolError("a negative number has no real power with a fraction in it")
+        raise ToolError("a negative number has no real power with a fractional exponent")
     return math.pow(base, exponent)
 
 
@@ -340,7 +340,7 @@ def _ln(value: Real) -> float:
 
 def _whole(value: Real) -> int:
     if value != int(value):
-        raise ToolError("whole numbers are wanted there")
+        raise ToolError("a whole number is needed there")
     return int(value)
 
 

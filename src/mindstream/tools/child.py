@@ -45,7 +45,7 @@ async def run_child(script: Path, function: str, given: object, *, seconds: int,
             async with asyncio.timeout(3 * seconds):  # the machine may be busy; the child's own limit is CPU seconds
                 printed, _ = await child.communicate(json.dumps(given).encode())
         except TimeoutError:
-            raise ToolError(f"the work takes longer than {seconds} seconds") from None
+            raise ToolError(f"the work takes longer than {3 * seconds} seconds") from None
         finally:
             if child.returncode is None:
                 child.kill()
@@ -53,7 +53,9 @@ async def run_child(script: Path, function: str, given: object, *, seconds: int,
     try:
         found = json.loads(printed)
     except ValueError:
-        raise ToolError(f"the work takes longer than {seconds} seconds, or over {megabytes} MB") from None
+        raise ToolError(
+            f"the work takes over {seconds} CPU seconds or {megabytes} MB, or its process crashed"
+        ) from None
     if "error" in found:
         raise ToolError(str(found["error"]))
     return found["result"]

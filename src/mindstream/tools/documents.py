@@ -138,7 +138,7 @@ class Documents:
                 return 0
             found = await asyncio.to_thread(passages, document)  # seconds of work for a large file
             if len(found) > room + len(there):
-                raise ToolError(f"{name} is not searched: at most {MAX_PASSAGES:,} passages are kept of a folder")
+                raise ToolError(f"{name} is not searched: a folder may have at most {MAX_PASSAGES:,} passages")
         except ToolError as error:
             self.unread[name] = str(error)
             digest, found = "", []
@@ -223,7 +223,7 @@ def _portion(record: Record) -> Portion:
 
 def _part(lines: tuple[str, ...], from_line: int) -> str:
     if from_line > max(len(lines), 1):
-        raise ToolError(f"that document has {len(lines):,} lines")
+        raise ToolError(f"that document has only {len(lines):,} lines: start at an earlier line")
     taken, size = list[str](), 0
     for line in lines[from_line - 1 :]:
         size += len(line) + 1

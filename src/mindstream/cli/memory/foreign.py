@@ -51,7 +51,7 @@ def import_from(settings: Settings, form: str, file: Path | None, how: How, json
         why = next((f"; {clean(name)}: {each.why}" for name, each in lost.items()), "")
         raise InputError(
             f"{files.source(file)}: this is not an export of {named}; is it another program's?"
-            f" It has {clean(shown(', '.join(read)))}{why}"
+            f" It contains {clean(shown(', '.join(read)))}{why}"
         )
     tell(json, _counts(run, how), *_lines(run, how))
 

@@ -160,8 +160,8 @@ def _lines(file: BinaryIO, name: str) -> Iterator[bytes]:
         number += 1
         if len(line) > MAX_LINE:
             raise InputError(
-                f"{name}:{number}: this line is over {MAX_LINE >> 20} MB long, so the file is not an export;"
-                " nothing was imported"
+                f"{name}:{number}: a line may have at most {MAX_LINE >> 20} MB, and this one is longer; check that"
+                " this is the right file"
             )
         yield line
 
@@ -172,7 +172,10 @@ def _check_replaceable(file: Path) -> None:
     except FileNotFoundError:
         return
     if not stat.S_ISREG(mode):
-        raise InputError(f"{file} is {_kind(mode)}, but only a regular file is replaced; `-` means standard output")
+        raise InputError(
+            f"{file} is {_kind(mode)}, and only a regular file is replaced: name another file, or `-` for standard"
+            " output"
+        )
 
 
 def _kind(mode: int) -> str:

@@ -423,7 +423,9 @@ class Think(Prompt[Thinking]):
     def parse(self, text: str) -> Thinking:
         found = super().parse(text)
         if len(json.dumps(found.patch, ensure_ascii=False)) > LONGEST_PATCH:
-            raise ReplyInvalid(f"The patch has more than {LONGEST_PATCH:,} characters. Only what changes, in short.")
+            raise ReplyInvalid(
+                f"The patch has more than {LONGEST_PATCH:,} characters. Send only the changed fields, shortened."
+            )
         names = [phase.name for phase in self.pack.phases]
         if found.phase and found.phase not in names:
             raise ReplyInvalid(f"There is no phase {found.phase!r}. The phases are: {', '.join(names)}.")
@@ -541,13 +543,15 @@ class InterimBelief:
 
     async def _believe(self, patch: JsonObject, rests_on: str) -> str:
         if len(self.patches) >= MAX_BELIEFS:
-            raise ToolError(f"At most {MAX_BELIEFS} beliefs between calls. Conclude now.")
+            raise ToolError(f"At most {MAX_BELIEFS} interim beliefs are stored in one run. Give the final reply now.")
         if len(json.dumps(patch, ensure_ascii=False)) > LONGEST_PATCH:
-            raise ToolError(f"The patch has more than {LONGEST_PATCH:,} characters. Only what changes, in short.")
+            raise ToolError(
+                f"The patch has more than {LONGEST_PATCH:,} characters. Send only the changed fields, shortened."
+            )
         newer = (utterance.text for utterance in self._occasion.utterances)
         support = Support([*self._question.stated(), *newer, *self._occasion.found])
         if unsupported := ground_patch(patch, rests_on, support)[1]:
-            raise ToolError(f"{complaint(unsupported)} Nothing was written down.")
+            raise ToolError(f"{complaint(unsupported)} Nothing was stored.")
         try:
             value, _ = merged(self._belief, compose_patches([*self.patches, patch]))
         except InputError as error:

@@ -233,7 +233,10 @@ class Pack(PackPart):
     def model_post_init(self, _: Any, /) -> None:
         """Limit the alarm patterns; here and not in a validator, which would run for every prompt with the pack."""
         if (size := sum(read_pattern(source).size for alarm in self.alarms for source in alarm.sources())) > MOST_SIZE:
-            raise ValueError(f"alarms would take {size:,} steps, {MOST_SIZE:,} are the most: write fewer patterns")
+            raise ValueError(
+                f"alarms would take {size:,} steps per character, and at most {MOST_SIZE:,} are allowed: write fewer"
+                " patterns"
+            )
 
     def count_parts(self) -> str:
         """Return the number of its parts: 4 phases, 1 topic, …"""

@@ -243,7 +243,9 @@ def sound(rows: Floats, count: int, width: int = 0) -> Floats:
     with np.errstate(over="ignore", invalid="ignore"):
         rows = np.asarray(rows, np.float32)
         if rows.ndim != 2 or len(rows) != count or not max(1, width) <= rows.shape[1] <= (width or WIDEST):
-            raise ModelUnavailable(f"the embedder returned an array of the shape {rows.shape} for {count} texts")
+            raise ModelUnavailable(
+                f"the embedder returned an array of shape {rows.shape}; expected ({count}, {width or 'dimensions'})"
+            )
         lengths = np.linalg.norm(rows, axis=1)
     if not np.isfinite(lengths).all():
         raise ModelUnavailable("the embedder returned vectors with infinite or undefined numbers")

@@ -70,7 +70,9 @@ def take(connection: Sql, key: StreamKey, unique: str, seq: int) -> None:
         connection.execute(OLD_ONES, (*among, *among))
     sql = "INSERT INTO uniques (stream, name, seq) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
     if not connection.execute(sql, (key, unique, seq)).rowcount:
-        raise Conflict(f"{unique!r} was used before in {name_of(key).kind} {name_of(key).id!r}, and can be used once")
+        raise Conflict(
+            f"the unique name {unique!r} was used before in {name_of(key).kind} {name_of(key).id!r}: use another"
+        )
 
 
 TAKEN = "SELECT seq FROM uniques WHERE stream = ? AND name = ?"

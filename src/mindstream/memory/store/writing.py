@@ -118,7 +118,9 @@ def _revise(connection: Sql, commit: Commit, revision: Revision, changed: int) -
     if not touched and revision.was and _is_still(connection, commit.mind, revision.id, revision.was):
         _revise(connection, commit, replace(revision, was=None), changed)
     elif not touched and (revision.was or revision.holds):
-        raise Conflict(f"the record {revision.id} was changed, superseded or archived by another process")
+        raise Conflict(
+            f"the record {revision.id} was changed, superseded, archived or deleted since it was read: read it again"
+        )
 
 
 def _is_still(connection: Sql, stream: StreamKey, id_: str, was: StrengthState) -> bool:

@@ -128,8 +128,8 @@ def _load(form: str, kind: str, failure: type[MindstreamError]) -> Any:
     prefix, _, model = form.partition(":")
     if not model.startswith(("/", "./", "../")) and os.path.lexists(model):
         raise failure(
-            f"{form!r} names a model of the hub, but the working directory holds a folder of this name: load the folder"
-            f" as {prefix}:./{model}, or change the working directory"
+            f"{form!r} names a model of the hub, but the working directory has a file or folder of this name: to load"
+            f" it, write {prefix}:./{model}; to load the hub's model, change the working directory"
         )
     try:
         import sentence_transformers

@@ -316,7 +316,7 @@ def _url(url: str, source: str = "") -> str:
     if parts is None or re.search(r"\s", url):
         raise SettingsError(f"{where}a model's address looks like http://host:port/v1, not like {_shown(url)!r}")
     secret = next((f"a key ({name}=…)" for name, _ in parse_qsl(parts.query) if name.casefold() in QUERY_KEYS), "")
-    if secret := "a password" if parts.username or parts.password else secret:
+    if secret := "a user name or password" if parts.username or parts.password else secret:
         raise SettingsError(
             f"{where}a model's address must not contain {secret}, because names are logged. Set OPENAI_API_KEY instead"
         )

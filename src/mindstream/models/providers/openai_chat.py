@@ -570,7 +570,7 @@ def _content(content: Any) -> tuple[str, str]:
     if isinstance(content, bool | int | float):
         content = json.dumps(content)  # a server parsed the model's text
     if content is not None and not isinstance(content, str):
-        raise TypeError(f"content is of the type {type(content).__name__}")
+        raise TypeError(f"expected text as the content of a message, found {type(content).__name__}")
     return "", content or ""
 
 

@@ -358,7 +358,7 @@ def check_response(status: int, location: str, encoding: str) -> None:
         raise Refusal(f"HTTP {status}: redirects to {where} are not followed: use that address itself")
     coding = encoding.strip().lower()
     if coding not in ("", "identity"):
-        raise Refusal(f"expected plain text, found the content encoding {coding[:40]!r}")
+        raise Refusal(f"expected an uncompressed response, found the content encoding {coding[:40]!r}")
 
 
 class Allowance:

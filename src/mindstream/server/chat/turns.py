@@ -133,7 +133,9 @@ def read_turn(
     if model != LIFE and model not in runtime.responder_names():
         raise NotFound(f"there is no model {model!r}; the models are {', '.join(runtime.listed_names())}")
     if asked.tools and asked.tool_choice not in (None, "none", "auto") and model == COMPANION:
-        raise InputError("tool_choice: the companion answers in words, without tools of the client: use `auto`, `none`")
+        raise InputError(
+            "tool_choice: the companion answers in words, without tools of the client: use `auto` or `none`"
+        )
     said = [each for each in messages if each.role in ("user", "assistant") and each.text.strip()]
     if not said or said[-1].role != "user":
         raise InputError("the last message must have the role `user` and contain text")
@@ -174,8 +176,8 @@ def user_of(
     name = _header(request, USER) or (held if isinstance(held, str) else "")
     if not name and (request.headers.get(CHAT) or request.headers.get(SIGNED)) and not principal.only:
         raise InputError(
-            f"the request names its chat but not its user: let the page send the header {USER} (not the signed one), or"
-            " use a token for one user"
+            f"the request names its chat but not its user: let the client send the header {USER} (not the signed one),"
+            " or use a token for one user"
         )
     return principal.of(name or principal.only or runtime.settings.user)
 

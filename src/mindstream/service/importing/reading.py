@@ -225,7 +225,10 @@ class Source:
                 number += 1
                 counted.read_so_far += len(line)
                 if len(line) > MAX_OBJECT or counted.read_so_far > MAX_FILE:
-                    raise InputError(f"line {number} is too long ({counted.read_so_far:,} bytes read)")
+                    raise InputError(
+                        f"line {number}, at byte {counted.read_so_far:,}: at most {MAX_OBJECT >> 20} MB a line"
+                        f" and {MAX_FILE >> 30} GB a file are read"
+                    )
                 for each in line.split(b"\r"):  # inside of JSON a line break is escaped
                     if bare := each.strip(PADDING).removesuffix(b","):
                         yield number, self._line(bare, number)

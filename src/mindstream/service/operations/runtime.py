@@ -369,7 +369,9 @@ class Runtime:
         taken = {*self.responder_names(), NAME, "life"}
         for name, bot in bots.items():
             if name in taken or not is_name(name) or "/" in name:
-                raise InputError(f"a bot cannot be called {name!r}: the name is taken or not valid; choose another")
+                raise InputError(
+                    f"a bot cannot be called {name!r}: the name is taken, contains a / or is not valid; choose another"
+                )
             if not isinstance(bot, BotFactory):
                 raise InputError(f"bots: {name!r} must be ChatBot.using(…), not a {type(bot).__name__}")
             if bot.models is not None:

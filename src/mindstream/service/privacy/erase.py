@@ -493,10 +493,11 @@ def _prove_bytes(folder: Path, user: StreamKey, words: list[str], progress: Call
     """
     with connect_beside(folder) as connection:
         for path in sorted(folder.glob(f"{FILE}*")):
-            for done, word in enumerate(_found(path, words, progress), 1):
+            for word in _found(path, words, progress):
                 if not _is_others(connection, word):
                     raise StorageError(
-                        f"words of {shown_name(user)!r} are left in {path}: {word[:12]!r}… and perhaps {done} more"
+                        f"words of {shown_name(user)!r} are left in {path}, such as {word[:12]!r}…: end other programs"
+                        " that use it, then erase again"
                     )
 
 

@@ -74,7 +74,7 @@ async def _export(exporter: SpanExporter, spans: Sequence[ReadableSpan], url: st
     from opentelemetry.sdk.trace.export import SpanExportResult
 
     if await asyncio.to_thread(exporter.export, spans) is not SpanExportResult.SUCCESS:
-        raise StorageError(f"{endpoint(url)} rejected the spans: is a collector listening there?")
+        raise StorageError(f"{endpoint(url)} did not accept the spans: is a collector listening there?")
     return len(spans)
 
 

@@ -104,7 +104,9 @@ class Connection:
                 await asyncio.shield(life.listing)
         except TimeoutError:
             life.stop()
-            raise ToolError(f"{self.server.name}: its process was not ready in time") from None
+            raise ToolError(
+                f"{self.server.name} was not ready within {self.server.start_s + LOADING_S:g} seconds"
+            ) from None
         except ToolError as error:
             self._fault, self._rests_until = str(error), self._clock.elapsed() + REST_S
             life.retire()

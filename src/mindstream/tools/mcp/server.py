@@ -117,7 +117,7 @@ class McpServer:
         try:
             parts = urlsplit(checked_url(self.address))
         except ToolError as error:
-            raise SettingsError(f"{error} (send a password in a header)") from None
+            raise SettingsError(f"{error} (if the server needs a password, send it in a header)") from None
         if parts.scheme == "http" and not is_allowed(parts.hostname or "", allow):
             raise SettingsError(f"use https for {parts.hostname}, or allow this host by name (allow)")
         self.expanded_headers()

@@ -222,7 +222,7 @@ def _patterns(value: Any, depth: int = 0) -> Iterator[int]:
         ValueError: the schema is nested too deep.
     """
     if depth > MAX_DEPTH:
-        raise ValueError(f"it is nested more than {MAX_DEPTH} deep")
+        raise ValueError(f"it is nested more than {MAX_DEPTH} levels deep")
     if isinstance(value, dict):
         yield isinstance(value.get("pattern"), str)
         named = value.get("patternProperties")

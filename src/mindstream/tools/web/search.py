@@ -207,7 +207,7 @@ def page_tool(web: Web) -> FunctionTool:
         answer.check()
         text = await readable(answer)
         if from_character and from_character >= len(text):
-            raise ToolError(f"that page has {len(text):,} characters")
+            raise ToolError(f"that page has only {len(text):,} characters: choose a lower from_character")
         part = text[from_character : from_character + PART]
         end = from_character + len(part)
         if end < len(text):

@@ -49,4 +49,4 @@ class PublicTransport(httpx2.AsyncHTTPTransport):
             except (httpx2.ConnectError, httpx2.ConnectTimeout):
                 if address == addresses[-1]:
                     raise
-        raise AssertionError("one of them answered, or was the last")
+        raise AssertionError("one of the addresses has answered, or the error of the last one was raised")

@@ -142,7 +142,7 @@ class Web:
     async def _body(self, response: httpx2.Response) -> tuple[bytes, bool]:
         coding = response.headers.get("Content-Encoding", "identity").strip().lower()
         if coding not in ("", "identity"):  # a few bytes can unpack to gigabytes
-            raise ToolError(f"{response.url.host} sent {coding[:40]!r}, which was not asked for")
+            raise ToolError(f"{response.url.host} sent the content encoding {coding[:40]!r}, which was not requested")
         body = bytearray()
         async for data in response.aiter_raw():
             body += data

@@ -83,7 +83,7 @@ def evaluate(
 def _arms(text: str) -> tuple[Arm, ...]:
     names = names_in(text)
     if wrong := next((name for name in names if name not in ARMS), "" if names else "nothing"):
-        raise InputError(f"--arms: unknown source {wrong!r}; use one or more of: {', '.join(ARMS)}")
+        raise InputError(f"--arms: expected one or more of {', '.join(ARMS)}, found {wrong}")
     return cast(tuple[Arm, ...], names)
 
 

@@ -100,7 +100,7 @@ async def it_fails_with_a_model_error(model: Model) -> None:
         except ModelError as error:
             expect(bool(str(error)), "an error with a message")
         except Exception as error:
-            raise AssertionError(f"a ModelError, not {type(error).__name__}: {error}") from error
+            raise AssertionError(f"expected a ModelError, not {type(error).__name__}: {error}") from error
         else:
             raise AssertionError(f"an error, not {parts}")
 

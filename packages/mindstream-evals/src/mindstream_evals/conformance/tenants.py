@@ -152,7 +152,7 @@ async def a_name_is_a_tenants_own(stores: Sequence[Store]) -> None:
             store.key(other)
         except InputError:
             continue
-        raise AssertionError("`key` refuses a user of another tenant with InputError")
+        raise AssertionError("expected `key` to refuse a user of another tenant with InputError")
 
 
 async def _all_of(store: Store) -> object:

@@ -50,7 +50,7 @@ async def its_schema_is_a_json_schema(trial: Trial) -> None:
     try:
         jsonschema_rs.validator_for(trial.tool.spec.parameters, offline=True)
     except ValueError as error:
-        raise AssertionError(f"a valid JSON Schema without external references: {error}") from error
+        raise AssertionError(f"expected a valid JSON Schema without external references: {error}") from error
 
 
 @PROMISES.add

@@ -92,7 +92,9 @@ def _pairs(path: Path) -> list[Pair]:
         told = [{each["role"]: each["content"] for each in messages} for messages in lines]
         return [{"query": each["user"], "answer": each["assistant"]} for each in told]
     except (OSError, ValueError, LookupError, TypeError) as error:
-        raise InputError(f"{path} does not have the published format: {error}") from None
+        raise InputError(
+            f"{path} does not have the format of the published data (JSON Lines with `messages`): {error}"
+        ) from None
 
 
 SHIPPED = Path(__file__).parent / "shipped"
@@ -187,7 +189,9 @@ def _read_folder(folder: Path) -> list[Agent]:
     files = sorted(path for path in folder.glob("*.toml") if not path.name.endswith(RUBRIC))
     if not files:
         folders = ", ".join(where for where, *_ in DOMAINS.values())
-        raise InputError(f"{folder} has no agents: expected NAME.toml files, or the published folders {folders}")
+        raise InputError(
+            f"{folder} has no agents: expected NAME.toml files, or the folders of the published data: {folders}"
+        )
     found = [_read_agent(path) for path in files]
     return [each for domain in _domains(found) for each in found if each.domain == domain]
 

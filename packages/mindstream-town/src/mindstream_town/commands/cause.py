@@ -58,12 +58,16 @@ async def cause(
     span = find_span(history.setting, since, until, history.step) if since or until else None
     wanted = causes.find_outcome(history, outcome, span)
     if history.step < wanted.end:
-        raise InputError(f"the town must first run to {format_time(history.setting, wanted.end)}")
+        raise InputError(
+            f"the town must first run to {format_time(history.setting, wanted.end)}: `mindstream town run` continues it"
+        )
     found = causes.find_causes(history, wanted, most)
     jobs = causes.jobs_of(settings, wanted, found, range(history.setting.seed, history.setting.seed + seeds))
     if not (towns.is_free(settings) or yes):
         steps = sum(max(0, wanted.end - job.step) for job in jobs)
-        raise InputError(f"{len(jobs)} forks run {steps:,} steps with a model (`town estimate`): add --yes to approve")
+        raise InputError(
+            f"{len(jobs)} forks run {steps:,} steps with a model (`town estimate` shows the cost): add --yes to approve"
+        )
     cache = EvaluationCache(into)
     with progress("forks", len(jobs)) as told:
         async with open_engine(ray) as engine:

@@ -192,5 +192,7 @@ def _check_legend(drawing: Drawing) -> None:
                 raise InputError(f"{table}: expected a single character, found {mark!r:.40}")
             other = taken.get(mark)
             if other in ("wall", "ground") or {other, table} == {"objects", "spawns"} or mark == " ":
-                raise InputError(f"{table}: {mark!r} already means {other or 'nothing'}; choose another character")
+                raise InputError(
+                    f"{table}: {mark!r} already means {other or 'an empty cell'}; choose another character"
+                )
             taken[mark] = table

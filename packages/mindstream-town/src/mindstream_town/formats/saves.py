@@ -194,7 +194,7 @@ def read_recording(folder: Path) -> Recording:
             if match := STEP.fullmatch(f"{kind}/{path.name}"):
                 steps[int(match[2])] = path
         if len(steps) > MOST_STEPS:
-            raise InputError(f"{folder / kind}: more than {MOST_STEPS:,} steps")
+            raise InputError(f"{folder / kind} has more than {MOST_STEPS:,} steps, the maximum")
     return Recording(*(dict(sorted(found[kind].items())) for kind in (ENVIRONMENT, MOVEMENT)))
 
 
@@ -223,7 +223,7 @@ def _read_played(path: Path) -> Built:
         raise InputError(f"{path}: expected whole numbers (steps) as keys, found {wrong[0]!r:.60}")
     steps = {int(key): expect_object(moves, f"{path}: {key}") for key, moves in data.items()}
     if (last := max(steps, default=-1)) >= MOST_STEPS:
-        raise InputError(f"{path}: more than {MOST_STEPS:,} steps")
+        raise InputError(f"{path}: expected step numbers below {MOST_STEPS:,}, found {last:,}")
     changes: dict[str, tuple[list[int], list[JsonValue]]] = {}
     for step in sorted(steps):
         for name, move in steps[step].items():
@@ -345,7 +345,7 @@ def find_meta(folder: Path) -> Path:
         if path.exists():
             return path
     raise InputError(
-        f"{folder} is not a saved simulation: reverie/meta.json is missing (in the short form: meta.json); "
+        f"{folder} is not a saved simulation: it contains neither reverie/meta.json nor meta.json; "
         "name the folder that contains 'personas'"
     )
 

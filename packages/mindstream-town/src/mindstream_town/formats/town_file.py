@@ -862,7 +862,10 @@ def _check_ways(world: World, residents: tuple[Person, ...]) -> None:
             raise InputError(f"map: {str(address)!r} cannot be reached from {begin}, where {first.name} starts")
     for resident, start in placed:
         if not world.routes.is_reachable(begin, start):
-            raise InputError(f"residents: {resident.name}: {first.home!r} cannot be reached from its start {start}")
+            raise InputError(
+                f"residents: {resident.name}: its start {start} cannot be reached from {begin}, where {first.name}"
+                " starts"
+            )
 
 
 def _address(world: Address, text: str, where: str) -> Address:

@@ -151,7 +151,7 @@ async def recording(runtime: Runtime, principal: Principal, request: RecordingRe
     """Return the recording of a town for a page; with `since`, only the additions."""
     if request.first is not None or request.last is not None:
         if request.since:
-            raise InputError("`since` goes on with a whole recording: it is not asked for with `first` or `last`")
+            raise InputError("`since` requests the additions to a whole recording: omit it, or omit `first` and `last`")
         return await _span(runtime, principal, request)
     found = await watched(runtime, principal, request.town).since(request.since)
     return Recording(town=request.town, whole=found.whole, step=found.step, next=found.mark, recording=found.recording)
@@ -337,7 +337,7 @@ async def do_as(runtime: Runtime, principal: Principal, request: ActRequest) -> 
             case "go":
                 await me.go(request.place)
             case "step" if request.way is None:
-                raise InputError("a step wants its `way`: up, down, left or right")
+                raise InputError("`step` needs `way`: up, down, left or right")
             case "step" if request.way:
                 await me.step(request.way)
             case "do":
@@ -381,5 +381,5 @@ async def _living(town: Town, principal: Principal, request: EmbodiedName) -> Em
     """
     resident = town.residents.get(request.resident)
     if resident is None or not resident.state.embodied:
-        raise InputError(f"nobody lives as {request.resident!r} now: begin first")
+        raise InputError(f"no user controls {request.resident!r} now: take control of it first (`towns.embody`)")
     return await town.embody(request.resident, _person(principal, request), as_visitor=request.visitor)

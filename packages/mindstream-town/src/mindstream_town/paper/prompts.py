@@ -286,7 +286,7 @@ class Line(Frozen):
     def _has_words(self) -> Line:
         """Refuse an empty line, unless the speaker walks on."""
         if not self.says.strip() and self.does != "walks on":
-            raise ValueError('says is empty: only who "walks on" says nothing')
+            raise ValueError('says is empty: only a speaker who "walks on" says nothing')
         return self
 
 
