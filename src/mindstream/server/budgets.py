@@ -15,7 +15,7 @@ from mindstream.server.server_state import ServerState
 from mindstream.server.tokens import ISSUED, IssuedLimits, Token, Tokens
 
 KEPT_S = 2.0
-"""Seconds after an exchange of spending with other processes; the next request after that time exchanges it again."""
+"""Interval in seconds at which a token's spending is exchanged with other processes: by the first request after it."""
 NEAR = 0.8
 """Share of a limit. If more than this share is spent, every request exchanges spending with other processes."""
 Spent: TypeAlias = tuple[int, int, float]
@@ -130,7 +130,7 @@ class Budgets:
                 await self.keep()
 
     async def keep(self) -> None:
-        """Store spending since the last exchange, and drop the budgets of past days."""
+        """Store spending since the last exchange, and drop budgets that are older than yesterday."""
         today = int(self._clock.now() // DAY_S)
         for key, account in list(self._accounts.items()):
             if _counted(account.budget) != account.stored:

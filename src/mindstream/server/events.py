@@ -73,7 +73,7 @@ def kinds_of(kinds: list[str] | None, room: str | None) -> frozenset[str] | None
     """Return the requested kinds of events; None: all.
 
     Args:
-        room: only the kinds of this package of plugins; "ground": only those of the core.
+        room: only the kinds of the plugin with this name; "ground": only those of the core.
 
     Raises:
         InputError: a kind or the package does not exist.

@@ -1,7 +1,7 @@
 """Idempotency-Key: a write that is sent again with the same key is executed once, and gets the first reply again.
 
 Replies are kept in memory. Only replies without users' words and names (a row number, an id) are also stored on disk.
-If a reply was lost, by a restart or because words that it may contain were erased, its key gets a conflict.
+If a reply was lost, by a restart or because words that it may contain were erased, a repeated request gets a conflict.
 """
 
 from __future__ import annotations

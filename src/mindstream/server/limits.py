@@ -26,7 +26,8 @@ MAX_BUCKETS = 10_000
 for its limit."""
 PORTIONS = 600
 """If several servers count together, each takes its allowance from the common store in portions; this is the number of
-portions in a minute's requests. Because of unused portions, the limit can be exceeded by one portion per server."""
+portions into which the requests of a minute are divided. Because of unused portions, the limit can be exceeded by one
+portion per server."""
 
 
 @dataclass

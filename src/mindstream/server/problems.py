@@ -39,7 +39,7 @@ OPENAI = "/v1/"
 RETRY_S = 5
 """Seconds in Retry-After if the model's endpoint names no time."""
 NO_RETRY = {"x-should-retry": "false"}
-"""Stops OpenAI's clients from retrying by themselves, if a retry would not help."""
+"""The header that stops OpenAI's clients from retrying by themselves, for errors that a retry would not solve."""
 
 
 class Problem(BaseModel):

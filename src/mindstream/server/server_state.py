@@ -54,8 +54,8 @@ class ServerState:
         """Reserve an idempotency key for a request, for a day.
 
         Returns:
-            None if the key was free and is reserved now. Otherwise its request, the status of the reply (0: not
-            executed yet), and the stored reply.
+            None if the key was free and is reserved now. Otherwise the request for which it was reserved, the status
+            of the reply (0: not executed yet), and the stored reply.
         """
         now = self._clock.now()
 

@@ -43,7 +43,10 @@ async def refuse_town_in(data: Location) -> None:
 
 
 async def _find_content(data: Location) -> Literal["town", "memory", ""]:
-    """Return what data contain; "" if they contain nothing. A town whose creation was interrupted does not count."""
+    """Return what data contain: a town, other data ("memory"), or nothing ("").
+
+    A town whose creation was interrupted does not count as a town.
+    """
     if not is_begun(data):
         return ""
     async with open_store(data) as store:
@@ -66,7 +69,7 @@ async def require_town(data: Location) -> None:
     match await _find_content(data):
         case "memory":
             raise InputError(
-                f"{data} contains a user's memory, not a town: choose the folder of a town with --data, or create a"
+                f"{data} contains other data, but no town: choose the folder of a town with --data, or create a"
                 " town in another folder with `mindstream town new`"
             )
         case "":
@@ -77,7 +80,7 @@ async def require_town(data: Location) -> None:
 async def find_town(data: Location) -> Location:
     """Return the location of the town in data.
 
-    There are two possible locations. It is the second one only if a copy of the data put the town there.
+    It is the usual one, unless only the other possible one contains a town: a copy of the data may put the town there.
     """
     usual, other = data.rooms("town")
     return other if not await holds_town(usual) and await holds_town(other) else usual
@@ -87,16 +90,14 @@ async def require_room_for_town(data: Location) -> None:
     """Refuse data that are not empty, because a town needs its own folder.
 
     Raises:
-        InputError: the data contain a town or a user's memory.
+        InputError: the data contain a town, or anything else.
     """
     match await _find_content(data):
         case "town":
             run = shlex.join(["mindstream", "town", "run", "--data", str(data)])
             raise InputError(f"{data} already contains a town: continue it with `{run}`, or choose another --data")
         case "memory":
-            raise InputError(
-                f"{data} contains a user's memory, but a town needs a folder of its own: name one by --data"
-            )
+            raise InputError(f"{data} contains other data, but a town needs a folder of its own: name one with --data")
 
 
 async def _holds_town(store: Store) -> bool:

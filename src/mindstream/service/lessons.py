@@ -35,7 +35,9 @@ class Judged:
 
 
 async def judge_run(pool: Pool, model: Model, memory: Memory, run: str, verdict: Verdict, writer: str) -> Judged:
-    """Let a pool learn from the verdict on a run; accepted work becomes an exemplar, unless it is untrusted.
+    """Let a pool learn from the verdict on a run.
+
+    Accepted work becomes an exemplar, unless it is untrusted or an agent has passed the verdict on.
 
     Args:
         model: the model that writes the lessons.

@@ -206,7 +206,10 @@ class Found:
 
 
 async def find_models() -> list[Found]:
-    """Return the models that can be used on this machine, the best first; nothing is sent to other machines."""
+    """Return the models that can be used on this machine, the best first.
+
+    Only the Ollama server is contacted: on this machine, unless OLLAMA_BASE_URL names another one.
+    """
     return [*_keys(), *[each async for each in _ollama()], *_local()]
 
 
@@ -221,7 +224,8 @@ def _keys() -> list[Found]:
 
 
 async def _ollama() -> AsyncIterator[Found]:
-    """Yield the first chat model of an Ollama server on this machine, or a model to download if it has none."""
+    """Yield the first chat model of the Ollama server, or a model to download if it has none; nothing without a"
+    " server."""
     try:
         at = address("ollama:any")
         home = urlsplit(at.url or "")

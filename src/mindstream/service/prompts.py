@@ -156,7 +156,7 @@ class Sizes:
         name: the name of the prompt.
         ordinary: its size with fields as long as in an ordinary conversation.
         full: its size with all fields as long as they can be.
-        least: its size in an ordinary conversation, without all parts that may be left out to save tokens.
+        least: its size in an ordinary conversation, without the parts that may be left out to save tokens.
         room: the number of tokens that the context window leaves for the prompt, after the reserve for the reply.
     """
 

@@ -91,7 +91,8 @@ class PageAnswer:
         return words
 
     async def first(self) -> str | None:
-        """Return the first text of the answer, before the headers of a streamed response are sent.
+        """Return the first text of the answer ("" if none comes within BEGINS_S), before the headers of a stream are
+        sent.
 
         Raises:
             MindstreamError, Refusal: the answer failed.

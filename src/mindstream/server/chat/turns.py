@@ -89,10 +89,10 @@ class Turn:
         session: the name of the conversation.
         text: the user's new message.
         page: the earlier messages and the options of the request.
-        is_task: the page requests a text for its own use, such as a title or tags.
+        is_task: the client requests a text for its own use, such as a title or tags.
         is_kept: the conversation is stored; otherwise the message is answered without memory.
         continues: the conversation continues where it ended, and the request does not contain its earlier messages.
-        is_named: the page names the conversation; otherwise it is recognized by its first message.
+        is_named: the client names the conversation; otherwise it is recognized by its first message.
     """
 
     principal: Principal

@@ -83,7 +83,8 @@ def _answer_before_the_end(
 
 @contextlib.contextmanager
 def leaving_on_signals(runtime: Runtime) -> Iterator[None]:
-    """During the `with` block, let a signal end the process, because the thread that waits for input would block it."""
+    """During the `with` block, let a signal end the process at once: a normal exit waits for the thread that reads"
+    " input."""
     loop, left = asyncio.get_running_loop(), list[asyncio.Future[None]]()
 
     async def close_and_exit(number: int) -> None:

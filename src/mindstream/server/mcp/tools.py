@@ -24,7 +24,7 @@ Schema: TypeAlias = dict[str, JsonValue]
 USUAL = ("retain", "recall", "reflect", "forget", "list_memories", "get_memory", "get_operation")
 """The tools that are always listed. Others are listed on request, since each listed tool costs a client tokens."""
 SETS = {"memory": "care", "plans": "plan", "pools": "pool", "towns": "town"}
-"""For each package of operations: the set to which its tools belong that are not in USUAL."""
+"""For each package of operations: the name of the set of its tools, except those in USUAL."""
 ABROAD = ("plans",)
 """Packages whose tools may access the world outside this server, such as the web."""
 
@@ -73,7 +73,7 @@ ARGUMENTS: Mapping[str, Mapping[str, str]] = {
 }
 """For each tool: the fields of the request that models see, with descriptions that are clear without the REST path."""
 NAMES = {"memory": {"id": "memory_id", "text": "content"}, "operations": {"id": "operation_id"}}
-"""For each package: the names of fields in the tools of ARGUMENTS that differ from those of REST."""
+"""For each package: the argument names, in the tools of ARGUMENTS, of fields that REST calls by another name."""
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,8 @@ MAX_CONVERSATIONS = 20
 MAX_LINES = 120
 """Maximum number of a page's lines that are matched one by one if the page was edited; the newest are used."""
 MATCH = 1_000
-"""The weight of a matched line; a line whose record is valid weighs one more."""
+"""The weight of a matched line when matches are compared; a line whose record is valid weighs one more. So the number
+of matched lines decides, and only between equal numbers that of valid records."""
 
 
 @dataclass(frozen=True, slots=True)

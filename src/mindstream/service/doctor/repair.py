@@ -59,7 +59,7 @@ MAX_NUMBER = 2**53
 UNSUMMED = "rows without a checksum, written by an early version or changed on purpose"
 NOT_AS_WRITTEN = "differ from what was written"
 ASIDE = "set_aside.jsonl"
-"""The file with the rows that could not be kept."""
+"""The file with the rows that could not be kept, or not as they were."""
 LOG = "INSERT INTO log (seq, mind, at, by, kind, payload, system, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 COMMIT = 1
 """The number of the commit that all rows of the new file get, since no process has read the new file yet."""
@@ -459,7 +459,7 @@ def mend(folder: Path) -> Mended:
 
 
 def _check_alone(path: Path) -> None:
-    """Raise StorageError if another program has the file open: only then the write-ahead log cannot be emptied."""
+    """Raise StorageError if another program has the file open: SQLite refuses to leave WAL mode only in that case."""
     try:
         with contextlib.closing(sqlite3.connect(path, timeout=1, isolation_level=None)) as connection:
             connection.execute("PRAGMA journal_mode = DELETE")
@@ -491,7 +491,8 @@ def _write_over(new: Path, path: Path) -> None:
 
 
 def _rebuild(path: Path, fresh: sqlite3.Connection, copy: Path) -> Mended:
-    """Write all readable rows into a new database, and the others into the file ASIDE."""
+    """Write the rows that can be kept into a new database, and the originals of rows that are left out or changed into
+    the file ASIDE."""
     with looking_into(path) as old:
         tables = Tables(old)
     gone = [table for table in ("log", "records") if tables.lost[table] and not tables.rows[table]]

@@ -31,7 +31,10 @@ async def to_json_lines(opened: Memory, given: Given) -> AsyncIterator[str]:
 
 
 async def _held(opened: Memory, given: Given) -> AsyncIterator[Record]:
-    """Yield the valid records in the order of writing, except beliefs and plans, which other formats do not have."""
+    """Yield the current records in the order of writing, except beliefs and plans, which other formats do not have.
+
+    Current means: neither archived, superseded nor expired.
+    """
     now = opened.clock.now()
     await require_known(opened)
     async with opened.store.walk(opened.key) as (_, records):

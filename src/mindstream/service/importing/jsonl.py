@@ -26,7 +26,7 @@ LISTS = ("items", "memories", "messages", "records", "data", "chats.list")
 """Accepted names of the list of items, if the file is one object."""
 TALKS = ("messages", "conversations", "conversation")
 NESTED = ("message", "data", "kwargs", "payload")
-"""Names of an object within a line that has the text."""
+"""Accepted names of an object within a line, if that object contains the text."""
 NAMES: Mapping[str, Sequence[str]] = {
     name: others.split()
     for name, others in {
@@ -92,7 +92,10 @@ def _messages(raw: Any) -> list[Any]:
 
 
 def _with_text(raw: Any) -> Any:
-    """Return an object with its text in one field; the given value is a plain text, nests its message, or splits it."""
+    """Return a value as an object that has its text in one field.
+
+    The value may be a plain text, an object that nests its message, or one that splits its text into parts.
+    """
     if isinstance(raw, str):
         return {"text": raw}
     if not isinstance(raw, dict):

@@ -42,7 +42,7 @@ class Imported:
 
     Attributes:
         written: number of new records.
-        known: number of records that an earlier import has written.
+        known: number of records whose id exists already: from an earlier import, or from an earlier item of the file.
         same: number of items whose text the memory already contains.
         left_out: number of items that could not be stored.
         users: number of new records, by user.

@@ -39,7 +39,7 @@ KEPT_S = DAY_S
 MAX_KEPT = 1_000
 """Maximum number of ended operations that are kept per tenant."""
 MAX_RESULT = 1_000_000
-"""Maximum bytes of a stored operation; of a larger one the result and the progress are not stored."""
+"""Maximum bytes of a stored operation; a larger one is stored without its result, progress and pending approvals."""
 MAX_AT_ONCE = 16
 """Maximum number of operations that run at the same time per tenant; a further request is refused."""
 MAX_NOTES = 100
@@ -473,7 +473,8 @@ class RunningOperations:
         return self._stream_of(one.tenant_key, one.user)
 
     def _lose(self, one: RunningOperation, *, whole: bool) -> None:
-        """Cancel an operation whose user's words were erased, or remove it if it has ended."""
+        """Cancel an operation whose user's words were erased; remove it if it has ended, or if all data were erased"
+        " (`whole`)."""
         has_ended = one.ended is not None
         one.lose(whole=whole)
         if (whole or has_ended) and self._held.get(one.id) is one:
@@ -592,7 +593,7 @@ class RunningOperations:
         return named[0] if named else None
 
     async def cancel(self, one: RunningOperation) -> None:
-        """Cancel an operation, and wait until it has ended and its state is stored.
+        """Cancel an operation; wait (at most 30 seconds) until it has ended and its state is stored.
 
         Raises:
             Conflict: another server runs it.

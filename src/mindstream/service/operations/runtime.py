@@ -227,8 +227,8 @@ class Runtime:
     ) -> AsyncIterator[Runtime]:
         """Open a runtime for a process that runs next to the servers of the same data: it reads, or runs reasoners.
 
-        It neither locks the data nor starts the servers' background work. If a server erases a user, it closes that
-        user's memories and minds.
+        It neither locks the data nor starts the servers' background work. If a server erases a user, this runtime
+        closes that user's memories and minds.
         """
         runtime = cls(settings, at_once=at_once, part=part)
         try:
@@ -287,7 +287,8 @@ class Runtime:
             await asyncio.gather(*late, return_exceptions=True)
 
     async def drain(self, within_s: float) -> None:
-        """Wait for background tasks, at most `within_s` seconds, and end the subscriptions to events.
+        """Wait for background tasks, cancel those that run longer than `within_s` seconds, and end all event
+        subscriptions.
 
         Background reasoning is not waited for; another process or the next start resumes it.
         """
@@ -492,7 +493,7 @@ class Runtime:
         return sorted({*shipped_packs(), *self.responders, Path(self.settings.pack).name})
 
     def listed_names(self) -> list[str]:
-        """Return the responders that are offered: the bots alone if there are any and the settings name no pack."""
+        """Return the names of the offered responders: only the bots, if there are any and the settings name no pack."""
         return list(self._bots) if self._only_bots else self.responder_names()
 
     @property

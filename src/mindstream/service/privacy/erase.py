@@ -171,7 +171,7 @@ async def erase_outside_data(data: Location, tenant_key: str, outside: OutsideDa
 async def erase_person(
     store: SqlStore, person: str, clock: Clock, folder: Path | None = None, *, known: bool = False
 ) -> ErasedCounts:
-    """Erase all data of a person in one transaction, then rewrite the tables.
+    """Withdraw a person's pairs from pools, erase all rows of the person in one transaction, and rewrite the tables.
 
     Args:
         folder: the folder with files next to the database, which are deleted first; None: there is none.
@@ -179,7 +179,7 @@ async def erase_person(
 
     Raises:
         InputError: there are no data of that person.
-        StorageError: the erasure failed; all rows still exist then.
+        StorageError: the erasure failed: either the rows still exist, or only the tables were not rewritten.
     """
     key = store.key(StreamName("user", person))
     found = await withdraw(store, person, key, clock)
@@ -212,7 +212,8 @@ async def withdraw(store: SqlStore, person: str, key: StreamKey, clock: Clock) -
 
 
 def take_elsewhere(rows: Sql, person: str, key: StreamKey) -> list[Left]:
-    """Delete a person's data in pools and other minds, and documents that no other user reads, in one transaction."""
+    """Delete, in the caller's transaction, a person's data in pools and other minds, and documents that no one else"
+    " reads."""
     found = elsewhere.find(rows, person, key)
     for left in found:
         _take_domain(rows, person, left.stream)
