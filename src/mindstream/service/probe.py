@@ -224,8 +224,8 @@ def _keys() -> list[Found]:
 
 
 async def _ollama() -> AsyncIterator[Found]:
-    """Yield the first chat model of the Ollama server, or a model to download if it has none; nothing without a"
-    " server."""
+    """Yield the first chat model of the Ollama server, or a model to download if it has none; nothing without a
+    server."""
     try:
         at = address("ollama:any")
         home = urlsplit(at.url or "")

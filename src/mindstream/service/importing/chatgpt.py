@@ -58,8 +58,8 @@ def _conversation(raw: dict[str, Any], tally: Tally) -> Iterator[Item]:
 
 
 def _newest(nodes: Mapping[str, Any]) -> str:
-    """Return the id of the newest message, or of the last one in the file if none has a date; "": there is no"
-    " message."""
+    """Return the id of the newest message, or of the last one in the file if none has a date; "": there is no
+    message."""
     dated = {id_: node["message"] for id_, node in nodes.items() if isinstance(node.get("message"), dict)}
     return max(reversed(dated), key=lambda id_: read_moment(dated[id_].get("create_time")) or 0, default="")
 

@@ -473,8 +473,8 @@ class RunningOperations:
         return self._stream_of(one.tenant_key, one.user)
 
     def _lose(self, one: RunningOperation, *, whole: bool) -> None:
-        """Cancel an operation whose user's words were erased; remove it if it has ended, or if all data were erased"
-        " (`whole`)."""
+        """Cancel an operation whose user's words were erased; remove it if it has ended, or if all data were erased
+        (`whole`)."""
         has_ended = one.ended is not None
         one.lose(whole=whole)
         if (whole or has_ended) and self._held.get(one.id) is one:

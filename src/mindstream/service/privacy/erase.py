@@ -212,8 +212,8 @@ async def withdraw(store: SqlStore, person: str, key: StreamKey, clock: Clock) -
 
 
 def take_elsewhere(rows: Sql, person: str, key: StreamKey) -> list[Left]:
-    """Delete, in the caller's transaction, a person's data in pools and other minds, and documents that no one else"
-    " reads."""
+    """Delete, in the caller's transaction, a person's data in pools and other minds, and documents that no one else
+    reads."""
     found = elsewhere.find(rows, person, key)
     for left in found:
         _take_domain(rows, person, left.stream)
