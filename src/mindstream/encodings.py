@@ -278,8 +278,7 @@ DELIMITERS = ",;\t|"
 def read_csv(text: str) -> list[dict[str, str]]:
     """Return the rows of a CSV text, keyed by the names in the first line.
 
-    The delimiter is the one that occurs most often in that line. If there is a line such as `sep=;` before it, it names
-    the delimiter.
+    The delimiter is the one that occurs most often in that line, unless a line such as `sep=;` before it names another.
 
     Raises:
             csv.Error: the text is not CSV.

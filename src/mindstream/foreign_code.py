@@ -74,7 +74,9 @@ class ForeignTask(Generic[T]):
             raise Overdue(f"no result within {timeout_s:g} seconds")
         if outcome is None:
             raise (
-                Stopped("stopped") if self._stopped else ForeignFailure("it cancelled itself", asyncio.CancelledError())
+                Stopped("stopped")
+                if self._stopped
+                else ForeignFailure("the code cancelled itself", asyncio.CancelledError())
             )
         if outcome.error is not None:
             raise ForeignFailure(describe(outcome.error), outcome.error)

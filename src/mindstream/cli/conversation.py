@@ -46,7 +46,7 @@ COMMANDS = {
 MAX_AT_ONCE = 500
 """Maximum number of utterances that wait for their answers."""
 STORAGE_TRIES = 3
-"""Number of failed writes of the reasoners after which the conversation no longer waits for them."""
+"""Number of consecutive failed writes of the reasoners after which the conversation no longer waits for them."""
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ class Conversation:
         """Wait until the reasoners have finished all work that they can finish now.
 
         Raises:
-            StorageError: the reasoners failed to write STORAGE_TRIES times.
+            StorageError: the reasoners failed to write STORAGE_TRIES times in succession.
         """
         settling = asyncio.ensure_future(self.mind.settled())
         giving_up = asyncio.ensure_future(self._given_up.wait())

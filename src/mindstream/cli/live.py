@@ -88,10 +88,10 @@ is left to do: M2 reads the goal and its memories and proposes work within the
 day's budget, or rests and says why. While nothing changes, the next search for
 work costs nothing. Limits apply to the whole life, across processes.
 
-Exit code: 0; 1 if it rests because a model failed or a limit is reached; 2 after
+Exit code: 0; 1 if the life rests because a model failed or a limit is reached; 2 after
 a mistake in the arguments or settings; 130 after Ctrl-C without a terminal."""
 RESTED = 1
-"""Exit code if it rests because a model failed or a limit is reached."""
+"""Exit code if the life rests because a model failed or a limit is reached."""
 POLL_S = 1.0
 """Poll interval, in seconds, for the state of a life."""
 app = typer.Typer(**PLAIN)
@@ -116,8 +116,8 @@ class LiveFlags:
         list[str] | None,
         flag(
             "A,B",
-            "Tools that M1 may call: those of solve, and planner, which solves tasks in steps with the other tools"
-            " [calculator].",
+            "Tools that M1, the acting model, may call: those of `solve`, and planner, which solves tasks in steps with"
+            " the other tools [calculator].",
         ),
     ] = None
     docs: Docs = None
@@ -140,17 +140,29 @@ class LiveFlags:
         int | None, flag("N", f"Maximum number of tokens a day (UTC) [{FOREVER_TOKENS:,} with --forever].", min=0)
     ] = None
     as_published: Annotated[
-        bool, switch("--as-published", "It never ends (--forever), and M1 dreams with R, U and M0 (--dream-tools).")
+        bool,
+        switch(
+            "--as-published", "As in the published system: --forever, and --dream-tools R,U,M0 unless you give others."
+        ),
     ] = False
     dream_tools: Annotated[
-        str, flag("A,B", "Tools that M1 may call while it makes a dream: R (recall), M0, or others of M1 [none].")
+        str,
+        flag(
+            "A,B",
+            "Tools that M1 may call while it makes a dream of archived memories: R (recall), U (store a memory), M0"
+            " (ask the thinking model), or others of M1 [none].",
+        ),
     ] = ""
     usd_per_day: Annotated[float | None, flag("X", "Maximum cost a day (UTC) in US dollars.", min=0)] = None
     words_per_day: Annotated[
         int | None, flag("N", "Maximum number of words of unsolicited questions a day.", min=0)
     ] = None
     prompt_tokens: Annotated[
-        int, flag("N", "Maximum length of M2's prompt in tokens; older turns are condensed to memories.")
+        int,
+        flag(
+            "N",
+            "Maximum length of the prompt of M2, the planning model, in tokens; older turns are condensed to memories.",
+        ),
     ] = PROMPT_TOKENS
     wait_for_input: Annotated[bool, switch("--wait-for-input", "Wait for you when nothing is left to do.")] = False
     watch: Annotated[

@@ -22,7 +22,9 @@ app, listing = group("Create and check a pack: a coaching domain of your own."),
 @command(app, "", "mindstream pack check ./my_pack")
 def check(
     name: Annotated[str, word("PACK", "A shipped pack by name, or a folder by its path.")],
-    all_phrases: Annotated[bool, switch("--phrases", "List the phrases of the rules, by move.")] = False,
+    all_phrases: Annotated[
+        bool, switch("--phrases", "Only list the texts that the rules (no model) say, by name and language.")
+    ] = False,
 ) -> int:
     """List the errors of a pack by file and line, and its gaps ("thin spots").
 

@@ -60,7 +60,7 @@ async def create(
     ] = "composed",
     json: AsJson = False,
 ) -> None:
-    """Create a pool. You own it; it is private to you and the members that you name."""
+    """Create a pool. You own it; only you and the members that you name may use it (with --open: every user)."""
     members = [*(member or ()), *[EVERYONE] * is_open]
     async with pools.calling_pool(settings, name, new=True) as call:
         made = await call("pools.create", pool=name, domain=domain, members=members, private=private, form=form)

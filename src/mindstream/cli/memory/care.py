@@ -58,7 +58,7 @@ SHOWN_FINDINGS, SHOWN_RECORDS = 5, 20
 """Maximum numbers of audit findings and of records to be forgotten that are shown; the others are only counted."""
 WHICH = "Also forget similar records? Type their numbers, or Enter for none"
 WITHOUT_MESSAGES: tuple[Kind, ...] = tuple(kind for kind in KINDS if kind != "chat")
-"""All kinds of records except messages, for a forget that keeps messages because they may also say other things."""
+"""All kinds of records except messages: what `forget` removes if it keeps messages, which may also say other things."""
 
 
 @command(app, "data user embedder", "mindstream memory audit --user ann")

@@ -30,7 +30,7 @@ FITTED = ("base", "cap_s", "passed_over_s", "asleep_s")
 NOTES = """The log holds every recall that strengthens a memory, with the records that it
 returned and those that it found but did not return, and every sleep. They are
 replayed with each setting. A record is "asked for again" if a recall returns it
-an hour or more after the recall before.
+an hour or more after it was stored or last returned.
 
 The result is one-sided: records that the current setting had archived could not
 be returned, so the gain of a setting that keeps them is not seen."""
@@ -43,7 +43,7 @@ async def fit(
     file: Svg = None,
     json: AsJson = False,
 ) -> None:
-    """Replay the log with other decay settings, and rank them: which archive the fewest records asked for again?
+    """Replay the log with other decay settings; the best setting archives the fewest records that were asked for again.
 
     Nothing is changed; `memory policy` changes the settings. If the memory keeps everything (retention=keep), this
     shows the effect that decay would have had.

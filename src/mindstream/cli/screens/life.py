@@ -28,7 +28,8 @@ from mindstream.life.roles import CLOSED, OPENED
 from mindstream.log.events import Heard, Logged, ModelCalled, Observed, ToolCalled
 
 RESULT, ANSWER, WORDS = 240, 600, 2_000
-"""Maximum characters shown of a tool's result, of M1's and M0's answers, and of M2's text; `life turn N` shows all."""
+"""Maximum characters shown of a tool's result, of the answers of M1 (acts) and M0 (thinks), and of the text of M2
+(plans); `life turn N` shows all."""
 ROLES = ("M1", "M0")
 SHOWN_OTHERWISE = ("add_task", "finish_task", "wait_task", "I")
 """Tools whose effect is a task or a question, which has a line of its own."""
@@ -44,7 +45,8 @@ class JsonLifeScreen(JsonScreen):
 
 
 class LifeScreen:
-    """Shows events as lines: those of M2 without indentation, those of M1 indented below, those of M0 below M1's.
+    """Shows events as lines: those of M2 (plans) without indentation, those of M1 (acts) indented below, those of M0
+    (thinks) indented below M1's.
 
     Attributes:
         doing: the role (M2, M1 or M0) that was asked last and has not answered yet; "": none.

@@ -63,7 +63,7 @@ def serve(
     audience: Annotated[
         list[str] | None, flag("NAME", "The audience that the issuer's tokens must have; repeatable.")
     ] = None,
-    tenant_claim: Annotated[str, flag("NAME", "The claim of its tokens that names the tenant.")] = "tenant",
+    tenant_claim: Annotated[str, flag("NAME", "The claim of the issuer's tokens that names the tenant.")] = "tenant",
     user_claim: Annotated[
         str,
         flag(
@@ -77,7 +77,9 @@ def serve(
         float | None,
         flag("X", "Maximum model cost a day in US dollars for each holder of an issuer's token.", min=0.0),
     ] = None,
-    webhook: Annotated[str, flag("URL", "The address to which late follow-ups are posted.")] = "",
+    webhook: Annotated[
+        str, flag("URL", "The address to which unsolicited follow-ups (sent after an answer) are posted.")
+    ] = "",
     webhook_secret: Annotated[
         Path | None, flag("FILE", "The file with the signing secret [MINDSTREAM_WEBHOOK_SECRET].")
     ] = None,

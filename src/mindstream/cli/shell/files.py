@@ -29,7 +29,7 @@ MAX_LINE = 4 << 20
 shorter."""
 CHUNK = 1 << 16
 MAX_UTTERANCE = 8_000_000
-"""Maximum number of bytes read of an utterance; the mind refuses far shorter ones with an error message."""
+"""Maximum number of bytes read of an utterance; the mind refuses much shorter ones as too long."""
 
 
 def real_file(file: Path | None) -> Path | None:

@@ -43,7 +43,7 @@ def word(metavar: str, help: str, **more: Any) -> Any:
 AsJson = Annotated[bool, switch("--json", "Machine-readable output.")]
 Yes = Annotated[bool, switch("--yes", "Do not ask for confirmation.")]
 PoolName = Annotated[str, flag("NAME", "A pool of exemplars to read; you must be a member.", "--pool")]
-OFFER = "Offer answers to this pool; an offered answer is shown, and private until `pool share`."
+OFFER = "Offer answers to this pool; you see each offered answer, others only after `pool share`."
 OfferTo = Annotated[str, flag("POOL", OFFER, "--offer")]
 Limit = Annotated[int, flag("N", "Maximum number of records.", "--limit", "-n", min=1, max=1_000)]
 Kinds = Annotated[list[str] | None, flag("KIND", "Only records of this kind; repeatable.", "--kind")]
@@ -74,7 +74,11 @@ SETTINGS: Mapping[str, tuple[Any, str, str]] = {
     "roles": (list[str], "ROLE=NAME", "The model of one role, such as talker or reasoner; repeatable."),
     "fallback": (str, "NAME", "The model that answers if another model fails: rules, or a model's name [none]."),
     "patience_s": (float, "S", "Timeout while a model sends nothing, in seconds [60; 300 for local models]."),
-    "gate": (str, "GATE", "How the talker decides to wait for the reasoner: talker or belief [talker with a model]."),
+    "gate": (
+        str,
+        "GATE",
+        "How the talker decides to wait for the reasoner: talker or belief [talker if it is a model, else belief].",
+    ),
     "timezone": (str, "ZONE", "The user's time zone, such as Europe/Berlin [that of this machine]."),
     "deadline_s": (float, "S", "Maximum time that the talker waits for the reasoner, in seconds [30]."),
     "prompts": (str, "DIR", "A folder of your own prompt templates (see `mindstream prompts`): DIR/talk.md, …"),
