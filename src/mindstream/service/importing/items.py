@@ -32,7 +32,7 @@ DERIVED: Mapping[str, str] = {
     "vector": REEMBEDDED,
     "score": "a score is only valid for one search",
 }
-"""Fields that an import never keeps, in whichever format, each with the reason."""
+"""Fields that an import does not keep, in any format, each with the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
