@@ -1,7 +1,7 @@
 """Alarms in a conversation, such as danger to life.
 
-A sure alarm is answered with the alarm's words. After a hint, the user is asked a question, which is repeated until the
-user answers it.
+A sure alarm is answered with the alarm's words. After a hint, the user is asked a question, which is repeated in later
+answers until the user answers it.
 """
 
 from __future__ import annotations
@@ -86,9 +86,9 @@ BACK = re.compile(
 )
 """Patterns of unambiguous answers to a question about danger: yes, no, "I did not mean it"."""
 GAPS, MODELS = (0, 2, 4), 2
-"""GAPS: number of answers after which an unanswered question about danger is repeated. The n-th number holds after the
-question was asked n times; the last number holds from then on. MODELS: maximum number of times that a question is asked
-if only a model suggested danger."""
+"""GAPS: number of answers after which an unanswered question about danger is repeated. The n-th number applies after
+the question was asked n times, and the last number also after that. MODELS: maximum number of times that a question is
+asked if only a model suggested danger."""
 HARMLESS = ("no", DENIES, TAKES_BACK, NO_MESSAGE)
 """Answers of the safety classifier that mean no danger."""
 
@@ -109,8 +109,8 @@ class Verdict:
     Attributes:
         alarm: the alarm; None: there is none, apart from `beside`.
         strength, basis: how certain the alarm is, and what detected it.
-        whole: the whole answer; "": the talker answers.
-        first, ask: words before the talker's answer, and a question after it.
+        whole: an alarm's words that are the whole answer; "": the talker answers.
+        first, ask: words that come before the talker's answer, and a question that comes after it.
         urgent: whether a life may be in danger, so that the answer does not wait for its turn.
         beside: an additional alarm that does not stop the conversation; `first` are its words.
     """
@@ -125,7 +125,7 @@ class Verdict:
     beside: Raised | None = None
 
     def events(self, session: str, heard: int) -> list[Alarmed]:
-        """Return the log events."""
+        """Return the log events of the verdict; `heard`: the log row of the utterance."""
         told: list[tuple[Alarm | None, Strength, Basis, bool]] = [
             (self.alarm, self.strength, self.basis, bool(self.whole or self.ask or (self.first and not self.beside)))
         ]
@@ -142,7 +142,7 @@ NOTHING = Verdict()
 
 
 class Alarms:
-    """Decide about alarms for each utterance, and track which alarms were answered and which questions were asked.
+    """Decide about alarms for each utterance, and track which alarms' words were shown and which questions were asked.
 
     A question about danger stays open across utterances and sessions until it is answered.
     """
@@ -156,9 +156,9 @@ class Alarms:
         """
         self._pack, self.session, self._listened_to = pack, session, listened_to
         self._told: Counter[str] = Counter()
-        """Number of times that each alarm was answered in this session."""
+        """Number of times that each alarm's words were shown in this session."""
         self._asked: set[tuple[str, Basis]] = set()
-        """Hints asked about in this session."""
+        """Hints that the user was asked about in this session, as alarm id and basis."""
         self._taken_back = 0
         """Number of times that an alarm was taken back in this session."""
         self._open: tuple[Alarm, Basis] | None = None
@@ -181,7 +181,7 @@ class Alarms:
         return self._open is not None
 
     def restore(self, events: Iterable[Alarmed]) -> None:
-        """Restore the state from the log events of all sessions, oldest first."""
+        """Restore the state from the `Alarmed` events of all sessions, oldest first."""
         for event in events:
             self._count(event)
         self._since = GAPS[-1]  # a returning user is asked again
@@ -225,7 +225,7 @@ class Alarms:
         return None if known or not ask else Verdict(alarm, "hint", "model", ask=ask)
 
     def keep(self, verdict: Verdict) -> None:
-        """Record that the answer contains a verdict's words."""
+        """Update the state for an answer that is given with this verdict."""
         self._since += 1
         told = verdict.strength == "taken_back" or (verdict.whole and verdict.strength == "sure")
         self._last = verdict.alarm if told else None
@@ -262,7 +262,7 @@ class Alarms:
         return None if hint and hint.basis == "recogniser" and read in HARMLESS else hint
 
     def _again(self, alarm: Alarm, language: Language) -> str:
-        """Return the repetition of an open question, in gentle and varying words."""
+        """Return an alarm's question for asking it again, in gentle and varying words."""
         ask, ways = in_language(alarm.hint_ask, language), phrases(self._pack, "alarm_ask_again", language)
         return ways[(self._put - 1) % len(ways)].replace("{ask}", ask) if ways else ask
 
@@ -308,8 +308,8 @@ SHORT = 80
 """Maximum length of an utterance, in characters, that the classifier reads together with the last answer. A longer one
 is read alone, unless a question about danger is open."""
 LONGEST_WORD = 40
-"""Maximum length of a word that is not cut, in characters; a longer text without blanks, as in Chinese, is cut
-anywhere."""
+"""Maximum characters of a word that is kept whole when a text is shortened. A longer text without blanks, as in
+Chinese, is cut anywhere."""
 DANGEROUS = ("yes", DANGER)
 IN_THIS_PROCESS = ("local", "gguf:")
 
@@ -332,9 +332,9 @@ class SafetyClassifier:
     late for the answer is sent as a follow-up.
 
     Args:
-        floor: the lock that is held during an answer.
-        model: the classifying model; None: nothing is classified. A model that runs in this process is asked after the
-            answer, because it would slow the answer down.
+        floor: the lock that is held while the talker speaks.
+        model: the classifying model; None: nothing is classified. A model that runs in this process is asked only after
+            the answer, because it would slow the answer down, unless the answer waits for the result.
         log: receives failures; a failure has no other effect.
     """
 
@@ -367,12 +367,12 @@ class SafetyClassifier:
         following.add_done_callback(self._following.discard)
 
     async def wait(self, heard: int) -> None:
-        """Wait for the result of an utterance, at most ANSWER_WAITS_S seconds."""
+        """Wait for the classification of an utterance (its log row), at most ANSWER_WAITS_S seconds."""
         if reading := self._reading.get(heard):
             await asyncio.wait({reading}, timeout=ANSWER_WAITS_S)
 
     def verdict(self, heard: int, situation: Situation) -> Verdict | None:
-        """Return the verdict on an utterance, only once; None if there is no result (yet)."""
+        """Return the verdict on an utterance; None if there is no result yet, or if it was returned before."""
         if self._alarm is None or not (read := self._result(heard)):
             return None
         del self._reading[heard]
@@ -380,7 +380,8 @@ class SafetyClassifier:
         return sure or self._alarms.judge(situation, read)
 
     async def until_danger(self, heard: int, other: Coroutine[Any, Any, None]) -> None:
-        """Wait for another coroutine, but only until danger is detected."""
+        """Wait until another coroutine ends, or until danger is detected in the utterance; then cancel the
+        coroutine."""
         waited = asyncio.ensure_future(other)
         try:
             if reading := self._reading.get(heard):

@@ -1,4 +1,5 @@
-"""Answer utterances: at once or after the reasoner, with fillers in the meantime and an excuse if no model answers."""
+"""Answer utterances: at once or after the reasoner, with filler phrases while the user waits, and with an excuse if no
+model answers."""
 
 from __future__ import annotations
 
@@ -30,9 +31,10 @@ from mindstream.tracing import genai, span, tell
 UNAVAILABLE = "unavailable"
 """Model name that is logged for an answer which only says that no model could answer."""
 LEFT, LEFT_TOKENS = 3, 90
-"""Maximum number of utterances that are left for the reasoner's next run, and their maximum total length in tokens."""
+"""Maximum number of utterances in a row that are left for the belief reasoner's next run, and their maximum total
+length in tokens."""
 WRITES = 3
-"""Maximum number of attempts to commit an answer that was shown."""
+"""Maximum number of attempts to commit an answer that was shown if the store fails."""
 
 
 @dataclass
@@ -42,15 +44,16 @@ class Answer:
     Attributes:
         heard: the log row of the utterance.
         model: the name of the model that answers, SAFETY for an alarm's words, or UNAVAILABLE.
-        decision: the gate's decision. handover: the talker's decision, once its reply begins.
-        one_answer: whether no follow-up is possible.
+        decision: the gate's decision.
+        handover: the talker's own decision, which is read at the beginning of its reply.
+        one_answer: whether no follow-up is possible after this answer.
         waited: whether the answer waited for the reasoner; late: whether the reasoner missed the deadline.
         words: all text that was shown.
         kept: the part of `words` that is stored in memory; an excuse is not stored.
         verdict: the effect of alarms on the answer; judged: whether the verdict was determined.
         erasures: number of the last erasure when the talker began to read the memory.
-        written: whether a commit was attempted; decided: whether the log has the decision.
-        speaking: whether words are being shown, so that no filler is needed.
+        written: whether a commit of the answer was attempted; decided: whether the log has the decision.
+        speaking: whether words are being shown, so that no filler phrase is needed.
         reading: whether the talker's model was asked and has not answered yet.
         turn: id of the work item that ends with this answer; None: there is none.
         defers: whether the belief reasoner processes the utterance together with the next one.
@@ -83,17 +86,17 @@ class Answer:
 
 
 class AnswerLog:
-    """Commit answers, and the events that an answer waits or has failed."""
+    """Commit answers to the log, and events that say that an answer waits or has failed."""
 
     def __init__(self, talker: Talker, gate: Gatekeeper, reasoners: Background) -> None:
         self._stream, self._session, self._slot = talker.stream, talker.session, talker.pack.name
         self._gate, self._reasoners = gate, reasoners
         self._left: list[str] | None = None
-        """The utterances that are left for the reasoner's next run; None: the next utterance is the first of the
-        conversation, so the reasoner has to process it."""
+        """The utterances that are left for the reasoner's next run. None: no utterance was answered yet, and the first
+        one is not left."""
 
     async def keep(self, answer: Answer) -> Logged:
-        """Commit an answer and store it in memory; end the reasoner's work on the utterance if that is not needed.
+        """Commit an answer and store it in memory. If the reasoner is not needed for the utterance, also end its work.
 
         Raises:
             StorageError: the answer cannot be committed.
@@ -151,7 +154,8 @@ class AnswerLog:
         return logged
 
     async def fail(self, failure: BaseException) -> None:
-        """Log a failure, or only show it if the store fails too. A known outage of a model is not logged again."""
+        """Log a failure, or only show it if the store fails, too. A model's outage that is already known is not logged
+        again."""
         if isinstance(failure, ModelResting):
             return
         event = Failed(text=describe(failure), where="talker")
@@ -161,11 +165,11 @@ class AnswerLog:
             self._stream.show(event, AGENT)
 
     async def _needless(self, answer: Answer) -> WorkDone | None:
-        """Return the end of the belief reasoner's work on an utterance if that work is not needed; None if it is.
+        """Return the `WorkDone` that ends the belief reasoner's work on an utterance; None if the work is needed.
 
-        It is not needed if the talker decided to answer alone. An utterance that needs the reasoner only in the
-        background is left for the reasoner's next run (`defers`), at most LEFT in a row with LEFT_TOKENS in total.
-        An utterance with an alarm or a hint of danger is never left.
+        It is not needed if the talker decided to answer alone. If the talker decided that the reasoner should think
+        only after the answer, the utterance is left for the reasoner's next run (`defers`), at most LEFT in a row with
+        LEFT_TOKENS in total. An utterance with an alarm or a hint of danger is never left.
         """
         decision, way = answer.decision, answer.handover.way
         rests = decision.hands_over and decision.thinks and not answer.waited and answer.model != UNAVAILABLE
@@ -185,7 +189,7 @@ class AnswerLog:
         return None
 
     def _decision(self, answer: Answer, needless: WorkDone | None = None) -> list[Entry]:
-        """Return the log entry of the decision, for the first commit of the answer; later [], so it is logged once."""
+        """Return the log entry of the gate's decision; [] if the log has it already."""
         decision = answer.decision
         if answer.decided:
             return []
@@ -208,13 +212,13 @@ def _without_late_thoughts(text: str, first: str) -> str:
 
 
 GONE_S = 1.0
-"""Time after which a turn continues without waiting for a listener that does not read its events, in seconds."""
+"""Seconds that a turn waits for its listener, the caller that reads its events, before it continues without waiting."""
 
 
 class Exchange:
     """A queue between the task of a turn and the caller that reads its events (the listener).
 
-    The turn waits until each piece was read, so that an interrupted answer is stored as far as it was shown.
+    The turn waits until each piece was read, so that only the shown part of an interrupted answer is stored.
     """
 
     def __init__(self) -> None:
@@ -243,7 +247,7 @@ class Exchange:
         return self._events.popleft()
 
     def taken(self) -> None:
-        """Note that the listener asks for more."""
+        """Note that the listener has read an event and asks for the next one."""
         self._is_gone = False
         self._untaken -= 1
         if not self._untaken:
@@ -255,7 +259,7 @@ class Answering:
 
     Args:
         reasoners: the background runner of the reasoners; its lock `floor` is held while the talker speaks.
-        classifier: the model that detects danger; None: nothing is classified.
+        classifier: the model that detects danger in utterances; None: only patterns and the recogniser do.
     """
 
     def __init__(
@@ -271,7 +275,7 @@ class Answering:
         self._answering: set[int] = set()
         self._turns: set[asyncio.Task[None]] = set()
         self._last_word_s = _now_s()
-        """Time of the last word, in seconds of the loop's clock."""
+        """Time when a word was last shown, in seconds of the event loop's clock."""
 
     def is_answering(self, heard: int) -> bool:
         """Return whether an utterance (its log row) is being answered now."""
@@ -371,7 +375,8 @@ class Answering:
 
     @contextlib.asynccontextmanager
     async def _turn(self, answer: Answer) -> AsyncIterator[bool]:
-        """Hold the turn among all processes, then in this one; yield whether it waited for another process."""
+        """Hold the turn of an utterance, first among all processes, then in this one; yield whether it had to wait for
+        another process."""
         talks: dict[str, genai.Value] = {genai.AGENT: "talker", genai.CONVERSATION: self._talker.session}
         began, task = _now_s(), asyncio.current_task()
         assert task is not None
@@ -385,8 +390,8 @@ class Answering:
     def _waits_first(self, answer: Answer) -> bool:
         """Return whether the answer waits for the reasoner before it begins; an answer to an alarm never waits.
 
-        If no follow-up is possible, the answer always waits, unless the gate leaves the decision to the talker or the
-        reasoner is not woken.
+        If no follow-up is possible, any other answer waits, unless the gate leaves the decision to the talker or does
+        not wake the reasoner.
         """
         decision, verdict = answer.decision, self.alarms.judge(answer.situation)
         if verdict.whole or verdict.beside:
@@ -398,7 +403,7 @@ class Answering:
         return decision.thinks and decision.waits
 
     async def _wait(self, answer: Answer, exchange: Exchange) -> None:
-        """Wait for the reasoner; set `late` if it has no result before the deadline."""
+        """Wait for the reasoner with a filler phrase; set `late` if the reasoner has no result before the deadline."""
         deadline_s = self._timeouts.thinking_s if answer.one_answer else self._timeouts.deadline_s
         answer.waited, answer.speaking = True, False
         answer.decision = replace(answer.decision, waits=True)
@@ -480,7 +485,8 @@ class Answering:
         return verdict.beside is not None and self._talker.model.name != Rules.name
 
     def _judge(self, answer: Answer) -> str:
-        """Update the answer's verdict, and return the first words of an alarm if they were not shown yet."""
+        """Update the answer's verdict on alarms, and return an alarm's words for the beginning of the answer; "" if
+        there are none, or if an earlier call has returned them."""
         found = self._classifier.verdict(answer.heard, answer.situation)
         if not answer.judged:
             answer.verdict, answer.judged = found or self.alarms.judge(answer.situation), True
@@ -541,9 +547,11 @@ class Answering:
 
     @contextlib.contextmanager
     def _filling_silence(self, answer: Answer, exchange: Exchange) -> Iterator[None]:
-        """Show at intervals that the answer takes longer, until it begins.
+        """Within the block, show at intervals that the answer takes longer, as long as no words of the answer are
+        shown.
 
-        While the model is reading the prompt, a phrase says so once; after that, only `Reading` events show it.
+        While the model is reading the prompt, one phrase says that the answer takes longer; after that, only `Reading`
+        events show it.
         """
 
         async def fill() -> None:

@@ -44,9 +44,10 @@ def safety_model(models: Models) -> Model | None:
 
 
 def _reasoners(models: Models, pack: Pack, thinking_s: float, zone: tzinfo | None) -> list[Reasoner]:
-    """Return the belief reasoner, which also notes facts, and the reasoners that the pack names.
+    """Return the belief reasoner, and the reasoners that the pack names.
 
-    If the role `reasoner` has no language model but the role `facts` has one, a reasoner for facts notes them instead.
+    The belief reasoner also notes facts about the user if it has a language model. If it has none but the role `facts`
+    has one, a reasoner for facts is added, which notes them.
     """
     thinks, facts = models.of("reasoner"), models.of("facts")
     believer = BeliefReasoner(thinks, pack, thinks.name != Rules.name, timeout_s=thinking_s, zone=zone)
@@ -121,10 +122,10 @@ class Coach:
             pack: the domain: the name of a shipped pack, a folder, or a `Pack`.
             gate: decides when the talker waits for the reasoner: `talker` (the talker decides itself), `belief` (the
                 paper's rule), or a `Gate`; "": `talker` if a language model answers, otherwise `belief`.
-            exemplars: finds answers to similar questions for the talker's prompt, such as a `Member` of a pool.
-                Conversations are never offered to it.
+            exemplars: finds answers to similar questions for the talker's prompt, such as a `Member` of a pool. The
+                coach adds nothing from conversations to this source.
             follow_ups: whether follow-ups after an answer are possible. If not (for example in an API that returns one
-                answer), an answer waits for the reasoner if the user's request needs it.
+                answer), an answer waits for the reasoner if the user's request needs the reasoner.
             timezone: the user's time zone, such as `Europe/Berlin`, unless the user names another one; None: unknown,
                 so the coach mentions only hours and weekdays that the user has named.
 
@@ -170,7 +171,7 @@ class Coach:
         self._answering.alarms.restore(event for event in rows if isinstance(event, Alarmed))
 
     async def attend(self, text: str, *, one_answer: bool) -> Handling:
-        """Ask the gate how to handle an utterance; the belief reasoner is woken only if the gate decides so."""
+        """Ask the gate how to handle an utterance. The belief reasoner is woken only if the gate wants that."""
         await look_over(self.pack, text)
         situation = await self.talker.situation(text)
         first = self._gate.decide(situation)
@@ -188,10 +189,10 @@ class Coach:
         await self._answering.close()
 
     async def speak_up(self, context: RunContext, result: RunResult, written: Sequence[Entry]) -> Sequence[Entry]:
-        """Return the judgement of the gate's decision, and a follow-up if there is one.
+        """Return the log entries that follow a reasoner's run: judgements of the gate's decisions, and a follow-up.
 
-        A follow-up completes or corrects the talker's answer. There is none if the user has sent a newer utterance, or
-        if the answer is still in progress.
+        A follow-up completes or corrects the talker's answer. There is none if the reasoner has nothing to add, if the
+        user has sent a newer utterance, or if the answer is still in progress.
         """
         judged: list[Entry] = []
         more = await self._follow_up(context, result) if context.utterances else None

@@ -14,7 +14,7 @@ Basis = Literal["words", "recogniser", "answer", "model"]
 
 
 class Believed(Event):
-    """A Reasoner noted a belief between two tool calls; it becomes part of the next belief."""
+    """A reasoner noted an interim belief between two tool calls. It becomes part of the next version of the belief."""
 
     kind = "believed"
     slot: Name
@@ -22,7 +22,7 @@ class Believed(Event):
 
 
 class Decided(Event):
-    """The gate's decision about an utterance: whether the answer waits for the reasoner, and whether it is woken."""
+    """The decision about an utterance: whether its answer waits for the reasoner, and whether the reasoner is woken."""
 
     kind = "decided"
     answers: int
@@ -46,7 +46,8 @@ class LeftUnsaid(Event):
 
 
 class Judged(Event):
-    """The judgement, after the reasoner's run, whether the gate's decision about an utterance was right."""
+    """The judgement, after the reasoner's run, whether the decision about waiting for an utterance (`Decided`) was
+    right."""
 
     kind = "judged"
     about: int
@@ -59,7 +60,7 @@ class Judged(Event):
 
 
 class Alarmed(Event):
-    """An utterance raised an alarm; a hint does not stop the conversation."""
+    """An utterance raised an alarm, hinted at one (`strength`), or took one back."""
 
     kind = "alarmed"
     session: Name

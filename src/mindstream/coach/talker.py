@@ -44,9 +44,10 @@ class Talk(Prompt[str]):
 
     Attributes:
         exemplars: answers of other agents to similar questions; they contain nothing about this user.
-        earlier: number of older lines of this conversation that are not shown.
-        decides: whether the reply begins with the talker's decision (see coach/gates/gate).
-        late: whether the reasoner is still running; the answer must not anticipate its result.
+        earlier: number of older lines of this conversation that the prompt leaves out.
+        decides: whether the reply begins with the talker's decision about waiting (see coach/gates/gate.py).
+        late: whether the reasoner is still running although the answer has waited for it; the answer must not
+            anticipate the reasoner's result.
         thought: whether the reasoner has processed this utterance.
         one_answer: whether no follow-up is possible after the answer.
         unsaid: the reasoner's follow-up to the last answer, which could not be sent.
@@ -81,7 +82,8 @@ class Talk(Prompt[str]):
     now: str = ""
 
     def texts(self) -> Iterator[str]:
-        """Yield the texts whose links an answer may contain: conversation, notes, plan, and the pack's resources.
+        """Yield the texts whose links an answer may contain: the conversation, notes and recalled memories, the plan,
+        the reasoner's offer, and the pack's resources.
 
         Exemplars are third-party content, so a link that only they contain is removed from the answer.
         """
@@ -110,16 +112,18 @@ EXEMPLAR_TOKENS = 1_000
 EXEMPLAR_S = 2.0
 """Maximum time that an answer waits for exemplars, in seconds."""
 ITEMS = (2, 4)
-"""Number of the newest items of a belief's list in the prompt: if the prompt has all conversations, and otherwise.
-Lists of fields with `always` are shown whole."""
+"""Number of items, the newest ones, that the prompt shows of each list in the belief: the first number if the prompt
+has all conversations, else the second one. Lists of fields with `always` are shown whole."""
 
 
 class Talker:
     """Ask the model for an answer, and choose phrases that need no model.
 
     Args:
-        exemplars: finds answers to similar questions for the prompt. Nothing is offered to this source.
-        zone: the user's time zone, unless the belief has another one; None: unknown, so no hour is mentioned.
+        exemplars: finds answers to similar questions for the prompt. The talker adds none of its own answers to this
+            source.
+        zone: the user's time zone, unless the belief has another one. None: unknown, so the prompt does not have the
+            user's day and hour.
     """
 
     def __init__(
@@ -136,10 +140,10 @@ class Talker:
         """Number of failed answers in a row."""
         self._exemplars, self._zone = exemplars, zone
         self._missed = ""
-        """Why the last search for exemplars failed; the same reason is logged once."""
+        """Why the last search for exemplars failed; "": it did not. The same reason is logged only once in a row."""
 
     async def situation(self, text: str) -> Situation:
-        """Return the state of the conversation for an utterance, read once per turn."""
+        """Read the state of the conversation for an utterance: belief, plan, phase, and last answer."""
         erasures = await self.stream.store.last_erasure()  # before anything is read
         belief = await self.stream.belief(self.pack.name, self.pack.belief)
         plan = await plan_of(self.stream, self.pack)
@@ -150,7 +154,7 @@ class Talker:
         return Situation(text, phase, value, belief.version, plan, said[-1] if said else "", erasures)
 
     def is_outdated(self, situation: Situation) -> bool:
-        """Return whether this process has seen a newer version of the belief."""
+        """Return whether this process has seen a newer version of the belief than that in `situation`."""
         record = self.stream.last_version(self.pack.name)
         return record is not None and (record.version or 0) != situation.version
 
@@ -191,7 +195,8 @@ class Talker:
             raise ReplyInvalid(f"{self.model.name} answered {question.label()!r} with no words")
 
     async def question(self, situation: Situation, heard: int) -> Talk:
-        """Build the prompt: utterance, memory, belief, plan, briefing and history (equation 2)."""
+        """Build the prompt: utterance, memory, belief, plan, briefing and history (Christakopoulou 2024, equation
+        2)."""
         memory = await gather_context(self.stream, self.session, situation.text, heard, self.pack.name)
         shown = ITEMS[0] if memory.has_all else ITEMS[1]
         always = {name for name, field in self.pack.fields.items() if field.always}
@@ -217,7 +222,7 @@ class Talker:
         )
 
     async def unsaid(self) -> str:
-        """Return the follow-up to the last answer that could not be sent; "" if there is none."""
+        """Return the follow-up to the last answer if it could not be sent; "" if there is none."""
         store, key = self.stream.store, self.stream.key
         left, said = await store.last(key, LeftUnsaid.kind), await store.last(key, Said.kind)
         if left is None or not isinstance(left.event, LeftUnsaid) or (said and said.seq > left.seq):
@@ -233,7 +238,7 @@ class Talker:
         return tuple(map(str, fit([Part("exemplars", found)], EXEMPLAR_TOKENS).kept("exemplars", found)))
 
     async def filler(self, text: str, move: str = "wait") -> str:
-        """Return a phrase to say while the user waits. It states nothing, and was not said lately."""
+        """Return a phrase to say while the user waits. It states nothing, and if possible it was not said lately."""
         newest = await self.stream.latest("chat", 1)
         lately = max(0, newest[0].seq - 200) if newest else 0
         waits = await self.stream.store.events(self.stream.key, kinds=["waiting"], after=lately)
@@ -241,7 +246,7 @@ class Talker:
         return fresh(phrases(self.pack, move, language_of(text, self.pack.languages)), said, len(said))
 
     def excuse(self, failure: BaseException, text: str) -> str:
-        """Return the explanation of a failure: the full text at first, a shorter one if answers fail repeatedly."""
+        """Return the explanation of a failure for the user. If a model fails repeatedly, it is a shorter one."""
         move = "model_failed" if isinstance(failure, ModelError) else "fault"
         move = "model_refused" if isinstance(failure, ModelRefused) else move
         move = "budget_spent" if isinstance(failure, BudgetSpent) else move
@@ -258,7 +263,8 @@ class Talker:
 HELD = 8
 """Maximum number of lines from memory that are listed: belief and plan first, then the user's newest statements."""
 SHARE, LIKENESS, NEAREST = 0.5, 0.15, 3
-"""Minimum share of the question's words in a quoted line, or minimum similarity in meaning; maximum number of lines."""
+"""A line from memory is quoted if it has at least this share of the question's words, or at least this similarity in
+meaning; maximum number of such lines."""
 
 
 @rule(Talk)
@@ -297,7 +303,8 @@ class _Answer:
         return [*heard, self.say("check_in", title=now.title) if now and now.told else self._question()]
 
     def _question(self) -> str:
-        """Ask the Reasoner's question, otherwise that of the phase's first unknown field."""
+        """Return the reasoner's question, else the first question about an unknown field of the phase that was not
+        asked yet, else a general one."""
         known = {*self.ask.belief, *(topic.field for topic in self.topics)}
         fields = [self.ask.pack.fields[name] for name in self.ask.phase.fields if name not in known]
         asked = (each for field in fields for each in choices(field.ask, self.language)[:1])
@@ -305,9 +312,10 @@ class _Answer:
         return self.ask.briefing.ask or new or self.say("ask_more")
 
     def _quoted(self) -> str:
-        """Quote the fields named in the question, and the nearest statements of the user.
+        """Quote the fields named in the question, and the user's statements that are nearest to it.
 
-        The rule cannot decide which of them answers the question or is still true: all are listed, the newest first.
+        The rule cannot decide which of these answers the question or is still true, so it lists all of them, the newest
+        statements first.
         """
         told, held, asked = self._told(), self._held(), set(terms(self.ask.utterance))
         named = [f"{name}: {text}" for name, text in held.items() if asked.issuperset(terms(name) or [name])]
@@ -337,8 +345,8 @@ class _Answer:
         return held | ({self.say("plan"): "; ".join(plan)} if plan else {})
 
     def _nearest(self, told: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-        """Return the lines that share most words with the question, or are similar in meaning where that can be
-        measured."""
+        """Return the lines that share most words with the question or are similar to it in meaning; similarity is
+        measured only in English."""
         asked, texts = set(terms(self.ask.utterance)), [text for _, text in told]
         shared = np.array([len(asked & set(terms(text))) / max(1, len(asked)) for text in texts])
         likeness = np.zeros(len(texts))

@@ -31,7 +31,9 @@ class Fault:
 
     Attributes:
         step: the id of the faulty step; "": the fault concerns the plan as a whole.
-        wanted: what was expected; came: what was found; advice: how to correct it.
+        wanted: what was expected.
+        came: what was found.
+        advice: how to correct the plan.
     """
 
     kind: Literal["tool", "arguments", "reference", "missing", "forward", "self", "circular", "double", "size"]
@@ -68,7 +70,7 @@ def check(plan: Plan, tools: Sequence[ToolSpec], most_steps: int = MOST_STEPS) -
 
 
 class StepChecker:
-    """Check steps against tools."""
+    """Check whether steps can be called with the given tools."""
 
     def __init__(self, tools: Sequence[ToolSpec]) -> None:
         self._schemas = {spec.name: spec.checker for spec in tools}
@@ -141,7 +143,7 @@ def _check_needs(
 
 
 def _find_circle(plan: Plan) -> tuple[str, ...]:
-    """Return the ids of steps that wait for each other in a circle; () if there are none."""
+    """Return the ids of steps that wait for each other in a circle; () if no steps do."""
     try:
         TopologicalSorter({step.id: {*step.needs} - {step.id} for step in plan.steps}).prepare()
     except CycleError as error:

@@ -39,8 +39,8 @@ class Estimate:
     """Cost estimate of a run.
 
     Attributes:
-        asked: the calls by role, without the roles that rules answer.
-        cost_usd: the price; None: the price of a model is unknown.
+        asked: the calls of each role, except for roles whose model is `rules`.
+        cost_usd: the price of all calls in US dollars; None: the price of a model is unknown.
         models: model name by role.
     """
 
@@ -102,7 +102,7 @@ def estimate(
 
 
 def priced(asked: Sequence[RoleEstimate], models: Mapping[str, str]) -> Estimate:
-    """Return the estimate of these calls, with the price if it is known; `models`: model name by role."""
+    """Return the estimate for these calls, with the price if it is known; `models`: model name by role."""
     real = tuple(each for each in asked if models[each.role] != "rules")
     prices = [cost_of(models[each.role], each.tokens_in, each.tokens_out) for each in real]
     cost = None if None in prices else sum(each or 0.0 for each in prices)

@@ -1,8 +1,8 @@
 """Run planned steps in parallel, each as soon as the steps that it needs have evidence (Kim 2024, 3.2).
 
-A step may begin while the planner still writes the next one. A failed step has evidence that is marked as failed. A
-step that needs failed evidence is not called, unless it only inserts the evidence into a longer text; then a remark in
-that text says that the evidence is missing.
+A step may begin while the planner still writes the next one. If a step fails, it gets evidence that is marked as
+failed. A step that needs failed evidence is not called, unless it only inserts the evidence into a longer text; then a
+remark in that text says that the evidence is missing.
 """
 
 from __future__ import annotations
@@ -37,13 +37,14 @@ MAX_BATCH = 32
 
 @dataclass
 class Batches:
-    """Collect the calls of a tool that are ready at the same moment, and make them as one batch."""
+    """Collect the calls of a tool that are ready at the same moment, and make them in batches of up to MAX_BATCH."""
 
     _gathered: dict[str, list[tuple[Call, asyncio.Future[Observation]]]] = field(default_factory=dict)
     _running: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def call(self, call: Call, batch: Batch, timeout_s: float) -> Observation:
-        """Make one call together with others of its tool, and return its result; a failure is an `Observation` too."""
+        """Make one call in a batch with other calls of its tool; return its result, or its failure as an
+        `Observation`."""
         came: asyncio.Future[Observation] = asyncio.get_running_loop().create_future()
         gathered = self._gathered.setdefault(call.tool, [])
         gathered.append((call, came))
@@ -101,28 +102,29 @@ def _batch_result(call: Call, result: object) -> Observation:
 class RunWatcher:
     """Receives notifications of a run's progress; a subclass overrides the methods that it needs.
 
-    An exception of a method ends the run, because a run must not continue if its log cannot be written.
+    If a method raises an exception, the run ends, because a run must not continue if its log cannot be written.
     """
 
     async def planned(self, plan: Plan, because: str) -> None:
         """Note that a plan was made or changed; `because`: the reason."""
 
     async def missed(self, steps: Collection[str]) -> None:
-        """Note that the evidence of these steps lacks the answer, so the plan is about to be revised."""
+        """Note that the evidence of these steps lacks the answer, and that the plan is about to be revised."""
 
     async def kept(self) -> None:
         """Note that a revision left the plan unchanged."""
 
     async def began(self, step: PlannedStep, arguments: str) -> None:
-        """Note that a tool is about to be called with these arguments (JSON); the call may have its effect from now."""
+        """Note that a tool is about to be called with these arguments (JSON). From now on, the call may have its
+        effect."""
 
     async def found(self, evidence: Evidence) -> None:
-        """Note the evidence of a step, which is marked if the step failed."""
+        """Note the evidence of a step; `evidence.failed` says whether the step failed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Wish(ToolRequest):
-    """A planned call that needs approval; its arguments contain the evidence of other steps."""
+    """A planned call that needs approval. In its arguments, references are already replaced by evidence."""
 
     step: PlannedStep
 
@@ -152,9 +154,9 @@ class Limits:
     """Limits of a run.
 
     Attributes:
-        at_once: maximum number of concurrent calls, except batches.
+        at_once: maximum number of concurrent calls; calls in batches are not counted.
         timeout_s: timeout of a call in seconds, for tools that do not set their own.
-        lease_s: duration of the lease on the run in seconds; if this process dies, another one may resume the run
+        lease_s: duration of the lease on the run, in seconds. If this process dies, another process may resume the run
             after that time.
     """
 
@@ -174,9 +176,9 @@ class Executor:
     Args:
         run: the run's name, part of the idempotency keys of calls (see `key_of`).
         approve: decides about calls that need approval.
-        found: evidence by step id of earlier runs; these steps are not run again.
-        foreign: whether the plan is untrusted (`Plan.foreign`), so that every call that changes the world needs
-            approval.
+        found: evidence that steps have already, by step id; these steps are not run again.
+        foreign: whether the plan is untrusted (`Plan.foreign`). Then the arguments of every call count as third-party
+            content (`Wish.foreign`).
         take_call: counts one tool call and its cost; raises BudgetSpent if the limits allow no further call.
         instead: asks a model for its own knowledge about a failed step; None: the step stays failed.
 
@@ -236,10 +238,12 @@ class Executor:
         return self.evidence[step.id]
 
     async def finish(self) -> dict[str, Evidence]:
-        """Wait for all steps, and return their evidence. A step that needs a step that was never begun fails.
+        """Wait for all steps, and return their evidence. A step that others need but that was never begun counts as
+        failed.
 
         Raises:
-            Exception: an exception of a watcher; the other steps are cancelled.
+            Exception: an exception of a watcher, of the approver, or of the model that is asked about a failed step;
+                the other steps are cancelled.
         """
         wanted = {need for needs in self._needs.values() for need in needs}
         for id in wanted - self._steps.keys() - self._settled.keys():
@@ -258,7 +262,7 @@ class Executor:
         return self.evidence
 
     async def stop(self, why: str = "") -> None:
-        """Cancel running steps; a `why` that is not empty becomes the failed evidence of the steps without evidence."""
+        """Cancel running steps. If `why` is given, all steps without evidence fail with it as the reason."""
         self._waiting.clear()
         tasks = [*self._running.values(), *self._ended]
         for task in tasks:
@@ -271,7 +275,7 @@ class Executor:
                 self.evidence[step.id] = Evidence(step.id, why, failed=True, tool=step.tool)
 
     def _start(self, step: PlannedStep) -> None:
-        """Run a waiting step if its needs are met."""
+        """Run a waiting step if all steps that it needs have evidence."""
         if self._settled.keys() >= {*self._needs[step.id]}:
             del self._waiting[step.id]
             self._running[step.id] = asyncio.create_task(self._run_step(step))
@@ -298,7 +302,7 @@ class Executor:
         self._settle(evidence)
 
     def _settle(self, evidence: Evidence) -> None:
-        """Start the steps that waited for this evidence."""
+        """Make evidence available to other steps, and start the steps that waited for it."""
         self._settled[evidence.step] = evidence
         for step in tuple(self._waiting.values()):
             self._start(step)
@@ -342,7 +346,7 @@ class Executor:
         return Evidence(step.id, observed.text, observed.failed, foreign, step.tool, arguments, tries, seconds)
 
     def _ungiven(self, step: PlannedStep, tool: Tool, written: str, needed: Mapping[str, Evidence]) -> str:
-        """Return an address in a call that comes neither from the plan nor from a search; "": there is none."""
+        """Return an address in a call that comes neither from a trusted plan nor from a search; "": there is none."""
         found = links(each.text for each in needed.values() if traits_of(self._tools.get(each.tool)).finds)
         planned = frozenset[str]() if self._is_untrusted else addresses_of(dict(step.arguments))
         return ungiven(tool, written, found | planned)

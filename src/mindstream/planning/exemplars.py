@@ -1,7 +1,7 @@
 """Exemplars: solved tasks for the planner's prompt.
 
-They are shipped with the package, read from a file, or found in a pool. Runs can be exported in the same form, as
-training data for planners (Xu 2023, section 3.3).
+They are shipped with the package, read from a file, or found in a pool. The plans of past runs can be exported in the
+same form, as training data for planners (Xu 2023, section 3.3).
 """
 
 from __future__ import annotations
@@ -76,7 +76,8 @@ def choose_exemplars(named: str, tools: Sequence[ToolSpec]) -> tuple[str, ...]:
 
 
 def shipped_exemplars(tools: Sequence[ToolSpec]) -> tuple[str, ...]:
-    """Return the shipped exemplars whose tools are all in `tools`; SEARCH is replaced by the search tool's name."""
+    """Return the shipped exemplars whose tools are all in `tools`. In them, SEARCH is replaced by the name of the first
+    of these tools with an argument `query`."""
     search = next((each.name for each in tools if "query" in each.arguments), "")
     names = {each.name for each in tools} | ({SEARCH} if search else set())
     return tuple(
@@ -93,7 +94,8 @@ def read_exemplars(text: str) -> tuple[str, ...]:
     """Read exemplars: texts separated by lines of `---`, or JSON Lines as `mindstream plan export` writes them.
 
     Raises:
-        InputError: there are none or more than MOST, or a JSON line is not an exemplar; the message names the line.
+        InputError: there are no exemplars, or more than MOST; or a line of JSON is not an exemplar (the message has its
+            number).
     """
     if text.lstrip().startswith("{"):
         numbered = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
@@ -164,10 +166,10 @@ def to_instruction(plan: Plan, tools: Sequence[ToolSpec] = ()) -> InstructionExa
 
 
 def solved_plans(runs: Iterable[RunCheckpoint]) -> list[Plan]:
-    """Return the plans of runs that answered their whole task with the original plan of the planner, each plan once.
+    """Return the plans of the runs that answered their whole task with the planner's original plan; each plan once.
 
-    Runs are left out if they were stopped, gave only a part of the answer, used ReAct, or had a plan that was revised,
-    given by the caller or remembered.
+    Runs are left out if they were stopped, answered only a part of the task, or used ReAct, and if their plan was
+    revised, given by the caller, or remembered from another task.
     """
     plans = {
         run.plan.save(): run.plan.model_copy(update={"task": run.task})

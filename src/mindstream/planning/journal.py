@@ -1,9 +1,9 @@
 """The log of a run: a row before and after each call, so that the run resumes even after `kill -9`.
 
-A step with a `step_found` row is not run again. A call that began but has no result is made again, with the same
-idempotency key if its tool takes one; so only calls in flight can be made twice. A revised plan stays revised, and each
-row holds what the run had spent. Only one process holds a run at a time (memory/lease). Another process gets an error,
-or resumes the run when the first one has died.
+A step with a `step_found` row that did not fail is not run again. A call that began but has no result is made again,
+with the same idempotency key if its tool takes one; so a call that was in flight can be made twice. A revised plan
+stays revised, and the rows hold what the run had spent. Only one process holds a run at a time (memory/lease). Another
+process gets an error, or resumes the run when the first one has died.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from mindstream.planning.plan import Evidence, Plan, PlannedStep, still_valid
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What a run used: model calls, tool calls, tokens, US dollars (where the price is known), seconds.
+    """What a run used: model calls, tool calls, tokens, US dollars (for calls whose price is known), seconds.
 
     Attributes:
         unpriced: number of model calls whose price is unknown; None: not counted (logs of older versions).
@@ -46,7 +46,7 @@ NOTHING_SPENT = Spent()
 
 
 class RunEvent(Event):
-    """An event of a run."""
+    """An event of a planner's run; `run`: the name of the run."""
 
     run: Name
 
@@ -74,14 +74,15 @@ class RunPlanned(SpendingEvent):
 
 
 class AnswerMissing(SpendingEvent):
-    """The evidence of these steps lacks the answer, so the plan is about to be revised; this counts as a revision."""
+    """The evidence of these steps lacks the answer, so the plan is about to be revised. The event counts as one of the
+    run's revisions."""
 
     kind = "answer_missing"
     steps: Names
 
 
 class PlanKept(SpendingEvent):
-    """The revision left the plan unchanged: it had no change, or a faulty one."""
+    """A revision left the plan unchanged, because it proposed no change, or one that would make the plan faulty."""
 
     kind = "plan_kept"
 
@@ -116,7 +117,7 @@ class Solved(SpendingEvent):
     kind = "solved"
     answer: Quotes[str]
     stopped: Quotes[str] = ""
-    """Why the run has no answer; "" if it has one."""
+    """Why the run ended early or without an answer; "" if it did neither."""
     unanswered: Quotes[str] = ""
     lessons: Names = ()
     """Ids of the lessons of a pool that were in the prompts."""
@@ -292,7 +293,7 @@ async def read_rows(stream: Memory, only: str = "") -> list[Logged]:
 
 
 def _after(begun: RunCheckpoint, event: object) -> RunCheckpoint:
-    """Return a run's state after one more row."""
+    """Return a run's state after one more event of its log."""
     spent = event.spent if isinstance(event, SpendingEvent) else begun.spent
     held = {**begun.__dict__, "spent": spent}
     match event:

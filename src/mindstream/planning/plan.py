@@ -127,8 +127,8 @@ class PlannedStep(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def malformed(self) -> list[JsonValue]:
-        """The objects in the arguments that have the key `$ref` or `$text`, but are neither a reference nor such a
-        text."""
+        """The objects in the arguments that have the key `$ref` or `$text`, but are neither a reference nor a text with
+        references."""
         arguments: Any = self.arguments
         return [reduce(getitem, at, arguments) for at, part in self._parts if part is None]
 
@@ -156,13 +156,14 @@ class PlannedStep(BaseModel, frozen=True, extra="forbid"):
         }
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """Return a copy with other values; they are not validated."""
+        """Return a copy with the values in `update`, which are not validated."""
         copied = super().model_copy(update=update, deep=deep)
         copied.__dict__.pop("_found", None)  # the parts of the old arguments
         return copied
 
     def is_same_call(self, other: PlannedStep | None) -> bool:
-        """Return whether another step makes the same call after the same steps; its reason may differ."""
+        """Return whether another step has the same id and makes the same call after the same steps; only the reasons
+        may differ."""
         return other is not None and self.model_copy(update={"why": other.why}) == other
 
 
@@ -216,7 +217,7 @@ class Plan(BaseModel, frozen=True, extra="forbid"):
     def layers(self) -> tuple[tuple[str, ...], ...]:
         """Return the step ids in layers; the steps of a layer need only steps of earlier layers.
 
-        A needed step that is missing in the plan is ignored (`check` reports it).
+        Needed steps that the plan does not have are ignored (`check` reports them).
 
         Raises:
             InputError: two steps have the same id, or steps wait for each other.
@@ -236,7 +237,8 @@ class Plan(BaseModel, frozen=True, extra="forbid"):
         return tuple(layers)
 
     def order(self) -> tuple[str, ...]:
-        """Return the step ids in an order in which every step follows its needs; raises as `layers` does."""
+        """Return the step ids in an order in which every step follows the steps that it needs; raises as `layers`
+        does."""
         return tuple(id for layer in self.layers() for id in layer)
 
     # Lookup and editing.
@@ -283,7 +285,8 @@ class Plan(BaseModel, frozen=True, extra="forbid"):
         return self.model_copy(update={"steps": tuple(new if step is old else step for step in self.steps)})
 
     def sorted(self) -> Plan:
-        """Return the plan with its steps sorted so that every step follows its needs; raises as `layers` does."""
+        """Return the plan with its steps in such an order that each one follows the steps that it needs; raises as
+        `layers` does."""
         return self.model_copy(update={"steps": tuple(self.step(id) for id in self.order())})
 
     def diff(self, other: Plan) -> tuple[Change, ...]:
@@ -331,14 +334,15 @@ def outline(plan: Plan) -> str:
 
 
 def table_rows(plan: Plan) -> list[tuple[str, str, str, str, str]]:
-    """Return each step's id, tool, arguments, needs, and reason."""
+    """Return a row for each step: its id, tool, arguments, the steps that it needs, and its reason."""
     return [
         (step.id, step.tool, describe_arguments(step.arguments), ", ".join(step.needs), step.why) for step in plan.steps
     ]
 
 
 def describe_arguments(arguments: Mapping[str, JsonValue]) -> str:
-    """Return arguments as one line for display, references as `#E1`; a single argument is shown without its name."""
+    """Return arguments as one line for display, with references as `#E1`; a single argument is shown without its
+    name."""
     shown = {name: fill(value, str) for name, value in arguments.items()}
     if len(shown) == 1:
         return " ".join(str(next(iter(shown.values()))).split())
@@ -354,8 +358,8 @@ class Evidence:
         text: the tool's result; if the step failed, the reason.
         failed: whether the step failed.
         foreign: whether the text is third-party content or based on it; no planner's prompt shows such a text.
-        tool, arguments: the call, with other steps' evidence inserted.
-        tries: number of calls that were made.
+        tool, arguments: the call, with other steps' evidence inserted into the arguments.
+        tries: number of calls that were made; several if the tool failed and was retried.
         seconds: duration from the first call to the last result.
         own: whether the tool failed and the text is the model's own knowledge.
     """
@@ -377,8 +381,8 @@ class Evidence:
 def still_valid(old: Plan, new: Plan, evidence: Mapping[str, Evidence]) -> dict[str, Evidence]:
     """Return the evidence that stays valid when a plan changes.
 
-    That is the evidence of steps that make the same call as before and, at any depth, need only such steps. Failed
-    evidence is dropped.
+    That is the evidence of steps that make the same call as before, if all steps that they need, directly or
+    indirectly, do so, too. Evidence of failed steps is dropped, and evidence of steps that need a failed one.
     """
     before = {step.id: step for step in old.steps}
     changed = {step.id for step in new.steps if not step.is_same_call(before.get(step.id))}

@@ -52,7 +52,7 @@ STRATEGIES: dict[str, Callable[[PlanningRun], Awaitable[None]]] = {
     "cot": partial(answer_alone, reasons=True),
 }
 UNPLANNED = ("react", "direct", "cot")
-"""Strategies without a plan, in which one role, the worker, answers."""
+"""Strategies in which no plan is written first: one role, the worker, answers."""
 WITHOUT_TOOLS = ("direct", "cot")
 
 
@@ -77,24 +77,26 @@ class Planner(Explained):
 
     Attributes:
         model: a model or its name for all roles, or a table by role: planner, solver, replanner (default: planner);
-            worker for `react`, `direct` and `cot`. With an empty table, rules answer instead of a model.
+            worker for `react`, `direct` and `cot`. With an empty table, rules take the place of a model.
         how: the strategy: `rewoo`, `react`, `plan-execute`; or without tools `direct`, `cot` (chain of thought).
-        memory: the memory whose log stores the runs; an interrupted run that has a name is resumed from it.
-        exemplars: solved tasks for the planner's prompt, in the form of the strategy; or a source that finds them,
-            asked once per call: a `Member` of a pool.
+        memory: the memory whose log stores the runs; from this log, `solve` resumes an interrupted run by its name.
+            None: runs are not stored.
+        exemplars: solved tasks for the planner's prompt, in the form of the strategy; or a source that finds them, such
+            as a `Member` of a pool, which is asked once per task.
         budget: limit of model calls, tokens and money for all runs of this planner; None: no limit.
         tool_calls: maximum number of tool calls in a run. This limit and `budget` include what a resumed run had spent
             before. When either is reached, the run ends early and `Solution.stopped` says so; at most one more model
             call is made.
-        seconds: timeout of a run; it starts again when a run is resumed.
-        replans: maximum number of times that a run's plan is revised, after failed steps or a missing answer.
+        seconds: timeout of a run; it starts again when a run is resumed. None: no timeout.
+        replans: maximum number of times that a run's plan is revised, because steps failed or the answer is missing.
         own_knowledge: whether the model is asked for its own knowledge if a step fails; such evidence is marked
             (`Solution.own`).
-        approve: the names of tools that may change the world, or a function that decides about each such call
-            (tools/approval); by default such calls are refused.
-        watchers: notified of a run's progress.
-        remembered: plans of earlier tasks. A plan for a task of the same form is run without calling the planner, and a
-            new plan that solves its task is stored (not with strategies without a plan).
+        approve: decides about calls of tools that change the world (see tools/approval.py): the names of those tools
+            that may be called, or a function that decides about each call. By default all such calls are refused.
+        watchers: objects that are notified of a run's progress.
+        remembered: plans of earlier tasks. If a task differs from an earlier one only in names and numbers, the earlier
+            plan is adapted and run without calling the planner. A new plan that solves its task is stored. Strategies
+            without a plan do not use this.
     """
 
     model: AnyModels = "rules"
@@ -117,7 +119,7 @@ class Planner(Explained):
         """Write a plan without running it; `on_step` is called with each step as soon as it is written.
 
         Raises:
-            InputError: the planner wrote no step; the message quotes it.
+            InputError: the planner's reply has no step; the message quotes the reply.
             ModelError: the planner failed, or the budget is spent.
         """
         async with _choose_models(self.model, ("planner",), self.budget or Budget()) as named:
@@ -250,7 +252,7 @@ class Planner(Explained):
 
 
 def _ended(begun: RunCheckpoint, task: str, how: Strategy) -> Solution | None:
-    """Return the solution of a run that ended with an answer of a model; None: the run has to be resumed.
+    """Return the solution of a run that has ended with a model's answer; None if the run still has to be continued.
 
     Raises:
         InputError: the run is about another task, or uses another strategy.
@@ -283,7 +285,9 @@ def _ended(begun: RunCheckpoint, task: str, how: Strategy) -> Solution | None:
 
 @asynccontextmanager
 async def _choose_models(models: AnyModels, roles: Sequence[str], budget: Budget) -> AsyncIterator[dict[str, Model]]:
-    """Yield the model of each role, with calls limited by the budget; the replanner defaults to the first role's model.
+    """Yield the model of each role and of the replanner, with calls limited by the budget.
+
+    If no model is set for the replanner, it uses the model of the first role.
 
     Raises:
         SettingsError: a role has no model.
@@ -296,8 +300,8 @@ async def _choose_models(models: AnyModels, roles: Sequence[str], budget: Budget
 TOOL_SECONDS = 25.0
 """Timeout of a run by the tool `solve_task`, in seconds; it is shorter than the default timeout of a tool (30 s)."""
 TOOL_CALLS, MAX_TASK, SHOWN_EVIDENCE = 32, 4_000, 500
-"""Maximum number of tool calls in `solve_task`; maximum length of its task, and shown length of each evidence, in
-characters."""
+"""Of the tool `solve_task`: maximum number of tool calls in a run, maximum characters of a task, and maximum characters
+of each step's evidence in the result."""
 
 
 def planner_tool(tools: Sequence[Tool], models: AnyModels) -> FunctionTool:

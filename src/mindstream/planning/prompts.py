@@ -1,8 +1,9 @@
 """Prompts of planners and solvers.
 
-When a plan is revised, the prompt contains no third-party content: only which steps failed or lack the answer, which
-kind of value is missing, and the solver's description of it in words of the task and the plan (see `states_of`,
-`describe_missing`). So third-party evidence cannot add a call to a plan (Debenedetti 2025, CaMeL).
+When a plan is revised, the prompt contains no third-party content. Of a step whose evidence is such content, the prompt
+has only whether the step failed or lacks the answer, and which kind of value is missing. The solver's description of
+the missing part is then reduced to words of the task and the plan (see `states_of`, `describe_missing`). So third-party
+evidence cannot add a call to a plan (Debenedetti 2025, CaMeL).
 """
 
 from __future__ import annotations
@@ -63,18 +64,19 @@ MISSING = re.compile(
     re.MULTILINE,
 )
 Kind: TypeAlias = Literal["person", "place", "date", "amount", "text", "absent"]
-"""The kind of a missing value; `absent`: the value does not exist, so that no search can find it. A kind is one of a
-fixed list, so that it cannot contain an instruction (Debenedetti 2025, CaMeL)."""
+"""The kind of a missing value; `absent`: the value does not exist, so no search can find it. A kind comes from this
+fixed list, so it cannot contain an instruction (Debenedetti 2025, CaMeL)."""
 NOT_RUN = "Not run yet."
 OWN = "(Not found; known without looking:) "
 MAX_CALL, MAX_SOURCE = 200, 1_000
-"""Maximum characters of a call, and of evidence that a concluding tool has read, in the solver's prompt."""
+"""In the solver's prompt: maximum characters of a call, and of evidence that is shown although a concluding tool (see
+`show_steps`) has read it."""
 MAX_INLINE_LINE = 60
 """Maximum characters of evidence that is shown within another step's call, and of a line that is shown again if a
 second step found it, too."""
 AROUND = " *_`.:：—–-"
 NAMING = ("", *":：—–-(")
-"""Characters after MISSING that show that it is a mark, not a word of the answer."""
+"""Characters that can follow the word MISSING if it marks a missing part; otherwise it is a word of the answer."""
 QUOTED = "No model was there to answer; what was found is quoted:"
 """The first line of an answer that was given without a model and only quotes evidence."""
 
@@ -88,7 +90,7 @@ class SolverAnswer:
         missing: a description of the missing part; "": nothing is missing.
         steps: ids of the steps whose evidence lacks the missing part.
         kinds: the kind of value that each of these steps lacks.
-        absent: whether all missing parts are absent altogether, so that the plan is not revised.
+        absent: whether no missing part exists at all, so that revising the plan would not help.
     """
 
     text: str = ""
@@ -107,7 +109,8 @@ class Shown(Frozen):
     text: str
     failed: bool = False
     shows_call: bool = True
-    """False: the reason is enough, because no other step has the same reason and the call contains no evidence."""
+    """Whether the call is shown. It is not if the reason is enough: no other step has the same reason, and the call
+    contains no evidence."""
 
     def __str__(self) -> str:
         call = self.call if self.shows_call or self.failed else ""
@@ -117,7 +120,8 @@ class Shown(Frozen):
 def show_steps(plan: Plan, evidence: Mapping[str, Evidence], concluding: Collection[str] = ()) -> tuple[Shown, ...]:
     """Return the steps for the solver's prompt; a line that several steps found is shown only in the first of them.
 
-    `concluding`: names of tools whose results are shown in place of the evidence that they read.
+    `concluding`: names of tools whose results are based on their arguments only. Long evidence that such a tool has
+    read is left out, because the tool's result is shown.
     """
     shown, holders = list[Shown](), dict[str, str]()
     drawn = {
@@ -140,7 +144,7 @@ def show_steps(plan: Plan, evidence: Mapping[str, Evidence], concluding: Collect
 
 
 def _new_lines(id: str, text: str, holders: dict[str, str]) -> str:
-    """Return the lines of a step's text that no earlier step shows; name the steps that show the others.
+    """Return the lines of a step's text that no earlier step shows, and the ids of the steps that show the other lines.
 
     Lines stay below their headings. `holders` maps lines to the step that shows them: a long line by itself, and a line
     below a heading together with the heading. The lines of this step are added to it.
@@ -210,7 +214,10 @@ class AnswerFromEvidence(Prompt[str]):
 
 
 def read_answer(words: str, plan: Plan) -> SolverAnswer:
-    """Parse an answer and its MISSING marks; a mark without step ids means all steps."""
+    """Parse an answer and its MISSING marks, which name missing parts and the steps that should have found them.
+
+    If no mark names a step, the evidence of all steps lacks the missing part.
+    """
     if words.startswith(QUOTED):
         return SolverAnswer(words, "an answer: no model was there", tuple(step.id for step in plan.steps))
     found = [mark for mark in MISSING.finditer(words) if _names_a_part(mark)]
@@ -243,7 +250,8 @@ def _read_what(words: str) -> tuple[Kind | None, str]:
 
 @rule(AnswerFromEvidence)
 def quote_what_was_found(ask: AnswerFromEvidence) -> str:
-    """Answer without a model: the result of a last calculator step is the answer; otherwise all evidence is quoted."""
+    """Answer without a model: if the last step is a calculation, its result is the answer; otherwise quote all
+    evidence."""
     last = ask.steps[-1] if ask.steps else None
     if last and not last.failed and last.call.startswith("calculator["):
         return last.text.strip().splitlines()[-1]
@@ -252,7 +260,7 @@ def quote_what_was_found(ask: AnswerFromEvidence) -> str:
 
 
 class OwnKnowledge(Frozen):
-    """What a model knows itself: `text` is "" where that is nothing."""
+    """A model's own knowledge; `text` is "" if the model knows nothing about the question."""
 
     text: str = Field("", max_length=2_000)
 
@@ -268,9 +276,9 @@ class KnowInstead(Prompt[OwnKnowledge]):
 
 
 MAX_TOOL_DESCRIPTION = 600
-"""Maximum number of characters of a tool's description that are shown."""
+"""Maximum number of characters of a tool's description that the planner is shown."""
 NO_LIMIT = 100_000
-"""A maximum of an argument above this value is not shown."""
+"""If the maximum of a tool's argument is above this value, the planner is not shown the maximum."""
 SIGNS = str.maketrans(dict.fromkeys("[]［］【】#＃", " "))
 """Characters that have a meaning in the plan format; they are replaced by spaces."""
 
@@ -360,7 +368,7 @@ class MendPlan(Prompt[str]):
     plan: str
     states: str
     lacks: str = ""
-    """What the solver misses, in its words; see `describe_missing`."""
+    """The solver's description of the evidence that is missing (see `describe_missing`)."""
 
 
 MAX_LACKS = 300
@@ -370,8 +378,8 @@ MAX_LACKS = 300
 def describe_missing(missing: str, trusted: str, evidence: Mapping[str, Evidence]) -> str:
     """Return the solver's description of what is missing, for the replanner.
 
-    If a part of the evidence is third-party content, only words of the trusted text (the task and the plan) are kept:
-    other words could be an instruction that the solver has read.
+    If any evidence is third-party content, only words that also occur in `trusted` (the task and the plan) are kept,
+    because other words could come from an instruction that the solver has read.
     """
     text = " ".join(missing.split())[:MAX_LACKS]
     if not any(each.foreign for each in evidence.values()):
@@ -393,7 +401,8 @@ def states_of(
 ) -> str:
     """Return a line per step with its state, for the replanner.
 
-    Evidence that is third-party content is not quoted; its line has only its length and the kind of value it lacks.
+    Evidence that is third-party content is not quoted. The line then has only whether the step failed, the length of
+    the evidence, and the kind of value that the evidence lacks.
     """
     return "\n".join(
         f"{step.id}: {_state(evidence.get(step.id), step.id in insufficient, kinds.get(step.id))}"
@@ -414,5 +423,5 @@ def _state(evidence: Evidence | None, insufficient: bool, kind: Kind | None) -> 
 
 @rule(MendPlan)
 def give_up(ask: MendPlan) -> str:  # noqa: ARG001
-    """Revise without a model: change nothing, since the plans of rules have only one step."""
+    """Revise without a model: change nothing, since rules cannot find another way to solve the task."""
     return "NOTHING"

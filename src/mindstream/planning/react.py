@@ -1,5 +1,5 @@
-"""ReAct: thought, action and observation, repeated (Yao 2023). It uses the general tool loop, with the watchers and
-limits of a run."""
+"""ReAct: thought, action and observation, repeated (Yao 2023). It uses the general tool loop (tools/loop.py), with the
+watchers and limits of a run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ from mindstream.tools.tool import Tool, Traits, key_argument, traits_of
 STEPS = 12
 """Maximum number of model calls of a run."""
 A_DAY_S = 86_400.0
-"""Timeout of a call in seconds, including the wait for a person's approval; the tool itself has its own timeout."""
+"""Timeout of a call in seconds (a day). It is long, because it includes the wait for a person's approval; the tool
+itself has its own timeout."""
 
 
 async def react(run: PlanningRun) -> None:
@@ -46,7 +47,8 @@ async def react(run: PlanningRun) -> None:
 
 @dataclass(frozen=True)
 class _Guarded:
-    """A tool whose calls need approval if they change the world, and are counted against the run's limits."""
+    """A tool whose calls count against the run's limits, and need approval if they change the world or contain an
+    address that no trusted source gave."""
 
     tool: Tool
     watched: _Watched
@@ -104,7 +106,8 @@ class _Watched:
         self.run.evidence = {}
 
     def given(self) -> frozenset[str]:
-        """Return the web addresses that may be fetched after third-party content was read (tools/call)."""
+        """Return the web addresses that may be fetched without approval although third-party content was read: those in
+        the task, in results of search tools, and in calls made before."""
         return links([self.run.task, *self.searched]).union(*map(addresses_of, self.own_calls))
 
     def step(self, call: Call) -> PlannedStep:
@@ -117,8 +120,8 @@ class _Watched:
         return self._steps[this]
 
     def with_key(self, call: Call, tool: Tool) -> Call:
-        """Return a call with its idempotency key, if its tool takes one; the n-th of equal calls always has the same
-        key."""
+        """Return a call with an idempotency key, if its tool takes one. The n-th of equal calls gets the same key in
+        each resumption of the run."""
         if not (name := key_argument(tool)):
             return call
         step = self.step(call)
@@ -160,7 +163,7 @@ class _Watched:
 
 
 def _arguments(call: Call) -> JsonObject:
-    """Return a call's arguments; {} if they are invalid JSON (the tool reports that).
+    """Return a call's arguments; {} if they are invalid JSON, which the tool reports when it is called.
 
     Arguments that look like a reference are stored as one text, because ReAct does not insert evidence.
     """

@@ -27,7 +27,10 @@ Keys: TypeAlias = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A reference to a step's evidence; if the evidence is JSON, `path` has the keys and indexes of a part of it."""
+    """A reference to the evidence of the step with the id `step`.
+
+    If the evidence is JSON, `path` has the keys and indexes that lead to a part of it; (): the whole evidence.
+    """
 
     step: str
     path: Keys = ()
@@ -43,7 +46,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text with references; adjacent text pieces are joined, and empty ones removed."""
+    """A text with references, as pieces in order. Adjacent pieces of text are joined, and empty ones are removed."""
 
     pieces: tuple[str | Reference, ...]
 
@@ -99,7 +102,7 @@ def fill(
     part: Callable[[Reference | Text], JsonValue],
     text: Callable[[str], JsonValue] | None = None,
 ) -> JsonValue:
-    """Return a copy in which each reference and each text with references is replaced by the result of `part`.
+    """Return a copy of a JSON value in which `part` replaces each reference and each text with references.
 
     Other texts are replaced by the result of `text`, if it is given. The results are not searched for references.
     """

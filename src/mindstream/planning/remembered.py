@@ -2,8 +2,9 @@
 
 A plan that solved its task is stored as an exemplar. It is reused for another task if exchanging the names, numbers and
 quoted texts in which the two tasks differ turns each task into the other. Each exchanged part must occur in the
-arguments of the plan's steps. A name or number that the task does not contain must not occur there, since it might have
-been derived from an exchanged part. Only characters are compared; the meaning of words is not considered.
+arguments of the plan's steps. Names or numbers that the plan's own task does not contain must not occur there, since
+they might have been derived from an exchanged part. Only characters are compared; the meaning of words is not
+considered.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ PLAN = "planned"
 LONGEST, LOOKED_AT = 2_000, 20
 """Maximum length of a task in characters; maximum number of remembered plans that are considered."""
 CONSTANTS = {"1", "100"}
-"""Numbers that occur in percentage calculations whatever the task is, so they may occur in any plan."""
+"""Numbers that a plan's arguments may contain although the plan's task does not, because percentage calculations use
+them in any task."""
 TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d]\w*|[^\w\s]")
 FORMULA = re.compile(r"[\d)]\s*[-+*/^]\s*[\d(]")
 BEGINS = re.compile(r"(?:^|[.!?:] )$")
@@ -59,7 +61,8 @@ class RememberedPlans:
         return None
 
     async def keep(self, solution: Solution, tools: Sequence[ToolSpec]) -> bool:
-        """Store a plan that solved its task, unless a remembered plan fits the task; return whether it was stored."""
+        """Store the plan of a solution if it solved its whole task, unless a remembered plan fits that task already;
+        return whether the plan was stored."""
         if len(solution.task) > LONGEST or not _ended_well(solution) or check(solution.plan, tools):
             return False
         if await self.find(solution.task, tools):
@@ -70,14 +73,17 @@ class RememberedPlans:
 
 
 def _ended_well(solution: Solution) -> bool:
-    """Return whether an unrevised plan answered the whole task and none of its steps failed."""
+    """Return whether the plan answered the whole task without being revised and without a failed step."""
     is_whole = len(solution.evidence) == len(solution.plan.steps) and not solution.missing
     is_whole = is_whole and not solution.unanswered and not solution.stopped and not solution.changes
     return bool(solution.answer) and is_whole and bool(solution.plan.steps) and solution.how != "react"
 
 
 def _plan_for(task: str, before: str, data: Mapping[str, JsonValue]) -> Plan | None:
-    """Return a remembered plan with the names and numbers of another task; None if it might be wrong for that task."""
+    """Return a remembered plan with the names and numbers of `task` in place of those of `before`, the plan's own task.
+
+    Return None if the plan might be wrong for `task`.
+    """
     swaps = find_swaps(before, task)
     try:
         plan = Plan.model_validate(data.get(PLAN))
@@ -93,7 +99,8 @@ def _plan_for(task: str, before: str, data: Mapping[str, JsonValue]) -> Plan | N
 
 
 def find_swaps(before: str, after: str) -> dict[str, str] | None:
-    """Return the names and numbers of a text, each mapped to its counterpart in another text (which may be equal).
+    """Return the names, numbers and quoted texts in `before`, each mapped to its counterpart in `after` (which may be
+    equal).
 
     Return None if the texts differ in anything else.
     """
@@ -165,7 +172,8 @@ def _is_general(plan: Plan, task: str, swaps: Mapping[str, str]) -> bool:
 
 
 def _swap_text(text: str, swaps: Mapping[str, str]) -> str:
-    """Return a text in which names and numbers that are whole words are replaced, all at once."""
+    """Return a text in which the keys of `swaps` are replaced by their values where they are whole words, all at
+    once."""
     if not swaps:
         return text
     named = "|".join(map(re.escape, sorted(swaps, key=len, reverse=True)))
@@ -173,7 +181,7 @@ def _swap_text(text: str, swaps: Mapping[str, str]) -> str:
 
 
 def _swap(value: JsonValue, swaps: Mapping[str, str]) -> JsonValue:
-    """Return arguments in which names and numbers are replaced in all texts, but not in references."""
+    """Return arguments in which `_swap_text` was applied to all texts, but not to references."""
 
     def swap_part(part: Reference | Text) -> JsonValue:
         pieces = part.pieces if isinstance(part, Text) else ()

@@ -79,9 +79,9 @@ def is_untrusted(exemplars: Sequence[str]) -> bool:
 async def write_steps(
     task: str, specs: Sequence[ToolSpec], model: Model, exemplars: Sequence[str] = ()
 ) -> AsyncGenerator[PlannedStep]:
-    """Ask the planner for a plan, and yield each step as soon as it is written; thoughts before the plan are skipped.
+    """Ask the planner for a plan, and yield each step as soon as it is written; the model's thoughts are skipped.
 
-    The reply is stopped when its plan is too long to run. Raises as `plan_task` does.
+    If the plan becomes too long to run, the rest of the reply is not read. Raises as `plan_task` does.
     """
     prompt = MakePlan(task=task, tools=tuple(map(describe, specs)), exemplars=tuple(exemplars))
     reader, thinking = StepReader(Rewoo(specs)), Thinking()
@@ -117,7 +117,7 @@ class Allowance:
         self._began, self._seconds_before = CLOCK.elapsed(), 0.0
 
     def take_up(self, run: str, before: Spent) -> None:
-        """Add what an interrupted run had spent, when it is resumed."""
+        """Count what an interrupted run had spent before (`before`), when the run is resumed."""
         self._tool_calls, self._seconds_before = before.tool_calls, before.seconds
         self.budget.take_up(run, before.model_calls, before.tokens, before.cost_usd, before.unpriced or 0)
 
@@ -157,10 +157,12 @@ class Solution(Explained, Generic[Output]):
         how: the strategy.
         answer: the answer to the task or to a part of it; "": there is none.
         plan: the final plan; evidence: the results of its steps by id.
-        stopped: why the run ended early or without an answer; "" otherwise.
+        stopped: why the run ended early or without an answer; "" if it did neither.
         unanswered: the missing part of the answer, in the solver's words; "": nothing is missing.
         missing: the ids of the steps that failed.
-        changes: for each revision of the plan, its changes.
+        changes: for each revision of the plan, the changes of its steps.
+        spent: what the run used: calls, tokens, money, time.
+        run: the name of the run.
         lessons: the ids of the pool's lessons that were in the prompts.
         output: the answer as the type of `solve(output=…)`; None: no type was given, or there is no answer.
     """
@@ -215,10 +217,10 @@ class Solution(Explained, Generic[Output]):
 
 
 CALL = 2_000
-"""Maximum length of a failed call's arguments in the prompt that asks for the model's own knowledge."""
+"""Maximum characters of a failed call's arguments in the prompt that asks for the model's own knowledge."""
 
 PLANNER = "planner"
-"""The agent's name in spans."""
+"""The planner's name as an agent in trace spans."""
 NO_ANSWER, NOTHING = "the evidence does not hold the answer", "nothing"
 
 
@@ -274,15 +276,15 @@ class PlanningRun:
 
     @property
     def may_mend(self) -> bool:
-        """Whether the plan may be revised: a revision is left, and the last one changed the plan or a step has run
-        since."""
+        """Whether the plan may be revised. A revision must be left; and if the last revision left the plan unchanged, a
+        step must have run since."""
         return self.replans > 0 and not self._is_kept
 
     # Planning.
 
     async def make_plan(self, executor: Executor | None = None) -> None:
-        """Let the planner write the plan; each step that can begin is passed to the executor as soon as it is
-        written."""
+        """Let the planner write the plan. If there is an executor, it gets each step that can begin as soon as the step
+        is written. If the planner writes no step, `stopped` says so."""
         steps, outside = list[PlannedStep](), contextvars.copy_context()
         try:
             written = write_steps(self.task, self._specs, self.models["planner"], self.exemplars)
@@ -304,10 +306,11 @@ class PlanningRun:
         return not waits and self._checker.can_begin(step, before)
 
     async def mend(self, insufficient: Collection[str]) -> bool:
-        """Let the replanner revise the plan, which counts as one of the allowed revisions; return whether it changed.
+        """Let the replanner revise the plan, and return whether the plan changed. This counts as one of the allowed
+        revisions.
 
         Args:
-            insufficient: ids of the steps whose evidence lacks the answer; steps that were not run are ignored.
+            insufficient: ids of the steps whose evidence lacks the answer; ids of steps without evidence are ignored.
         """
         insufficient = tuple(id for id in insufficient if id in self.evidence) or (NOTHING,)
         if not self.missing:  # otherwise the interrupted run has already counted this revision
@@ -338,14 +341,14 @@ class PlanningRun:
         return True
 
     async def tell(self, because: str) -> None:
-        """Notify the watchers of the current plan; `because`: why it was made or changed."""
+        """Notify the watchers of the current plan; `because`: why the plan was made or changed."""
         for watcher in self.watchers:
             await watcher.planned(self.plan, because)
 
     # Running.
 
     def executor(self) -> Executor:
-        """Return a new executor for the current plan; it does not run steps that have evidence."""
+        """Return a new executor for the current plan, which does not run steps that have evidence already."""
         self._executor = Executor(
             self.tools,
             run=self.name,
@@ -366,7 +369,7 @@ class PlanningRun:
         return (await ask(self.models["solver"], prompt, "solver")).text.strip()
 
     async def carry_out(self, steps: Sequence[PlannedStep], executor: Executor | None = None) -> None:
-        """Run steps and store their evidence; a step with a fault is not called and fails with this fault as reason.
+        """Run steps and store their evidence. A step with a fault is not called: it fails, and the fault is the reason.
 
         `executor`: an executor that already runs some of these steps; None: a new one.
         """
@@ -412,7 +415,7 @@ class PlanningRun:
         return self.answered
 
     async def close(self) -> None:
-        """Cancel running steps."""
+        """Cancel running steps, and keep the evidence of those that have ended."""
         if self._executor:
             await self._executor.stop(self.stopped and f"not done: {self.stopped}")
             self.evidence = {**self._executor.evidence, **self.evidence}
@@ -443,9 +446,10 @@ async def answer_alone(run: PlanningRun, reasons: bool) -> None:
 
 
 async def plan_and_execute(run: PlanningRun) -> None:
-    """Run the plan in rounds of steps that are ready, and try to answer after each round.
+    """Run the plan in rounds of steps whose needs have evidence, and try to answer after each round.
 
-    The plan is revised when all its steps were run without an answer, or a step of the round failed.
+    If there is no whole answer, the plan is revised after the last round and after a round in which a step failed, as
+    long as revisions are left.
     """
     if run.given is None:
         await run.make_plan()
@@ -471,8 +475,8 @@ async def plan_and_execute(run: PlanningRun) -> None:
 
 
 async def rewoo(run: PlanningRun) -> None:
-    """Run all steps in parallel, starting while the planner still writes, and then answer; revise if parts are
-    missing."""
+    """Run all steps in parallel, beginning while the planner still writes, and then answer. If parts of the answer are
+    missing, revise the plan and repeat, as long as revisions are left."""
     executor = None
     if run.given is None:
         executor = run.executor()

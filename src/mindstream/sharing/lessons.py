@@ -113,8 +113,7 @@ class LessonEdits(Frozen):
 
 
 class KeepLessons(Prompt[LessonEdits]):
-    """Decide how the verdict on a task changes the lessons. There is no rule-based default: the `rules` model is not
-    asked."""
+    """Decide how the verdict on a task changes the lessons. No rule replaces the model."""
 
     role: ClassVar[str] = "scorer"
     reply_tokens: ClassVar[int] = 1_500

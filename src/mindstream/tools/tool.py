@@ -241,7 +241,7 @@ def is_in_run(call: Call, tools: Sequence[Tool]) -> bool:
 
 
 def checked_tools(tools: AnyTools) -> tuple[Tool, ...]:
-    """Return the tools of a list; functions in it are made into tools.
+    """Return the tools of a list, with functions made into tools.
 
     Raises:
         InputError: two tools have the same name, one is a text, or `tools` is a single tool or function, not a list.

@@ -42,12 +42,13 @@ from mindstream.tools.named import recall_tool
 from mindstream.tools.tool import Tool
 
 LINES, TALK_TOKENS, RECALLED, RECALLED_TOKENS = 8, 700, 4, 300
-"""Number of lines of the conversation in the prompt, and their maximum tokens; number of recalled memories, and their
-maximum tokens. Older lines are covered by belief, plan and the last briefing."""
+"""Maximum number of earlier lines of the conversation that are read, and their maximum total tokens; maximum number of
+recalled memories, and their maximum total tokens. Older lines are covered by belief, plan and the last briefing."""
 SHOWN = 2
-"""Number of lines that the prompt shows before the newest ones (think.md); all LINES lines can support a belief."""
+"""Number of earlier lines that the prompt (think.md) shows before the newest ones. All LINES earlier lines can support
+a belief."""
 QUESTIONS, LONGEST_QUESTION = 5, 120
-"""Number of the coach's earlier questions in the prompt, and their maximum length in characters."""
+"""Maximum number of the coach's earlier questions in the prompt, and their maximum length in characters."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +56,8 @@ class BeliefReasoner:
     """Update the belief about the user and the plan; its slot is the pack's name.
 
     Attributes:
-        notes: whether it also writes new beliefs as notes; False if another reasoner extracts facts.
-        steps: maximum number of model calls in a tool loop.
+        notes: whether the reasoner also writes new beliefs as notes; False if another reasoner extracts facts.
+        steps: maximum number of model calls of a mini-reasoner in its tool loop.
         zone: the user's time zone, unless the user names another one.
     """
 
@@ -214,9 +215,9 @@ async def _talk(context: RunContext) -> list[Record]:
 
 
 async def _newest(context: RunContext) -> tuple[Line, ...]:
-    """Return all lines from the first of the utterances on, in order, with the answers between and after them.
+    """Return the utterances of this run and the answers between and after them, as lines in order.
 
-    They include utterances of an earlier conversation that were left for this run.
+    They include utterances of an earlier conversation if these were left for this run.
     """
     if not context.utterances:
         return ()
@@ -229,7 +230,7 @@ async def _newest(context: RunContext) -> tuple[Line, ...]:
 
 
 def _asked_by_coach(context: RunContext, shown: Sequence[Record]) -> list[str]:
-    """Return the coach's newest questions of this conversation, without those in the lines `shown`."""
+    """Return the coach's newest questions in this conversation, without those in the records `shown`."""
     seen = {record.id for record in shown}
     older = [each for each in context.conversation if each.id not in seen and not each.data.get("by_user")]
     first = min((utterance.seq for utterance in context.utterances), default=0)
@@ -258,8 +259,8 @@ def _held(value: Mapping[str, JsonValue]) -> JsonObject:
 
 
 def _joined(first: Thinking, then: Thinking) -> Thinking:
-    """Return the combined result of two runs of mini-reasoners; fields that are empty in the second come from the
-    first."""
+    """Return the combined result of two mini-reasoners: fields that are empty in the second result are taken from the
+    first one, and the plan edits of both are joined."""
     stands = ("ask", "ask_about", "offer", "care", "follow_up", "phase", "changed")
     said = {name: getattr(then, name) or getattr(first, name) for name in stands}
     return then.model_copy(update={**said, "plan": [*first.plan, *then.plan]})
@@ -281,11 +282,12 @@ def plan_from(record: Record | None) -> CoachingPlan:
 
 
 LOOKED_BACK = 100
-"""Number of log rows that are searched for the last thought of a slot."""
+"""Number of log rows that are searched for the last thought of a slot (a reasoner's name)."""
 
 
 async def read_briefing(stream: Memory, slot: str) -> Briefing:
-    """Return the briefing of the slot's last thought; an empty one if the last LOOKED_BACK log rows have none."""
+    """Return the briefing for the talker in a slot's last thought; an empty one if the last LOOKED_BACK log rows have
+    no thought of the slot."""
     last = await stream.store.last(stream.key, Thought.kind)
     rows = [] if last is None else [last]
     if last and not (isinstance(last.event, Thought) and last.event.slot == slot):
@@ -298,16 +300,18 @@ async def read_briefing(stream: Memory, slot: str) -> Briefing:
 
 
 MAX_TIMES, MAX_ASKED = 2, 24
-"""Maximum number of times that a question is in briefings, and number of last briefings in which it is counted."""
+"""Maximum number of briefings that ask a question about the same subject, and number of last briefings in which they
+are counted."""
 
 
 def ask_once_more(found: Thinking, asked: Sequence[str]) -> tuple[Thinking, tuple[str, ...]]:
-    """Remove a question that was in briefings MAX_TIMES times; also return the subjects asked so far, with this one.
+    """Remove the question from a result if MAX_TIMES earlier briefings asked about its subject.
 
-    A question that is repeated in the next briefing counts once, because the talker may not have asked it yet.
+    Return the result and the updated list of subjects. A subject that two briefings in a row ask about counts once,
+    because the talker may not have asked the question yet.
 
     Args:
-        asked: see `Briefing.asked`.
+        asked: the subjects of earlier questions (`Briefing.asked`).
     """
     about = (found.ask_about.strip() or found.ask.strip()).casefold() if found.ask.strip() else ""
     if about and asked.count(about) >= MAX_TIMES:

@@ -1,7 +1,7 @@
 """The coaching plan: steps with reasons and resources; stored in versions, across sessions, and edited by step.
 
-The reasoner states how likely the user is to do a step; `Calibration` compares these forecasts with the outcomes. This
-goes beyond the paper (Christakopoulou 2024, future work).
+The reasoner states how likely the user is to do a step; `Calibration` compares these forecasts with the outcomes. The
+paper names this as future work (Christakopoulou 2024).
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ MOST_OPEN, MOST_CLOSED = 20, 40
 TITLE, TEXT, LINK, RESOURCES, REPORTS = 200, 2_000, 1_000, 8, 3
 """Maximum length of a step's title, text and link, in characters; maximum number of its resources and reports."""
 REPORTED = 5
-"""Number of the last closed steps whose newest report a prompt shows."""
+"""Number of closed steps, the last ones with a report, whose newest report a prompt shows."""
 Title = Annotated[str, AfterValidator(lambda text: shortened(text, TITLE))]
 Words = Annotated[str, AfterValidator(lambda text: shortened(text, TEXT))]
 FOLLOWED = re.compile(r"(?:https?:|tel:|mailto:|(?![a-z][a-z0-9+.-]*:))[^\s<>\"]+", re.IGNORECASE)
-"""Links that a user may open: web page, phone number, e-mail address; a link without a scheme is a web page."""
+"""Matches links that a user may open: web page, phone number, e-mail address; one without a scheme is a web page."""
 
 
 def _checked_link(link: str | None) -> str | None:
@@ -64,12 +64,15 @@ class NamedResource(Frozen):
 
 
 class StepEdit(Frozen):
-    """A step that is new, or what changes in one that is there; found by its title. What is too long is shortened.
+    """A new step of the plan, or the changes of an existing step, which is found by its title. Long texts are
+    shortened.
 
     Attributes:
-        do, why, resources: in place of what they were; empty: as they were. caution: "" takes it away.
-        likely: how likely this user is to do it, 0 to 1; said before they are told of it, and not changed after.
-        report: how it went, in the user's words. did: whether they did it.
+        do, why, resources: the new values; if empty, the old values stay.
+        caution: the new caution; None: the old one stays; "": the old one is removed.
+        likely: how likely this user is to do the step, 0 to 1. It can change only until the user is told of the step.
+        report: how the step went, in the user's words.
+        did: whether the user did the step.
     """
 
     title: Title = Field(min_length=1)
@@ -97,10 +100,10 @@ class PlanStep(BaseModel, frozen=True):
 
     Attributes:
         told: whether the user was told of the step.
-        likely: forecast probability that the user does it, made before the user was told.
-        reports: how it went, in the user's words, the newest last. did: whether the user did it, according to the last
-            report.
-        source: the id of the step in the pack's library that it is based on; "": none.
+        likely: forecast probability that the user does the step, made before the user was told of it.
+        reports: how the step went, in the user's words, the newest last.
+        did: whether the user did the step, according to the last report.
+        source: the id of the library step in the pack that this one is based on; "": none.
     """
 
     title: Title
@@ -126,7 +129,7 @@ class PlanStep(BaseModel, frozen=True):
         return self.model_copy(update=new)
 
     def full(self, *, told: bool = True) -> str:
-        """Return the step with all its texts; `told`: mark steps that the user was not told of."""
+        """Return the step with all its texts; `told`: whether to mark it if the user was not told of it."""
         parts = [self.head(told=told), self.do]
         named = {"Why": self.why, "Caution": self.caution, "How it went": " / ".join(self.reports)}
         parts += [f"{name}: {text}" for name, text in named.items() if text]
@@ -134,13 +137,13 @@ class PlanStep(BaseModel, frozen=True):
         return "\n  ".join(indented(part) for part in parts if part)
 
     def head(self, *, told: bool = True) -> str:
-        """Return the step's title and state; `told`: mark a step that the user was not told of."""
+        """Return the step's title and state; `told`: whether to mark it if the user was not told of it."""
         unheard = told and not self.told and self.state in OPEN
         return f"{self.title} ({MARKS[self.state]}{', not told yet' if unheard else ''})"
 
 
 class CoachingPlan(BaseModel, frozen=True):
-    """All steps, including done and dropped ones, so that nothing is offered twice."""
+    """All steps of a user's plan, including done and dropped ones, so that no step is offered twice."""
 
     steps: list[PlanStep] = []
 
@@ -173,8 +176,8 @@ class CoachingPlan(BaseModel, frozen=True):
     def written(self, *, full: bool = False, told: bool = True) -> str:
         """Return the plan as text: the current step in full, the others by title.
 
-        `full`: show all unfinished steps in full, and how the last closed ones went. `told`: mark steps that the user
-        was not told of.
+        `full`: whether to show all unfinished steps in full, and how the last closed ones went. `told`: whether to mark
+        steps that the user was not told of.
         """
         whole: tuple[State, ...] = (*OPEN, "going_on") if full else ("now",)
         closed = [step.title for step in self.steps if step.state not in whole and step.reports]
@@ -191,7 +194,7 @@ class CoachingPlan(BaseModel, frozen=True):
 def read_coaching_plan(data: object) -> CoachingPlan:
     """Read a plan from a record's data; invalid parts are left out.
 
-    An unknown state becomes "later"; so does the second of two "now" steps.
+    An unknown state becomes "later". If several steps are in the state "now", all but the first become "later".
     """
     held = data.get("steps") if isinstance(data, dict) else None
     steps: dict[str, PlanStep] = {}
@@ -226,12 +229,12 @@ def _within_limits(steps: Sequence[PlanStep]) -> list[PlanStep]:
 
 
 BINS, LEAST = 5, 3
-"""Number of bins of likelihoods; minimum number of steps for a summary."""
+"""Number of bins of likelihoods from 0 to 1; minimum number of steps for a summary."""
 
 
 @dataclass
 class Bin:
-    """Steps of similar likelihood: their number, mean likelihood, and the share that was done."""
+    """Steps of similar likelihood: their number (`steps`), mean likelihood (`thought`), and the share that was done."""
 
     steps: int = 0
     thought: float = 0.0
@@ -250,7 +253,7 @@ class Calibration:
     Attributes:
         steps: number of counted steps.
         brier: the mean squared error of the likelihoods: 0 is best; stating .5 for every step gives .25.
-        bins: the bins by the lower limit of their likelihoods.
+        bins: the bins, by the lower limit of the likelihoods in them.
     """
 
     steps: int = 0

@@ -2,7 +2,7 @@
 
 Beliefs must be supported by utterances, notes or tool results (`ground_patch`). Resources and links must come from the
 pack, the plan or tool results. After a tool result, the mini-reasoner may note an interim belief, on which its next
-call is based. Interim beliefs are logged, and combined into the next belief at the end of the run.
+call can be based. Interim beliefs are logged, and combined into the next belief at the end of the run.
 
 Without a model, a rule notes topics and plans steps by topic (`note_topics_and_plan_steps`).
 """
@@ -43,12 +43,13 @@ T = TypeVar("T")
 STEPS, RESOURCES = 4, 4
 """Maximum number of steps, and of resources, that a search returns."""
 LIKE, ENOUGH, LEAST = 0.6, 0.45, 0.15
-"""Weight of similarity in meaning, in addition to common topics and words; minimum score of a result; minimum score of
-a result if no better one exists."""
+"""LIKE: weight of similarity in meaning in the score of a step or resource, in addition to common topics and words.
+ENOUGH: minimum score of a result. LEAST: minimum score if no result reaches ENOUGH."""
 
 
 def find_in(pack: Pack, query: str, language: Language, count: int, kinds: tuple[str, ...] = ()) -> list[NamedResource]:
-    """Return the best resources for a query, of these kinds, in the user's language or the pack's first language."""
+    """Return the best resources for a query, in the user's language or the pack's first language; `kinds`: the kinds
+    that are wanted, () for any."""
     topics, asked, alike = _asked(pack, query, "resources")
     understood = {language, pack.languages[0]}
 
@@ -107,7 +108,10 @@ def _shared(asked: set[str], words: str) -> float:
 def steps_in(
     pack: Pack, query: str, language: Language, count: int, besides: Sequence[str] = ()
 ) -> list[dict[str, str]]:
-    """Return the library's steps for a query as text fields, with the users they are for and not for."""
+    """Return the library's steps for a query as text fields, with the users they are for and not for.
+
+    `besides`: titles of steps that are left out.
+    """
     topics, asked, alike = _asked(pack, query, "steps")
 
     def fit(at: int, step: Step) -> float:
@@ -140,7 +144,7 @@ def _told(pack: Pack, step: Step, language: Language) -> dict[str, str]:
 
 
 def step_tool(pack: Pack, language: Language, planned: Sequence[str]) -> FunctionTool:
-    """Return the tool `find_steps` of a pack, without planned or refused steps."""
+    """Return the tool `find_steps` of a pack; it does not find steps with a title in `planned`."""
 
     def find_steps(query: str) -> list[dict[str, str]]:
         """How steps on a trouble are done, and whom they are not for."""
@@ -161,12 +165,12 @@ def resource_tool(pack: Pack, language: Language) -> FunctionTool:
 
 
 LOOKED_BACK = 400
-"""Number of the newest notes that are searched for outdated ones."""
+"""Number of notes, the newest ones, that are searched for notes of removed items."""
 
 
 async def notes_of(context: RunContext, by: str, before: Mapping[str, object], after: Mapping[str, object]) -> Writing:
-    """Return the changes of notes for a changed belief: entries with notes of new items, and revisions that end the
-    notes of removed items."""
+    """Return the changes of notes after the belief has changed: log entries with notes of new items, and revisions that
+    end the validity of notes of removed items."""
     had, has = dict.fromkeys(_items(before)), dict.fromkeys(_items(after))
     new, gone = [each for each in has if each not in had], {each for each in had if each not in has}
     stream = context.memory
@@ -192,7 +196,7 @@ def _items(value: Mapping[str, object]) -> Iterator[tuple[str, str]]:
 
 
 SHOWN = 400
-"""Maximum number of characters of unsupported names in a message."""
+"""Maximum number of characters of made-up titles and links in a message to the model."""
 
 
 @dataclass(frozen=True)
@@ -281,7 +285,8 @@ def ground_edits(edits: Sequence[StepEdit], known: Given, made_up: MadeUp) -> li
 
 
 def drop_made_up_links(value: Any, known: Given, made_up: MadeUp) -> Any:
-    """Return a value whose texts have no links apart from `Given.said`; removed links are added to `made_up`."""
+    """Return a value from whose texts all links that are not in `Given.said` were removed; these are added to
+    `made_up`."""
     if isinstance(value, str):
         text, gone = without_links(value, known.said)
         made_up.links += gone
@@ -338,13 +343,16 @@ MOST_EDITS = 12
 
 
 class Thinking(BaseModel, frozen=True):
-    """What a mini-reasoner has come to; what does not change is left out.
+    """The result of a mini-reasoner; fields without a change are empty.
 
     Attributes:
-        phase: where the conversation stands now.
-        patch: belief fields that change; `rests_on`: words of the user, or of a tool, by which they do.
-        thought, ask, offer, care: the briefing for the Talker. ask_about: what `ask` is about, to recognise it again.
-        follow_up: what is said unasked, where the Talker's answer was wrong.
+        phase: the phase of the conversation from now on; "": unchanged.
+        patch: belief fields that change.
+        rests_on: a quotation of the user or of a tool's result that supports the patch.
+        plan: edits of the plan; changed: a description of them for the log.
+        thought, ask, offer, care: the briefing for the talker (see `Briefing`).
+        ask_about: the subject of the question `ask`, by which a repeated question is recognised.
+        follow_up: a message to the user that corrects or completes the talker's answer; "": none.
     """
 
     thought: str = Field(max_length=2_000)
@@ -371,21 +379,23 @@ class Thinking(BaseModel, frozen=True):
 
     @property
     def briefing(self) -> Briefing:
-        """The briefing for the Talker."""
+        """The briefing for the talker."""
         return Briefing(self.thought, self.ask, self.offer, self.care)
 
 
 class Think(Prompt[Thinking]):
-    """What follows from these utterances, thought through as this phase asks (Christakopoulou 2024, 3.2.2)?
+    """Decide what to believe, plan and say after these utterances, as the phase asks (Christakopoulou 2024, 3.2.2).
 
     Attributes:
-        briefing: the last briefing.
-        conversation: the lines before the utterances. newest: all lines from the first of the utterances on, in order.
-        reply: the Talker's answer. `waits`: the Talker waits for this thought instead.
+        briefing: the last briefing for the talker.
+        conversation: the lines before the utterances.
+        newest: all lines from the first of the utterances on, in order.
+        reply: the talker's answer.
+        waits: whether the talker has not answered yet but waits for this result.
         first: the briefing by the mini-reasoner of the previous phase, if it changed the phase in this run.
-        hint: the alarm that the newest words may hint at.
-        kept: how often steps that were thought likely were done.
-        asked: what earlier questions were about, and the coach's questions that the lines shown do not have.
+        hint: the id of the alarm that the newest utterances may hint at; "": none.
+        kept: a summary of how often the user did steps that were thought likely.
+        asked: the subjects of earlier questions, and the coach's questions in lines that the prompt does not show.
     """
 
     pack: Pack
@@ -409,7 +419,7 @@ class Think(Prompt[Thinking]):
 
     @property
     def timeline(self) -> tuple[Line, ...]:
-        """All lines of the conversation that the prompt has."""
+        """All lines of the conversation that this prompt object has, in order."""
         return (*self.conversation, *self.newest)
 
     def reply_schema(self) -> JsonSchema | None:
@@ -456,8 +466,8 @@ class Think(Prompt[Thinking]):
         return reply.model_copy(update={"patch": patch, "thought": thought}), complaint(gone)
 
     def stated(self) -> Iterator[str]:
-        """Yield the texts that can support a belief, apart from tool results: user statements, notes, current
-        belief."""
+        """Yield the texts that can support a belief, apart from tool results: the user's statements, recalled memories,
+        and the current belief."""
         newest = next((n for n, line in enumerate(reversed(self.newest)) if line.by_user), 0)
         yield from user_statements([*self.conversation, *self.newest[: len(self.newest) - newest]], self.utterances)
         yield from (note.text for note in self.recalled)
@@ -480,7 +490,7 @@ class Think(Prompt[Thinking]):
 
 
 def compose_patches(patches: Sequence[Mapping[str, JsonValue]]) -> JsonObject:
-    """Combine interim beliefs into one patch: additions and removals accumulate, later values replace earlier ones.
+    """Combine patches of a belief into one: additions and removals accumulate, later values replace earlier ones.
 
     The phase is left out.
     """
@@ -518,10 +528,10 @@ MAX_BELIEFS = 12
 
 
 class InterimBelief:
-    """The interim beliefs that are noted during a run, on top of the belief at its beginning.
+    """The interim beliefs that are noted during a run, as changes of the belief at the beginning of the run.
 
     Attributes:
-        patches: the interim beliefs, in order.
+        patches: the interim beliefs as patches, in order.
     """
 
     def __init__(self, context: RunContext, belief: Belief[Any], question: Think) -> None:
@@ -585,14 +595,15 @@ class WithBelief(Sequence[Tool]):
 
 
 AHEAD = 4
-"""Number of steps in a new plan."""
+"""Maximum number of steps in a plan that is made without a model."""
 
 
 @rule(Think)
 def note_topics_and_plan_steps(ask: Think, _: Sequence[Message]) -> Thinking:
     """Think without a model: note the topics that statements name; in a planning phase, plan library steps on them.
 
-    Topics are recognised by their words alone, so a denial is not understood.
+    Topics are recognised by their words alone, so a denied topic is noted, too. After an alarm or a hint of danger,
+    nothing is noted or planned.
     """
     alarms = [alarm for text in ask.utterances if (alarm := find_alarm(ask.pack, text))]
     said = [line.text for line in ask.timeline if not line.by_user]
@@ -639,7 +650,8 @@ def _phase(ask: Think) -> Phase:
 
 
 def _plan(ask: Think, named: set[str]) -> dict[str, Any]:
-    """Return the changes of the plan, and the text for its current step if the user was not told of it.
+    """Return the fields of `Thinking` with the plan's changes, and the text for its current step if the user was not
+    told of it yet.
 
     If the user says the pack's phrase for continuing (`next_word`), the next step becomes the current one.
     """

@@ -36,7 +36,7 @@ class Situation:
         belief: the other fields of the belief.
         version: the version of that belief.
         said: the last answer in this session; "" before the first one.
-        erasures: number of the last erasure before belief and plan were read.
+        erasures: number of the last erasure of stored words before belief and plan were read.
     """
 
     text: str
@@ -82,7 +82,8 @@ class Gate(Protocol):
 
 
 class Gatekeeper:
-    """Call a gate safely: if it fails, the paper's rule decides; a hint of danger always wakes the reasoner."""
+    """Call a gate safely: if it raises an error, the paper's rule (`BeliefGate`) decides; a hint of danger always wakes
+    the reasoner."""
 
     def __init__(self, gate: Gate, pack: Pack) -> None:
         self.name = gate.name
@@ -151,11 +152,11 @@ GATE_AUTHOR = "gate"
 
 
 def judge_outcome(result: RunResult, written: Sequence[Entry], utterances: Sequence[Utterance]) -> list[Entry]:
-    """Judge the utterances that a belief reasoner has thought about.
+    """Return log entries that judge the decisions about the utterances that a belief reasoner has processed.
 
-    An answer should have waited (`needed`) if the plan changed or the Talker was corrected; thinking was useful if
+    An answer should have waited (`needed`) if the plan changed or the talker was corrected; the reasoner was useful if
     the belief changed (`changed`). If several utterances together had such an effect, only the newest is judged,
-    because the cause is unknown.
+    because it is unknown which one was the cause.
     """
     needs = {
         "plan": any(isinstance(entry.event, PlanChanged) for entry in written),
@@ -176,27 +177,28 @@ def decision_entry(decision: Decision, gate: str, phase: str, heard: int) -> Ent
 
 
 Way = Literal["alone", "think", "wait"]
-"""`alone`: the reasoner is not needed; `think`: it runs after the answer; `wait`: the answer waits for it."""
+"""The talker's decision. `alone`: the reasoner is not needed; `think`: the reasoner runs after the answer; `wait`: the
+answer waits for the reasoner."""
 
 NAMES = ("wait", "alone", "think")
 CLOSING = "*_`\"':.。"
 EDGE = r"[\s*_`\"'#>~]{0,12}"
 MARK = re.compile(rf"{EDGE}[\[［【<]\s*({'|'.join(NAMES)})\s*[\]］】>][*_`\"':.。]*", re.IGNORECASE)
 OPEN = re.compile(rf"{EDGE}(?:[\[［【<]\s*([a-z]*)\s*)?$", re.IGNORECASE)
-"""An end of a text that may be the beginning of a mark which the next piece completes."""
+"""Matches the end of a text if it may be the beginning of a mark that the next piece completes."""
 BARE = re.compile(rf"{EDGE}([A-Z]{{1,5}}){EDGE}\.?$")
-"""A mark without its brackets; only accepted if it is the whole reply."""
+"""Matches a mark without its brackets, which counts only if it is the whole reply."""
 
 
 class Handover:
-    """Read a reply piece by piece, and remove the marks.
+    """Read the talker's reply piece by piece; find and remove the marks of its decision, such as `[WAIT]`.
 
     Args:
         may_wait: whether a mark for waiting is obeyed; otherwise it is only removed.
 
     Attributes:
         way: the talker's decision; also "wait" if the reply ends with that mark after some words.
-        ended: whether the rest of the reply is discarded.
+        ended: whether the rest of the reply is discarded, because the reply began with the mark for waiting.
     """
 
     def __init__(self, *, may_wait: bool = True) -> None:

@@ -1,4 +1,4 @@
-"""Report weaknesses of a pack that its schema allows, and create a new pack from a template.
+"""Report weaknesses of a pack that its schema allows, and create a new pack from the example pack.
 
 Errors in a pack raise PackError when it is loaded.
 """

@@ -44,7 +44,7 @@ PARTS: dict[str, type[BaseModel]] = {
     "resources": Resource,
     "alarms": Alarm,
 }
-"""The models of a pack's lists and mappings."""
+"""The Pydantic models of the items in a pack's lists and mappings, by key."""
 ADVISED = 50
 """Maximum number of faults for which a similar name is suggested, because comparing names takes time."""
 PLAIN = {
@@ -60,7 +60,7 @@ PLAIN = {
 
 
 def faults(data: Any) -> tuple[Pack | None, list[Fault]]:
-    """Create a pack from the data of its files; return it without faults, or None with its faults."""
+    """Create a pack from the data of its files; return the pack and no faults, or None and the faults."""
     try:
         pack = Pack.model_validate(data)
     except ValidationError as error:
@@ -81,13 +81,14 @@ SHIPPED = Path(__file__).parent
 LISTS = {"topics.yaml": "topics", "steps.yaml": "steps", "resources.yaml": "resources", "safety.yaml": "alarms"}
 MAPPINGS = {"phrases.yaml": "phrases"}
 DANGERS = SHIPPED / "danger.yaml"
-"""Alarms that a pack can include by id (`shipped: suicide`); the pack's own fields take precedence."""
+"""File of alarms that a pack can include by id (`shipped: suicide`); fields that the pack sets itself take
+precedence."""
 HARMLESS = "harmless.txt"
-"""Common harmless sentences, one per line; lines that begin with # are comments."""
+"""Name of a pack's file of common harmless sentences, one per line; lines that begin with # are comments."""
 SHOWN = 10
 """Maximum number of faults in an error message."""
 MOST_BYTES, MOST_PARTS, DEEPEST = 1_000_000, 20_000, 30
-"""Maximum size of a file in bytes, number of its parts, and nesting depth."""
+"""Maximum size of a file in bytes, number of its YAML events, and nesting depth."""
 
 
 def shipped_packs() -> list[str]:
@@ -152,7 +153,8 @@ def shipped_dangers() -> dict[str, dict[str, Any]]:
 
 
 def _with_shipped(alarm: Any) -> Any:
-    """Return an alarm with the fields of the shipped alarm that it names; unknown names are left for `faults`."""
+    """Return an alarm completed by the fields of the shipped alarm that it names; unknown names are reported later, by
+    `faults`."""
     if not isinstance(alarm, dict) or alarm.get("shipped") not in shipped_dangers():
         return alarm
     return {**shipped_dangers()[alarm["shipped"]], **{key: held for key, held in alarm.items() if key != "shipped"}}
@@ -232,7 +234,7 @@ def _refuse_tricks(path: Path, text: str) -> None:
 
 
 def _line(path: Path, where: list[Any]) -> int:
-    """Return the line of a place in a file, or of the deepest part of the place that the file has."""
+    """Return the line of a place in a file; if the file does not have the place, the line of its nearest parent."""
     node = yaml.compose(read_text(path, MOST_BYTES), Loader=yaml.CSafeLoader)
     for part in where:
         if isinstance(node, yaml.MappingNode):
@@ -261,7 +263,7 @@ def phrase_names() -> list[str]:
 
 
 def phrases(pack: Pack, name: str, language: Language) -> list[str]:
-    """Return the phrases of a name: the pack's own in this language, otherwise the shipped ones."""
+    """Return the phrases with a name: the pack's own phrases in this language, or else the shipped ones."""
     own = pack.phrases.get(name)
     if isinstance(own, dict):
         own = own.get(language)
@@ -269,12 +271,12 @@ def phrases(pack: Pack, name: str, language: Language) -> list[str]:
 
 
 def shipped_phrases(name: str, language: Language) -> list[str]:
-    """Return the phrasings in a language that the package ships for a phrase of this name; empty: there are none."""
+    """Return the shipped phrases with a name in a language, or else in their first language; empty: there are none."""
     return choices(_own().get(name, []), language)
 
 
 def say(pack: Pack, name: str, language: Language, said: Sequence[str] = (), **filled: str) -> str:
-    """Choose a phrase that was not said before, and replace its placeholders in braces."""
+    """Choose a phrase, if possible one that was not said before, and replace its placeholders in braces."""
     words = fresh(phrases(pack, name, language), said, name, len(said))
     for brace, text in filled.items():
         words = words.replace(f"{{{brace}}}", text)
@@ -282,7 +284,10 @@ def say(pack: Pack, name: str, language: Language, said: Sequence[str] = (), **f
 
 
 def fresh(options: Sequence[str], said: Sequence[str], *key: object) -> str:
-    """Choose an option that was not said before, otherwise the one said longest ago; "" if there is none."""
+    """Choose an option that does not occur in `said`, or else the one said longest ago; "" if there are no options.
+
+    `key`: makes the choice reproducible: the same options and key give the same one.
+    """
     if not options:
         return ""
     new = [option for option in options if not any(_stands_in(option, text) for text in said)]

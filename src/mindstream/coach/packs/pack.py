@@ -55,7 +55,8 @@ def suggest(name: str, known: set[str]) -> str:
 
 T = TypeVar("T")
 MOST_SIZE = 150_000
-"""Maximum total size of a pack's alarm patterns (text/pattern.py); the sleep pack uses a fifth of it."""
+"""Maximum total size of a pack's alarm patterns, in steps of the matcher (text/pattern.py). The sleep pack uses a fifth
+of this."""
 
 
 class PackPart(BaseModel):
@@ -93,38 +94,39 @@ Groups: TypeAlias = Annotated[list[str], AfterValidator(_groups)]
 
 
 class Field_(PackPart):  # noqa: N801 (Field is Pydantic's)
-    """A field of the belief: something that the Reasoner tries to learn about the user."""
+    """A field of the belief: something that the reasoner tries to learn about the user."""
 
     about: str
     type: Literal["text", "list", "number", "yes_no", "zone"] = "text"
     of: tuple[str, ...] = ()
     """For text and list: the allowed values; empty: any text."""
     audience: bool = False
-    """Its topics describe who the user is (a parent, a shift worker): steps on these topics are only for such users."""
+    """Whether the field's topics describe who the user is (a parent, a shift worker). Steps on these topics are only
+    for such users."""
     always: bool = False
-    """The Talker sees all items of this list, such as all refusals; of other lists it sees only the newest items."""
+    """Whether the talker sees all items of this list, such as all refusals; of other lists it sees only the newest."""
     ask: Lists = []
     """Questions about the field, used without a language model."""
 
 
 class Phase(PackPart):
-    """A phase of the conversation, with instructions for the Talker and a way of thinking for the Reasoner."""
+    """A phase of the conversation, with instructions for the talker and a chain of thought for the reasoner."""
 
     name: Identifier
     goal: str
     """The purpose of the phase, and when the phase is over."""
     instructions: str
-    """What the Talker does in this phase."""
+    """Instructions for the talker in this phase."""
     thinking: str
-    """The chain of thought that the Reasoner follows in this phase."""
+    """The chain of thought that the reasoner follows in this phase."""
     fields: tuple[str, ...]
-    """The belief fields that the Reasoner fills in this phase."""
+    """The belief fields that the reasoner fills in this phase."""
     needs: tuple[str, ...] = ()
     """Fields that must be known before the next phase begins (unless the user asks for a plan)."""
     plans: bool = False
-    """The Reasoner makes the plan in this phase."""
+    """Whether the reasoner makes the plan in this phase."""
     waits: bool = False
-    """The Talker waits for the Reasoner in this phase."""
+    """Whether the talker waits for the reasoner in this phase, if the gate `belief` decides."""
 
 
 class Topic(PackPart):
@@ -132,17 +134,17 @@ class Topic(PackPart):
 
     id: str
     name: Texts
-    """Its name in a sentence: 'noise', 'waking in the night'."""
+    """The topic's name as it is used in a sentence: 'noise', 'waking in the night'."""
     words: Lists
-    """Plain words for it (a dozen suffice), compared by stem; an entry of several words needs all of them."""
+    """Plain words for the topic (a dozen suffice), compared by stem; an entry of several words needs all of them."""
     field: str = ""
-    """The belief field in which it is noted."""
+    """The belief field in which the topic is noted; "": it is not noted."""
     acknowledge: Lists = []
-    """Replies without a language model: understanding, no advice, no fact about the user."""
+    """Replies without a language model. They show understanding, and contain no advice and no fact about the user."""
 
 
 class Step(PackPart):
-    """A step of the plan library."""
+    """A step of the plan library, from which the reasoner takes steps for a user's plan."""
 
     id: str
     title: Texts
@@ -157,7 +159,7 @@ class Step(PackPart):
 
 
 class Resource(PackPart):
-    """Something to read, watch, listen to or call. Titles and publishers are facts; a link is only given if it is
+    """Something to read, watch, listen to or call. Title and publisher must be real, and a link is given only if it is
     certain."""
 
     title: str
@@ -177,30 +179,33 @@ class Alarm(PackPart):
 
     id: str
     patterns: dict[Language, list[Pattern]] = {}
-    """Regular expressions, case-insensitive: words that are certain."""
+    """Regular expressions, case-insensitive, for words that are certain to mean this danger."""
     together: dict[Language, list[Groups]] = {}
-    """Words that are certain if they are near each other, in any order: `[doze|nod off, wheel|driving]`."""
+    """Words that are certain to mean this danger if they are near each other, in any order:
+    `[doze|nod off, wheel|driving]`."""
     recogniser: Literal["danger"] | None = None
     """A classifier that detects danger to life in other words; its result is a hint, never certain."""
     hints: dict[Language, list[Pattern]] = {}
     """Regular expressions for words that may mean this danger."""
     hint_ask: Texts = ""
-    """The careful question after a hint; if the user affirms it, the alarm is certain."""
+    """The careful question after a hint; if the user answers yes, the alarm is certain."""
     unless: dict[Language, list[Pattern]] = {}
-    """Harmless phrases that the patterns would match; they are removed from the text before the search."""
+    """Regular expressions for harmless phrases that the patterns would match; they are removed from the text before the
+    search."""
     say: Texts
     stops: bool = True
     """True: the alarm's words are the whole answer. False: they precede the ordinary answer."""
     danger: bool = False
-    """It concerns danger to life, so answers of rules give no other advice. Every alarm with a recogniser does, too."""
+    """Whether the alarm is about danger to life, so that answers without a model give no other advice after it. An
+    alarm with a recogniser always is."""
 
     @property
     def is_danger(self) -> bool:
-        """Whether it is about danger to life."""
+        """Whether the alarm is about danger to life."""
         return self.danger or self.recogniser is not None
 
     def sources(self) -> Iterator[str]:
-        """Yield all its regular expressions."""
+        """Yield all regular expressions of the alarm."""
         for by_language in (self.patterns, self.hints, self.unless):
             for sources in by_language.values():
                 yield from sources
@@ -213,25 +218,26 @@ class Pack(PackPart):
     title: str
     languages: tuple[Language, ...] = ("en",)
     constitution: str
-    """Rules that the Talker always follows."""
+    """Rules that the talker always follows."""
     principles: str = ""
-    """Methods that work, with their contraindications: the Reasoner adapts them to a person."""
+    """Methods that work, with their contraindications; the reasoner adapts them to the user."""
     phases: tuple[Phase, ...] = Field(min_length=1)
     fields: dict[Identifier, Field_]
     topics: tuple[Topic, ...] = ()
     steps: tuple[Step, ...] = ()
     resources: tuple[Resource, ...] = ()
     phrases: dict[str, Lists] = {}
-    """Texts without a language model, by name (see docs/packs.md); they replace the shipped phrases."""
+    """Texts that the coach uses without a language model, by name (see docs/packs.md); they replace the shipped
+    phrases."""
     reasoners: tuple[Literal["reflect", "sleep"], ...] = ()
     """Reasoners in addition to the belief reasoner: `reflect` derives insights, `sleep` tidies an idle mind's
     memory."""
     alarms: tuple[Alarm, ...] = ()
     harmless: tuple[str, ...] = ()
-    """Common sentences that must raise no alarm (harmless.txt): `mindstream pack check` tries them."""
+    """Common sentences that must raise no alarm (harmless.txt); `mindstream pack check` tests them."""
 
     def model_post_init(self, _: Any, /) -> None:
-        """Limit the alarm patterns; here and not in a validator, which would run for every prompt with the pack."""
+        """Check the total size of the alarm patterns. A validator would run again for every prompt with the pack."""
         if (size := sum(read_pattern(source).size for alarm in self.alarms for source in alarm.sources())) > MOST_SIZE:
             raise ValueError(
                 f"alarms would take {size:,} steps per character, and at most {MOST_SIZE:,} are allowed: write fewer"
@@ -239,30 +245,30 @@ class Pack(PackPart):
             )
 
     def count_parts(self) -> str:
-        """Return the number of its parts: 4 phases, 1 topic, …"""
+        """Return the numbers of the pack's parts as text: "4 phases, 1 topic, …"."""
         parts = {"phase": self.phases, "topic": self.topics, "step": self.steps, "resource": self.resources}
         return ", ".join(count_of(len(held), noun) for noun, held in parts.items())
 
     def phase(self, name: str) -> Phase:
-        """Return the phase of that name, or the first one."""
+        """Return the phase of this name; the first phase if there is none."""
         return next((phase for phase in self.phases if phase.name == name), self.phases[0])
 
     def topic(self, id_: str) -> Topic | None:
-        """Return the topic with that id, or None."""
+        """Return the topic with this id; None if there is none."""
         return self._topics.get(id_)
 
     def suits(self, step: Step, known: Set[str]) -> bool:
-        """Return whether a step is suitable for a user with these topics."""
+        """Return whether a step is suitable for a user with these known topics (ids)."""
         only_for = self.only_for(step)
         return not known & set(step.not_for) and (not only_for or bool(only_for & known))
 
     def only_for(self, step: Step) -> set[str]:
-        """Return the topics that restrict a step to some users; empty: it is for all."""
+        """Return the topics that restrict a step: it is only for users with one of them; empty: it is for all users."""
         topics = map(self.topic, step.topics)
         return {topic.id for topic in topics if topic and topic.field and self.fields[topic.field].audience}
 
     def cached(self, key: tuple[str, str], make: Callable[[], T]) -> T:
-        """Return a value derived from this pack, computed once."""
+        """Return the value that `make` derives from this pack; it is computed once per key."""
         if key not in self._made:
             self._made[key] = make()
         return self._made[key]  # type: ignore[no-any-return]
@@ -335,7 +341,7 @@ def all_texts(texts: Lists | Texts) -> list[str]:
 
 
 def topics_in(pack: Pack, text: str) -> list[str]:
-    """Return the ids of the topics that a text names, in the pack's order; only both ends of a very long text are read.
+    """Return the ids of the topics that a text names. Of a very long text, only the beginning and the end are read.
 
     A topic whose words are part of a longer match does not count: "light sleeper" does not name light.
     """

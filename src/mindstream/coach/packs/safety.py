@@ -20,11 +20,13 @@ from mindstream.text.pattern import Patterns, pattern
 from mindstream.text.words import CJK, Language, sentences, simplify, stem, windows
 
 SAFETY = "safety"
-"""Model name of an answer given by an alarm."""
+"""Model name that is logged for an answer that consists of an alarm's words."""
 MAX_INLINE = 1_000
-"""Maximum length in characters of a text that is analysed without a thread; that takes a few milliseconds."""
+"""Maximum length in characters of a text that is analysed in the event loop, which takes a few milliseconds; longer
+texts are analysed in a thread."""
 REMEMBERED = 512
-"""Number of cached results. The reasoner analyses utterances again, possibly after many other conversations."""
+"""Number of cached results. They are needed again when the reasoner analyses an utterance, possibly after many other
+conversations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,7 @@ class Raised:
 
 
 LATELY = 3
-"""Number of answers after an alarm that stopped the conversation during which rules give no other advice."""
+"""Number of answers, after an alarm that stopped the conversation, in which rules give no other advice."""
 
 
 async def look_over(pack: Pack, text: str) -> None:
@@ -52,14 +54,18 @@ def find_alarm(pack: Pack, text: str) -> Alarm | None:
 
 
 def find_raised(pack: Pack, text: str) -> Raised | None:
-    """Return the first alarm that an utterance's words raise; no classifier overrules this alarm. Cached."""
+    """Return the alarm that an utterance's words raise, first one that stops the conversation; None: they raise none.
+
+    No classifier overrules this alarm. Results are cached.
+    """
     return pack.cached(("alarms", ""), lambda: remember(REMEMBERED)(partial(_sure, pack)))(text)
 
 
 def find_hint(pack: Pack, text: str) -> Raised | None:
-    """Return the alarm that an utterance hints at: by a pack's `hints`, otherwise by a recogniser. Cached.
+    """Return the alarm that an utterance hints at, by the pack's `hints` or else by a recogniser; None: there is no
+    hint.
 
-    None if the utterance raises an alarm that stops the conversation.
+    The result is also None if the utterance raises an alarm that stops the conversation. Results are cached.
     """
     return pack.cached(("alarms", "hint"), lambda: remember(REMEMBERED)(partial(_hinted, pack)))(text)
 
@@ -90,7 +96,7 @@ def _plain(text: str) -> str:
 
 
 def _spared(alarm: Alarm, text: str) -> str:
-    """Return the recogniser's input: the text, or the rest of it if it has harmless phrases."""
+    """Return the recogniser's input: the text without the alarm's harmless phrases; unchanged if it has none."""
     plain = _plain(text)
     left = _without(alarm, plain)
     return text if left == plain else left
@@ -100,7 +106,7 @@ Part = Literal["patterns", "hints", "unless"]
 
 
 def _matching(pack: Pack, text: str, part: Literal["patterns", "hints"] = "patterns") -> list[Alarm]:
-    """Return the alarms with a pattern in a text, outside of their harmless phrases."""
+    """Return the alarms of which a pattern matches a text outside of the alarm's harmless phrases."""
     spared = _found(pack, text, "unless")
     found = _found(pack, text, part)
     return [
@@ -119,7 +125,8 @@ def _without(alarm: Alarm, text: str) -> str:
 
 
 def _found(pack: Pack, text: str, part: Part) -> frozenset[int]:
-    """Return the indexes of the alarms with a pattern, or words near each other, in a text."""
+    """Return the indexes of the alarms of which a pattern of this part matches a text; for `patterns`, also of those of
+    which all words of a group in `together` are near each other."""
     found = _patterns(pack, part).matching(text)
     if part == "patterns":
         found = found.union(*(each.matching(text) for each in _together(pack)))
@@ -172,13 +179,13 @@ BREAKS = re.compile(
     r"[.,;:!?。，；：！？\n]+|\b(?:but|because|since|when|although|though|so|while|just|only)\b|但是|但|因为|不过|只是",
     re.IGNORECASE,
 )
-"""End of a clause."""
+"""Matches the end of a clause."""
 DENIES = re.compile(r"\b(?:no|not|never|without|none|neither|nor|\w+n['’]t|dont|doesnt|didnt|isnt|stopped)\b", re.I)
 UNDENIES = re.compile(r"\b(?:can(?:no|['’])?t|cannot|could ?n['’]?t|won['’]t|not (?:only|just)|no matter)\b", re.I)
 DENIES_ZH = re.compile(r"(?:没有?|不是|不会|从来?不|无)$")
 OTHERS = re.compile(r"\b(?:he|she|they|(?:my|our|his|her|the) \w+)\b", re.IGNORECASE)
 OLD_STORY = re.compile(r"\b(?:years ago|in (?:19|20)\d\d|as a (?:child|kid)|decades)\b|年前|小时候|以前|当年", re.I)
-"""An old story about another person raises no alarm."""
+"""Matches words that mark an old story. An old story about another person raises no alarm."""
 
 
 class Together(Generic[Name]):
@@ -319,19 +326,19 @@ def _is_of_others(before: str) -> bool:
 FILE = Path(__file__).with_name("danger.npz")
 """The classifier of the recogniser, written by benchmarks/train_recogniser.py."""
 LONG = 120
-"""Maximum length in characters of a sentence that is read at once; a longer one is read in windows, so that its
-beginning does not outweigh its end."""
+"""Maximum length in characters of a sentence that the recogniser reads at once. It reads a longer one in windows, so
+that the beginning does not outweigh the end."""
 MANY = 64
 """Maximum number of sentences or windows that are paired with their neighbours one by one."""
 WHOLE = 400
 """Maximum length in characters of a text that is also read as a whole; a longer one is only read in parts."""
 ABOVE = 0.0
-"""Minimum log odds after any one word is removed from a text.
+"""A text sounds like danger if its log odds are above this value, also after any one word is removed from the text.
 
-No single word may decide, so short texts of common words need more.
+Therefore no single word decides.
 """
 STRONGEST = 8
-"""Number of parts, the most suspicious ones, that are tested by removing words."""
+"""Number of parts of a text, those with the highest log odds, that are tested by removing words."""
 SURER = 1.0
 """Additional log odds that a part of a text needs, because many sentences sound darker out of context."""
 

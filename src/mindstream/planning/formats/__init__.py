@@ -1,1 +1,1 @@
-"""Readers of plan formats: `read.read` reads a whole text, `rewoo.StepReader` one that is still being written."""
+"""Readers of plan formats: `read.read` reads a whole text, `rewoo.StepReader` a text that is still being written."""

@@ -202,24 +202,26 @@ AFTER = ("after", "depends_on", "dependencies", "deps", "requires", "依赖")
 OUTPUT = ("output", "output_variable", "output_key", "save_as", "store_as", "assign_to", "result")
 """Keys under which a step gives its result a name other than the step's id."""
 OF_STEP = {bare_name(name) for name in (*ID, *TOOL, *WHY, *AFTER, *OUTPUT)}
-"""Keys of a step that are no arguments, if it has no key with all arguments."""
+"""Keys of a step that are not names of arguments. They matter if a step has no key such as `arguments`, so that its
+other keys are read as arguments."""
 STEP_NAMES = re.compile(
     rf"(?<![\w#$])(?:\$([1-9][0-9]{{0,3}}+)(?![.,][0-9]|{AMOUNT})|\$\{{([1-9][0-9]{{0,3}}+)\}}"
     r"|Evidence[ _-]?([1-9][0-9]{0,3}+))(?!\w)"
 )
-"""Names of such steps anywhere, and no amounts of money."""
+"""Matches the names `$1`, `${1}` and `Evidence1` of steps anywhere in a text, but not amounts of money."""
 BLOCK = re.compile(r"```\w*[ \t]*\n(.*?)```", re.DOTALL)
 YAML_STEP = re.compile(r"^[ ]*+(?:-[ ]*+)?(?:tool|action|function|name)[ ]*+:", re.MULTILINE)
 YAML_TEXT = re.compile(
     r"^([ ]*+(?:-[ ]++)?[A-Za-z_]\w{0,59}+:[ ]++)((?![\"'\[{|>])(?=#|[^\n]*?(?:[ ]#E?\d|:[ ]))[^\n]*+)", re.MULTILINE
 )
-"""A text without quotation marks with a reference, which YAML would read as a comment, or with a colon."""
+"""Matches a YAML text without quotation marks that contains a reference, which YAML would read as a comment, or a
+colon."""
 FOREIGN_NUMBER = re.compile(r"(^[ \t*>-]*+|[#＃$][Ee]?\{?|\bE)([٠-٩۰-۹०-९]{1,4})(?!\w)", re.MULTILINE)
-"""The number of a step in other digits."""
+"""Matches the number of a step in Arabic, Persian or Devanagari digits."""
 OTHER_NAME = re.compile(
     r"^[ \t*`>-]*+(\$|Evidence[ _-]?)([1-9][0-9]{0,3})[*`]*+\s*+(?::=|[:=])(?=\s*+\w)", re.MULTILINE
 )
-"""The beginning of a step that is named `$1` or `Evidence1`."""
+"""Matches the beginning of a step that is named `$1` or `Evidence1`, as in `$1 = search`."""
 YAML_ALIAS = re.compile(r"(?:^|[\s\[{,:-])[&*]\w|<<[ ]*:", re.MULTILINE)
 MAX_YAML = 20_000
 """Maximum length of a text that is read as YAML, in characters. Texts with aliases, which can multiply the data, are
@@ -231,12 +233,12 @@ ACTION = re.compile(r"[\s*]*(?:Action|Tool)(?: \d+)?[*]*\s*[:：]\s*(.+)")
 MARKED = re.compile(
     r"^\s*+(?:\d{1,3}[.)]|\w[.)]|[①-⑳]|\d\ufe0f?\u20e3)\s*+[*`]{0,2}(\w[\w-]*+)[*`]{0,2}\s*+(?:[:：]\s*+(.+)|[\[(](.*)[\])]\s*+)"
 )
-"""`1. tool: input`, `a) tool[input]`, `① tool[input]`."""
+"""Matches `1. tool: input`, `a) tool[input]` and `① tool[input]`."""
 GIVEN = re.compile(
     r"^[\s*]*+(?:(?:Action|Tool) )?(?:Input|Arguments|Args|Query)(?: \d+)?[*]*\s*[:：]\s*(.+)", re.IGNORECASE
 )
 ASSIGNED = re.compile(r"^\s*+([A-Za-z_]\w*+)\s*+=\s*+(\w++)\((.*)\)\s*+")
-"""`name = tool(input)` in Python."""
+"""Matches `name = tool(input)`, a call in Python."""
 TAGGED = re.compile(r"<(?:tool|action|name)>([^<]+)</\w+>\s*<(?:input|arguments|args|query)>(.*?)</\w+>", re.DOTALL)
 MAX_NESTING = 4
 """Maximum number of objects and JSON texts around a plan."""
@@ -249,7 +251,8 @@ def read_json_plan(text: str, tools: Sequence[ToolSpec] = ()) -> Plan:
     """Read a plan that is written as JSON.
 
     Raises:
-        InputError: the text has no steps, or a step is faulty; the message names it.
+        InputError: the text has no steps, or a step is faulty; the message names the step.
+        ValidationError: a step has a field with an invalid value.
     """
     value, steps = next(((value, steps) for value in _values(text) if (steps := _steps(value))), (None, []))
     if not steps:
@@ -266,7 +269,8 @@ def read_json_plan(text: str, tools: Sequence[ToolSpec] = ()) -> Plan:
 
 
 def _values(text: str) -> Iterator[Any]:
-    """Yield the JSON values that may be the plan: the whole text, the values in it, each code block alone, YAML."""
+    """Yield the values that may be the plan: the whole text as JSON, JSON within it, TOML, each code block as JSON,
+    YAML."""
     yield read_json(text.strip())
     for kind in (dict, list):
         with suppress(ReplyInvalid):
@@ -284,7 +288,7 @@ def _values(text: str) -> Iterator[Any]:
 
 
 def _with_usual_ids(steps: list[Any]) -> list[Any]:
-    """Return steps with ids such as E1 and references such as #E1, if the plan uses others: `{{sum.output}}`."""
+    """Return steps with ids such as E1 and references such as #E1; other names are replaced, as in `{{sum.output}}`."""
     given = [str(_first(each, ID)).strip() for each in steps if isinstance(each, Mapping)]
     if len(given) != len(steps) or (len({*given}) != len(steps) and {*given} != {"None"}):
         return steps
@@ -402,7 +406,7 @@ def _id(given: JsonValue, number: int) -> str:
 
 
 def _first(given: Mapping[str, Any], names: Sequence[str]) -> Any:
-    """Return the value of the first of these names that is given; case and separators are ignored."""
+    """Return the value of the first of these names that `given` has as a key; case and separators are ignored."""
     found = {bare_name(key): each for key, each in given.items() if each is not None}
     return next((found[bare_name(name)] for name in names if bare_name(name) in found), None)
 
@@ -424,21 +428,21 @@ class ReadPlan:
 
 
 def open_reader(format: FormatName = "rewoo", tools: Sequence[ToolSpec] = ()) -> StepReader:
-    """Return a reader for a format; the names of arguments are those of `tools`."""
+    """Return a reader for a format; the names of a step's arguments are taken from the tool's spec in `tools`."""
     return StepReader(FORMATS[format](tools))
 
 
 def read(text: str, tools: Sequence[ToolSpec] = (), format: FormatName = "rewoo", task: str = "") -> ReadPlan:
-    """Read a whole text as a plan; `task`: its task if the text names none. Never raises."""
+    """Read a whole text as a plan; `task`: the plan's task if the text names none. It never raises an exception."""
     reader = open_reader(format, tools)
     steps = (*reader.feed(text), *reader.close())
     return ReadPlan(Plan(task=reader.task or task, steps=steps), reader.notes)
 
 
 def read_other(text: str, tools: Sequence[ToolSpec]) -> Plan | None:
-    """Read a planner's text that has no ReWOO step: JSON, LLMCompiler's calls, or one of the forms of `_as_rewoo`.
+    """Read a planner's text that has no step in ReWOO's format: JSON, LLMCompiler's calls, or a form of `_as_rewoo`.
 
-    Return None if it has no steps in these formats, or if a step names an unknown tool.
+    Return None if the text has no steps in these formats, or if a step names an unknown tool.
     """
     if (usual := FOREIGN_NUMBER.sub(lambda found: f"{found[1]}{int(found[2])}", text)) != text:
         return _read_again(usual, tools)
@@ -472,7 +476,7 @@ def _with_usual_names(text: str) -> str:
 
 
 def _as_rewoo(text: str, tools: Sequence[ToolSpec]) -> str:
-    """Return steps in ReWOO's format for a table, a ReAct trace, lists of calls, calls in Python, or XML."""
+    """Return the steps of a table, a ReAct trace, a list of calls, Python calls or XML as text in ReWOO's format."""
     lines, names, columns, tool = list[str](), dict[str, int](), (-1, -1), ""
 
     def add(name: str, given: str, number: int = 0) -> None:
@@ -518,7 +522,7 @@ def _as_rewoo(text: str, tools: Sequence[ToolSpec]) -> str:
 
 
 def _columns(cells: Sequence[str]) -> tuple[int, int] | None:
-    """Return the columns of the tool and of its input, by the heads of a table; None if they are not given."""
+    """Return the numbers of a table's columns with the tool and its input, by their heads; None if there are none."""
     heads = [bare_name(each) for each in cells]
     found = [
         next((heads.index(bare_name(name)) for name in names if bare_name(name) in heads), -1)
@@ -528,7 +532,8 @@ def _columns(cells: Sequence[str]) -> tuple[int, int] | None:
 
 
 def _inner_text(text: str) -> str:
-    """Return the lines of a plan that a model wrote as JSON: a text, a list of lines, or an object by step numbers."""
+    """Return as text the lines of a plan that a model wrapped in JSON: a string, a list of lines, or an object with a
+    line for each step number."""
     value: Any = next((each for each in _values(text) if each is not None), None)
     for _ in range(MAX_NESTING):
         if isinstance(value, Mapping):
@@ -543,7 +548,7 @@ def _inner_text(text: str) -> str:
 
 
 def read_any(text: str, tools: Sequence[ToolSpec] = ()) -> ReadPlan:
-    """Read a plan that a person wrote: as JSON, or in the first of the three formats in which it has a step.
+    """Read a plan that a person wrote: as JSON, or in the first of the formats in FORMATS in which it has a step.
 
     Raises:
         InputError: the text has no step, or the JSON is not a plan; the message names the place.

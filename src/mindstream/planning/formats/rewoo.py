@@ -29,14 +29,14 @@ from mindstream.planning.plan import Plan, PlannedStep
 from mindstream.planning.references import TEXT, Reference, Text, fill, parse_part
 
 Scan = Callable[[str], JsonValue]
-"""Replaces the references in a text, written in the notation of one plan format."""
+"""A function that replaces the references in a text; each plan format has its own notation of references."""
 INPUT = "input"
 """Name of the only argument of an unknown tool."""
 PYTHON_PREFIXES = ("f", "F", "r", "R", "b", "u")
 """Letters before the quotation marks of texts in Python: f"{E1} * 2"."""
 KEY = re.compile(r"\s*+[\"'`“]?(\w[\w-]{0,99})[\"'`”]?\s*+(?:=(?!=)|[:：＝])\s*+")
 BARE = re.compile(r"(?<=[:\[,])(\s*+)([#＃]E\d{1,4}|\$\{?\d{1,4}\}?)(?=\s*+[,}\]])")
-"""A reference in JSON that lacks its quotation marks."""
+"""Matches a reference in JSON that lacks its quotation marks, as in `{"query": #E1}`."""
 LITERALS: JsonObject = {
     "true": True,
     "True": True,
@@ -173,7 +173,8 @@ def _read_in_order(text: str, known: dict[str, Any], spec: ToolSpec | None, scan
 
 
 def read_typed(text: str, schema: Any, scan: Scan) -> JsonValue:
-    """Read a value as a literal; if the argument must be a string but the literal is none, return the text itself."""
+    """Read a value as a literal; if the argument must be a string but the literal is not one, return the text
+    itself."""
     value = read_literal(text, scan)
     is_text = isinstance(value, str) or parse_part(value) is not None
     return value if is_text or _types(schema) != {"string"} else scan(text.strip())
@@ -222,7 +223,7 @@ def scan_json(value: JsonValue, scan: Scan) -> JsonValue:
 
 
 def _types(schema: Any) -> set[str]:
-    """Return the JSON types that a schema names, empty if it names none."""
+    """Return the JSON types that a schema allows; an empty set if it names none."""
     if not isinstance(schema, dict):
         return set()
     named = schema.get("type", [])
@@ -284,7 +285,8 @@ MOST_NOTES, SHOWN = 100, 80
 
 @dataclass
 class Findings:
-    """Results of a reader: steps by id, the task if the text names it, and notes about skipped text."""
+    """The results of a reader: the task ("" if the text names none), steps by id, notes about skipped text, and the
+    number of the current line."""
 
     task: str = ""
     steps: dict[str, PlannedStep] = field(default_factory=dict)
@@ -329,7 +331,7 @@ class LineFormat(Protocol):
 
 @dataclass
 class StepReader:
-    """Read a plan in one format from pieces of text of any length. Never raises."""
+    """Read a plan in one format from pieces of text of any length. It never raises an exception."""
 
     format: LineFormat
     _pieces: list[str] = field(default_factory=list, init=False)
@@ -381,7 +383,7 @@ REFERENCE = re.compile(
     rf"|[\[［【<]\s?[#＃]\s?{STEP}\s?[\]］】>]|[#＃]\s?{STEP}{FIELD}|\${STEP}{FIELD}"  # [#E1] <#E1> #E1 $E1
 )
 IN_REFERENCE = re.compile(r"[#＃$]|\{\s{0,2}[EeＥｅ]")
-"""Found in every text with a reference, and faster than REFERENCE."""
+"""Matches in every text that has a reference. Searching for this pattern is faster than searching for REFERENCE."""
 AFTER = r"\s++after(?:[\s,]++#E[0-9]{1,4}){1,64}+"
 SIGN = r"(?::=|=>|->|<-|[=:：＝→←⇒])"
 TOOL = r"\w[\w./:-]{0,127}+(?: \w[\w./:-]{0,60}+){0,3}+"
@@ -395,24 +397,24 @@ MAY_BE_STEP = re.compile(r"\[|[Ee]\d")
 WHY = re.compile(r"(?<!\w)(?:Plan|PLAN|计划|計劃)[*_`]{0,3}\s*+[0-9]{0,3}[*_`]{0,3}\s*+[:：]")
 TASK = re.compile(r"(?:Question|Task|问题|任务)[*_`]{0,3}\s*+[:：]")
 PREFIX = re.compile(r"(?:\s|[-*+•>`]|[0-9]{1,3}[.)、]|#{1,6}(?=\s))*+")
-"""Prefixes of lines: lists, bold type, headings."""
+"""Matches Markdown at the beginning of a line: list marks, bold type, headings."""
 BRACKET = re.compile(r"[\[\]［］【】]")
 SPACE = re.compile(r"\s*+")
 OPENS, CLOSES = "[［【", "]］】"
 MARKS = " \t\n*_`.,;，；。"
 OTHER_ID = re.compile(r"\\?[#＃]\s?(E|S|Evidence|Step|Result|Observation)([ _-]?)([0-9]{1,4})(?!\w)", re.IGNORECASE)
-"""Other forms of step ids, such as `#S1` or `#Step 1`. A form is read as a step id from the first line on that begins a
-step with it."""
+"""Matches other forms of step ids, such as `#S1` or `#Step 1`. A form counts as a step id from the first line on that
+begins a step with it."""
 OTHER_HEAD = re.compile(rf"[\s*`>•(\[-]*+(?:[0-9]{{1,3}}[.)]\s*+)?{OTHER_ID.pattern}[*`\])]*+\s*+{SIGN}", re.IGNORECASE)
 ESCAPED_HEAD = re.compile(r"[\s*`>•-]*+\\?[#＃]E[^\[\n]{0,100}\[")
 MARKDOWN = re.compile(r"\\([#_*\[\]])")
 BARE_ID = re.compile(rf"(?<![\w#＃$.]){STEP}")
 """A step id without `#`; it is a reference if the plan's own steps are written without `#`, too."""
 FRAGMENT = re.compile(r"://\S*\w\Z")
-"""A web address directly before `#E1`, which is then the fragment of the address and not a reference."""
+"""Matches a web address directly before `#E1`, which is then the fragment of the address and not a reference."""
 BLANK = str.maketrans("", "", "\u200b\u2060\ufeff")
 MOST_LINES, LONGEST = 200, 20_000
-"""Maximum number of lines, and of characters, of an input."""
+"""Maximum number of lines, and of characters, of the input of one step."""
 
 
 def scan_text(text: str) -> JsonValue:
@@ -428,7 +430,7 @@ def scan_text(text: str) -> JsonValue:
 
 
 def split_at(text: str, found: Iterable[tuple[re.Match[str], str]]) -> Text:
-    """Return a text with references in place of matches, each given with the id of the step that it means."""
+    """Return a text in which each match is replaced by a reference; `found` has each match with the id of its step."""
     pieces: list[str | Reference] = []
     at = 0
     for match, step in found:
@@ -583,7 +585,7 @@ class Rewoo:
 
 @dataclass(frozen=True)
 class OtherForm:
-    """A step in another form than `#E1 = Tool[input]`, with the text around it."""
+    """A step that is not written as `#E1 = Tool[input]`, and the text before and behind it; `given` is its input."""
 
     before: str
     id: str
@@ -594,20 +596,21 @@ class OtherForm:
 
 WORDS = r"[*`]{0,3}(\w[\w-]{0,60}+(?:[ .]\w[\w-]{0,60}+){0,3}?)[*`]{0,3}\s*+"
 NAMED = re.compile(rf"{ID}\s*+{SIGN}\s*+(?:<([\w-]{{1,60}}+)>|{WORDS}(?=[(（:：\"'“„‘「『«`{{]))")
-"""`#E1 = Tool(input)`, `#E1 = Tool: input`, `#E1 = Tool "input"`, `#E1 = Tool {"x": 1}`, `#E1 = <Tool>input</Tool>`."""
+"""Matches the beginning of `#E1 = Tool(input)`, `#E1 = Tool: input`, `#E1 = Tool "input"`, `#E1 = Tool {"x": 1}` and
+`#E1 = <Tool>input</Tool>`."""
 REVERSED = re.compile(rf"{WORDS}([\[(（［【])(.*)[\])）］】]\s*(?:->|=>|[→⇒])\s*{ID}[\s*`.;]*", re.DOTALL)
-"""`Tool[input] -> #E1`."""
+"""Matches `Tool[input] -> #E1`."""
 DIGIT = re.compile(r"\d")
 LABELLED = re.compile(
     rf"{ID}\s*+{SIGN}\s*+(?:Tool|Action)[*`]{{0,3}}\s*+[:=]\s*+{WORDS}[,;|]\s*+"
     r"(?:(?:Tool|Action) )?(?:Input|Args|Arguments|Query)[*`]{0,3}\s*+[:=]\s*+(.+)",
     re.IGNORECASE | re.DOTALL,
 )
-"""`#E1 = Tool: Name, Input: input`."""
+"""Matches `#E1 = Tool: Name, Input: input`."""
 NUMBERED = re.compile(
     rf"[\s*_`>#-]*(?:(?:Step|STEP|step|步骤)\s*)?{DIGITS}\s*[.):：、–—-]\s*{WORDS}[\[［【](.*)[\]］】]([^\]］】]*)"
 )
-"""`1. Tool[input]`, `Step 1: Tool[input]`; with round brackets this would be LLMCompiler's format."""
+"""Matches `1. Tool[input]` and `Step 1: Tool[input]`; with round brackets this would be LLMCompiler's format."""
 
 
 def read_other_form(text: str, tools: Sequence[ToolSpec]) -> OtherForm | None:

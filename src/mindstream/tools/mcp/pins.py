@@ -25,7 +25,7 @@ from mindstream.private_files import make_private_folder, write_private
 
 MAX_BYTES = 50_000_000
 MAX_LINES = 500
-"""Maximum number of lines of a definition that are compared to show what has changed."""
+"""Maximum number of lines of two definitions that are compared to show a person the changes."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ class Pins:
         """Return the names of a server's tools that are called without a question, because the server says that they
         only read.
 
-        This hint counts only if every definition of the tool that was accepted so far had it.
+        This hint counts only if every accepted definition of the tool, earlier ones included, had the hint.
         """
         return frozenset(name for name, pin in self._read().servers.get(server, {}).items() if pin.may_read)
 
