@@ -161,7 +161,7 @@ class Database:
             await asyncio.shield(asyncio.to_thread(snapshot.close))
 
     async def compact(self) -> None:
-        """Checkpoint the write-ahead log and, if a quarter of the file is free, shrink the file."""
+        """Checkpoint the write-ahead log and, if more than a quarter of the file is free, shrink the file."""
         await asyncio.to_thread(self._compact)
 
     def _compact(self) -> None:

@@ -61,8 +61,8 @@ of the log ("": there is none)."""
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """A user to be erased, and the last row of the log when the erasure began. Later rows are kept,
-    because they were written after that."""
+    """A user to be erased, and the last row of the log when the erasure began. Later rows are kept: they were written
+    after the erasure began."""
 
     user: StreamKey
     upto: int

@@ -54,7 +54,7 @@ class Opened(Event):
 
 
 class Heard(Event):
-    """The user said something; once it is in the log it is never lost."""
+    """The user said something. Once it is in the log, no crash can lose it."""
 
     kind = "heard"
     text: Own[str]
@@ -288,7 +288,8 @@ class Corrected(Event):
 
 
 class RecallMade(Event):
-    """A recall that changed records: the returned records got stronger, those found but not returned got weaker."""
+    """A recall found records that can strengthen or decay: the returned ones may have become stronger, and those found
+    but not returned weaker."""
 
     kind = "recalled"
     moment: Moment

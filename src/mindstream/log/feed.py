@@ -54,11 +54,10 @@ def _ring(waiting: asyncio.Future[None] | None) -> None:
 
 
 class Feed:
-    """Pass every event of this process to listeners; stored events can also be read from the store.
+    """Passes every event of this process to listeners; stored events can also be read from the store.
 
-    A listener that does not read delays no other listener, and uses bounded memory: it loses the oldest events. A gap
-    in
-    the seqs of the events shows this.
+    A listener that does not read delays no other listener and uses bounded memory: it loses the oldest events, and then
+    finds a gap in the numbers (`seq`) of the events.
     """
 
     def __init__(self) -> None:
@@ -74,7 +73,7 @@ class Feed:
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[AsyncIterator[Logged]]:
-        """Return an iterator over the events that are published while the block runs."""
+        """Yield an iterator over the events that are published while the block runs."""
         listener: asyncio.Queue[Logged | None] = asyncio.Queue(ROOM)
         self._listeners.add(listener)
         try:

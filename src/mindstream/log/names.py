@@ -16,7 +16,7 @@ from mindstream.location import OWN
 
 StreamKind: TypeAlias = Literal["user", "pool", "resident", "town", "documents"]
 StreamKey = NewType("StreamKey", str)
-"""The key of a stream in a store's rows; only `StreamName` creates keys."""
+"""The key of a stream in a store's rows; `StreamName.key` makes it."""
 MARK = "#"
 """Separates the parts of a key; no valid name contains it."""
 TENANT = re.compile(r"\w[\w.-]{0,63}")

@@ -68,8 +68,8 @@ class Work:
     failures: int
 
     def is_open_to(self, owner: str, now: Moment) -> bool:
-        """Return whether `owner` may claim the work: it owns the work already, or the lease has expired or is too
-        long."""
+        """Return whether `owner` may claim the work: `owner` holds it already, or the lease has expired or is longer
+        than LONGEST_LEASE_S."""
         return self.owner == owner or not now < self.lease <= now + LONGEST_LEASE_S
 
 

@@ -1,4 +1,5 @@
-"""Ask many prompts, each once: replies are stored in a ledger, so that interrupted work resumes."""
+"""Ask many prompts, each once: replies are stored in a file (an `EvaluationCache`), so that interrupted work
+resumes."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ Progress = Callable[[int, int, str], None]
 
 
 class KeptReply(NamedTuple, Generic[R]):
-    """A stored reply, its key in the ledger, and the seconds that the model took."""
+    """A stored reply, its key in the evaluation cache, and the seconds that the model took."""
 
     key: str
     reply: R
@@ -34,7 +35,7 @@ class KeptReply(NamedTuple, Generic[R]):
 
 
 class CachedPrompts:
-    """Asks the models of the prompts' roles, and stores their replies in a ledger.
+    """Asks each prompt's model (that of its role), and stores the reply in an evaluation cache (`ledger`).
 
     Attributes:
         unreadable: number of replies that could not be read, even after repairs.
@@ -55,7 +56,7 @@ class CachedPrompts:
         """Return the stored reply, asking the model if none is stored; None if the reply is invalid.
 
         Args:
-            row: more fields of the ledger's row.
+            row: further fields that are stored with a new reply.
         """
         key, model = self.key(prompt), self.models.of(prompt.role)
         replies: TypeAdapter[R] = TypeAdapter(prompt.reply_type())

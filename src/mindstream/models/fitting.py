@@ -25,14 +25,15 @@ NOTHING = frozenset(("", "null", "none", "undefined", "nil", "[]", '""', "''"))
 MAX_NESTING = 4
 """Maximum number of JSON strings that wrap an object, and maximum depth to which `fit` changes a value."""
 GIVEN = ("arguments", "parameters", "args", "input", "properties")
-"""Keys that hold the answer if a model wraps it in a call or in a copy of its schema; WRAPPERS has all keys of
-these."""
+"""Keys that hold the answer if a model wraps it in a call or in a copy of its schema. WRAPPERS: all keys of such a call
+or copy."""
 WRAPPERS = frozenset((*GIVEN, "name", "type", "id", "title", "description", "$schema", "required", "function", "tool"))
 NAMESPACES = frozenset(("functions", "function", "tools", "tool", "default_api"))
 """Prefixes that models write before a tool's name (gpt-oss, Kimi, Gemini)."""
 UNREADABLE = (ValueError, RecursionError)
 DESCRIBED = ("type", "properties", "anyOf", "oneOf", "enum")
-"""Keywords of a schema itself; a schema that has one of these next to an `allOf` is more than this `allOf`."""
+"""Keywords that describe a value. If a schema has one of these next to an `allOf`, the `allOf` is not all of the
+schema."""
 MAX_MENDED = 100_000
 """Maximum length of a text that is read as JSON5 or as a Python literal, in characters."""
 
@@ -63,8 +64,8 @@ def read_object(text: str) -> dict[str, Any]:
 
 
 def _read_inexact(text: str, error: Exception) -> dict[str, Any]:
-    """Read an object that is JSON5 or a Python literal, or that stands within other text, in a fence or next to a
-    copy."""
+    """Read an object that is JSON5 or a Python literal, or that is surrounded by other text, a code fence or a copy of
+    itself."""
     for attempt in (text, mend_json(text)):
         found: list[Any] = []
         with suppress(ReplyInvalid):
@@ -181,7 +182,8 @@ def _types(schema: Any, root: JsonSchema) -> set[str]:
 
 
 def _resolved(schema: Any, root: JsonSchema) -> Any:
-    """Return the schema that a `$ref` to `$defs` or `definitions` names, also as the only one of `allOf`."""
+    """Return the schema that a `$ref` to `$defs` or `definitions` names, also if the `$ref` is the only entry of an
+    `allOf`; a schema without such a `$ref` itself."""
     if not isinstance(schema, dict):
         return schema
     if isinstance(whole := schema.get("allOf"), list) and len(whole) == 1 and schema.keys().isdisjoint(DESCRIBED):

@@ -145,9 +145,10 @@ class Prompt(BaseModel, Generic[R_co]):
         reply: R_co,  # type: ignore[misc]  # always the value that `parse` returned
         turns: Sequence[Message],  # noqa: ARG002
     ) -> tuple[R_co, str]:
-        """Return an answer without the parts that the prompt and the turns do not support, and a description of these.
+        """Return an answer without the parts that the prompt and the turns do not support, and a description of the
+        removed parts ("" if there are none).
 
-        The wrapper `Repair` shows the description to the model once; "" if there are no such parts.
+        The wrapper `Repair` shows the description to the model once.
         """
         return reply, ""
 

@@ -72,7 +72,7 @@ def first_json(text: str, kind: type | None = None) -> Any:
     If `kind` is dict or list, only that type counts.
 
     Raises:
-        ReplyInvalid: there is none, or it is incomplete.
+        ReplyInvalid: there is none, or one in the text is incomplete.
     """
     return whole_json(text, kind)[0]
 

@@ -154,7 +154,8 @@ class Support:
         return frozenset(term for text in self._texts for term in terms(text))
 
     def has_quotation(self, quoted: str) -> bool:
-        """Return whether a quotation, or each part of several ones with GAPS between them, occurs in the sources.
+        """Return whether a quotation occurs in the sources; if it has several parts with GAPS between them, whether
+        each part does.
 
         A quotation below MIN_QUOTATION, such as "no", must be a whole message.
         """

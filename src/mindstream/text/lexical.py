@@ -34,7 +34,8 @@ MAX_FOUND = 1_024
 
 
 class Postings:
-    """The numbers of each key, in the order of addition."""
+    """Stores numbers under text keys, such as a term and its postings. Each key's numbers stay in the order of
+    addition."""
 
     def __init__(self) -> None:
         self._new: dict[str, int | array[int]] = {}
@@ -83,9 +84,8 @@ class Postings:
         return self._found[key]
 
     def without(self, gone: Mapping[str, Sequence[int]], removed_below: Numbers, bits: int = 0) -> Postings | None:
-        """Return a copy without some numbers, in which the documents after removed ones get lower numbers.
-
-        None: some of the numbers to remove are not stored.
+        """Return a copy without some numbers, in which the documents after removed ones get lower numbers; None if some
+        of the numbers to remove are not stored.
 
         Args:
             gone: by key, the numbers to remove.
@@ -353,9 +353,8 @@ class Lexical:
         removed: Ints,
         removed_below: NDArray[np.uint32],
     ) -> Lexical | None:
-        """Return a copy in which some documents are removed and others have other terms.
-
-        None: some of the old terms are not stored.
+        """Return a copy in which some documents are removed and others have other terms; None if some of the old terms
+        are not stored.
 
         Args:
             gone: by number, the terms of each removed document.

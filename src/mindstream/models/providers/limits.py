@@ -39,13 +39,14 @@ LOCAL = Waits(300.0, 120.0, 1_200.0)
 
 
 def waits(patience_s: float | None = None, *, local: bool = False) -> Waits:
-    """Return the timeouts of a model; `patience_s` is the user's own limit for the time between two parts."""
+    """Return the timeouts of a model. `patience_s` is the user's own limit, in seconds, for the time before the first
+    part and between two parts; None: the usual ones."""
     usual = LOCAL if local else Waits()
     return usual if patience_s is None else Waits(patience_s, patience_s, max(usual.whole_s, 3 * patience_s))
 
 
 def reply_tokens(request: Request) -> int:
-    """Return the maximum number of tokens of the reply itself."""
+    """Return the maximum number of tokens of the reply itself, without the model's thoughts."""
     return request.prompt.reply_tokens or (TEXT_TOKENS if request.schema is None else DATA_TOKENS)
 
 

@@ -82,9 +82,10 @@ FIELDS: dict[Method, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class GivenText:
-    """Reads log-probabilities from llama.cpp; created by `open_given_text`.
+    """Reads the log-probabilities of a given text from a llama.cpp server.
 
-    Every method raises ModelUnavailable if llama.cpp fails, and ModelRefused if it cannot represent the text.
+    Every method raises ModelUnavailable if llama.cpp fails, and ModelRefused if llama.cpp refuses the request or cannot
+    represent the text.
     """
 
     at: Address

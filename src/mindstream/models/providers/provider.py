@@ -1,7 +1,8 @@
 """Models by name: `local`, `gguf:…`, `openai:…`, `anthropic:…`, `google:…`, `ollama:…`, any OpenAI-compatible URL.
 
 An adapter is imported in a thread when the first request is made, because importing a client library takes a moment.
-A request is sent once; only the wrapper `Retry` repeats it.
+A request that failed is repeated by the wrapper `Retry`. (An adapter repeats a request itself only if the endpoint
+refused one of its fields, which is then left out, or if a model in this process wrote nothing or unfinished JSON.)
 
 The replies of an `EngineModel` are fetched by the workers of an engine (see `mindstream.engines`); counters, limits and
 caches stay in this process.
@@ -32,10 +33,11 @@ T = TypeVar("T")
 HOLD_S = 0.25
 """Seconds for which the first text of an endpoint that has not answered before is held back: it may be a thought."""
 GAP_S = 0.08
-"""Seconds for which arrivals are gathered. Twelve updates a second still look smooth, and each costs about 0.5 ms of
-CPU on its way from the endpoint to a server's client."""
+"""Seconds for which the data that arrives is gathered before it is passed on. Twelve updates a second still look
+smooth, and each costs about 0.5 ms of CPU on its way from the endpoint to a server's client."""
 MAX_UNGATHERED = 8
-"""Number of first characters that are passed on without gathering, because the user waits for the first word."""
+"""Number of characters at the beginning of a reply that are passed on without gathering, because the user waits for the
+first word."""
 WITHOUT_TEXT_LOGPROBS = ("anthropic", "google", *DECISIONS)
 """Vendors whose models never report the log-probabilities of a given text."""
 
@@ -176,6 +178,7 @@ class _Deadlines:
 
         Raises:
             _HeldLongEnough: the loop's clock reached `held_until`, and nothing arrived.
+            ModelSilent: nothing arrived within the timeout for the first or the next part.
         """
         until = min(self._until, self._end)
         held_until = until if held_until is None else held_until
@@ -277,7 +280,7 @@ class EngineModel:
     """A model that runs each call as a task of an engine; the reply arrives as a whole, not piece by piece.
 
     Args:
-        patience_s, window: see `Models.named`.
+        patience_s, window: as in `provider`.
     """
 
     def __init__(self, name: str, engine: Engine, patience_s: float | None = None, window: int | None = None) -> None:

@@ -48,7 +48,8 @@ class Budget:
     spent_usd: float = 0.0
     unpriced: int = 0
     bring_up: Callable[[], Awaitable[None]] | None = field(default=None, repr=False, compare=False)
-    """Exchanges spent and reserved amounts with other processes; called before a call and after its reservation."""
+    """Exchanges the spent and reserved amounts with other processes; None: the budget is not shared with any. The
+    service calls it before each model call, and again once the call's tokens are reserved."""
     _runs: set[str] = field(default_factory=set, repr=False)
     _running: list[Reserved] = field(default_factory=list, repr=False)
     _has_ended: bool = field(default=False, repr=False)

@@ -11,7 +11,7 @@ from mindstream.models.template import MAX_TEMPLATE, PARTS, templates
 from mindstream.paths import read_text
 
 MAX_BYTES = 4 * MAX_TEMPLATE
-"""Maximum size of a file."""
+"""Maximum size of a template's file, in bytes."""
 
 
 class PromptOverride:
