@@ -156,7 +156,7 @@ async def delete_tenant(
     yes: Yes = False,
     json: AsJson = False,
 ) -> None:
-    """Delete a tenant with all its users: every row, file, fork of a town, copy and token; nothing is left.
+    """Delete a tenant with all its users: every row, file, fork of a town, copy and token.
 
     The files are rewritten, so that no deleted byte stays in them. For PostgreSQL, the operator must clear the
     write-ahead log, replicas and backups.

@@ -35,7 +35,7 @@ def doctor(
         int | None, flag("N", "Also check which prompts fit into a context window of N tokens.", min=512)
     ] = None,
     mend: Annotated[
-        bool, switch("--mend", "First rebuild a damaged memory from all rows that can be read; keeps a copy of it.")
+        bool, switch("--mend", "First rebuild a damaged database from all rows that can be read; a copy of it is kept.")
     ] = False,
     json: AsJson = False,
 ) -> int:

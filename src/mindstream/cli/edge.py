@@ -1,8 +1,8 @@
 """The entry point of the process: turns every error into one sentence and an exit code.
 
-0: done · 1: done, with exceptions (see the command's help) · 2: a mistake in the arguments or the environment · 70: an
-error in mindstream · 130: stopped by Ctrl-C (129: the terminal was closed, 143: SIGTERM) · 141: the reader of the
-output is closed.
+0: done · 1: done in part, or with findings (see the command's help) · 2: a mistake in the arguments or the environment
+· 70: an error in mindstream · 130: stopped by Ctrl-C (129: the terminal was closed, 143: SIGTERM) · 141: the reader of
+the output is closed.
 """
 
 from __future__ import annotations

@@ -38,7 +38,8 @@ app = group()
 
 LABELLER = "The model that labels which exemplars help (role labeller) [rules: half ROUGE-L, half cosine]."
 ASKED_FROM_USD = 0.10
-"""Estimated cost in US dollars from which labelling asks first, if there is a terminal and no budget is set."""
+"""Estimated cost in US dollars from which the user is asked before pairs are labelled; only in a terminal, if no budget
+is set."""
 
 
 @command(

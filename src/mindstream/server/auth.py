@@ -90,8 +90,8 @@ class ResponseSender:
         self._checked = CLOCK.elapsed()
 
     async def _is_over(self, message: Message) -> bool:
-        """Return whether the response was ended because its token expired; check the token once in TOKEN_CHECK_S
-        seconds."""
+        """Return whether the response was ended because its token expired; check the token at most once in
+        TOKEN_CHECK_S seconds."""
         if (
             self._has_ended
             or self._checked is None

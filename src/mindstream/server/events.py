@@ -76,7 +76,7 @@ def kinds_of(kinds: list[str] | None, room: str | None) -> frozenset[str] | None
         room: only the kinds of the plugin with this name; "ground": only those of the core.
 
     Raises:
-        InputError: a kind or the package does not exist.
+        InputError: a kind or the plugin does not exist.
     """
     wanted = frozenset(kinds or ()) or None
     if unknown := sorted((wanted or frozenset()) - every_kind().keys()):

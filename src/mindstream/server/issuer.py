@@ -230,7 +230,8 @@ def read_keys(document: object) -> dict[str, jwt.PyJWK]:
 
 
 def read_scopes(claims: dict[str, Any]) -> list[str]:
-    """Return the scopes in a token's claims that this server knows; the claim is a list or a text with blanks."""
+    """Return the scopes in a token's claims that this server knows; the claim is a list, or a text with spaces
+    between."""
     given = claims.get("scope", claims.get("scp", ""))
     found: set[str] = set()
     for each in given.split() if isinstance(given, str) else given if isinstance(given, list) else []:

@@ -22,8 +22,8 @@ A_MINUTE, AT_ONCE = 6_000, 2_000
 LOCAL_TIMES = 10
 """Factor by which these default limits are higher for programs on this machine without a token."""
 MAX_BUCKETS = 10_000
-"""Number of buckets at which all buckets without running requests are removed. Removing a bucket only resets the count
-for its limit."""
+"""Number of buckets (one for each token) at which those without running requests are removed. Removing a bucket only
+resets the count for its limit."""
 PORTIONS = 600
 """If several servers count together, each takes its allowance from the common store in portions; this is the number of
 portions into which the requests of a minute are divided. Because of unused portions, the limit can be exceeded by one

@@ -45,9 +45,9 @@ PROMPT_TOKENS = 8_000
 """Default maximum tokens of a prompt of M2, the model that manages the life's tasks."""
 MIN_PROMPT_TOKENS = 2_000
 FOREVER_TOKENS = 200_000
-"""Maximum tokens a day of a life with a heartbeat, if no other daily limit is set."""
+"""Maximum tokens a day of a life that looks for work by itself (heartbeats), if no other daily limit is set."""
 LEAST_BEAT_S = 60.0
-"""Minimum interval of heartbeats in seconds."""
+"""Minimum interval in seconds at which a life looks for work by itself (heartbeats)."""
 ZONE = MachineZone()
 USUAL_POLICY = MemoryPolicy()
 
@@ -219,7 +219,7 @@ def make_config(settings: Settings, wanted: LifeSettings) -> LifeConfig:
 
 
 def _tokens_per_day(wanted: LifeSettings) -> int | None:
-    """Return the maximum tokens a day; a life with a heartbeat always has a daily limit."""
+    """Return the maximum tokens a day; a life with heartbeats always has a daily limit of tokens or cost."""
     is_limited = not (wanted.tokens_per_day is None and wanted.usd_per_day is None)
     return wanted.tokens_per_day if is_limited or not wanted.beat else FOREVER_TOKENS
 

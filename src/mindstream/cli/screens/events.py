@@ -175,7 +175,7 @@ NOT_LIVED = "no process runs this life now; `mindstream live` continues it"
 
 
 def describe_life(event: Event) -> str:
-    """Return a line about an event of a life; "" for all others."""
+    """Return a line about an event of a life; "" for all other events."""
     match event:
         case LifeBegan():
             return f"goal: {event.goal}" + (f"; orders: {'; '.join(event.orders)}" if event.orders else "")

@@ -46,7 +46,8 @@ class Spent:
     cached: int = 0
 
     def add(self, role: str, usage: Usage | None) -> None:
-        """Add the usage of a model call, if it is a call of the talker or for a task of the page (such as a title)."""
+        """Add the usage of a model call, if it is a call of the talker or for the own use of the chat page, such as a
+        title."""
         if usage is not None and role in ("talker", PageTask.role):
             self.input += usage.input_tokens
             self.output += usage.output_tokens
@@ -139,7 +140,7 @@ async def begin(runtime: Runtime, turn: Turn) -> PageAnswer:
 
     Raises:
         Forbidden: the caller does not have the scope `minds.write`.
-        InputError: the model needs memory, but the page requests that nothing is stored.
+        InputError: the model needs memory, but the chat page requests that nothing is stored.
         StorageError: the conversation cannot be read.
     """
     turn.principal.require("minds", "write")
@@ -176,7 +177,7 @@ already contain the message before it."""
 
 
 async def _of_mind(runtime: Runtime, turn: Turn, spent: Spent) -> AsyncGenerator[str]:
-    """Send a mind the messages of the page that its log does not contain yet, and yield its answer."""
+    """Send a mind the messages of the chat page that the mind's log does not contain yet, and yield its answer."""
     async with (
         runtime.mind(turn.principal, turn.session, turn.model) as opened_mind,
         _locks.setdefault(opened_mind, asyncio.Lock()),

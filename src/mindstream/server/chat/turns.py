@@ -163,14 +163,14 @@ def read_turn(
 def user_of(
     runtime: Runtime, principal: Principal, request: Request, named: str | Mapping[str, JsonValue] | None = None
 ) -> Principal:
-    """Return the caller with the user of the chat page.
+    """Return the caller with the user that the chat page names.
 
     The user is named by the header USER, else by the field `user`. If neither names a user, it is the user that the
     token is for; if the token is for all users, it is the user in the operator's settings.
 
     Raises:
         Forbidden: the token is for another user.
-        InputError: the name is not valid, or the page names a chat but not its user.
+        InputError: the name is not valid, or the chat page names a chat but not its user.
     """
     held = named.get("id") if isinstance(named, Mapping) else named
     name = _header(request, USER) or (held if isinstance(held, str) else "")
@@ -183,7 +183,7 @@ def user_of(
 
 
 def _talk_of(request: Request, metadata: Mapping[str, JsonValue] | None, begins: str) -> tuple[str, bool]:
-    """Return the name of the conversation, and whether the page gave it.
+    """Return the name of the conversation, and whether the chat page gave it.
 
     Args:
         begins: the user's first message; if the page gives no name, the name is a digest of it.

@@ -83,8 +83,8 @@ def _answer_before_the_end(
 
 @contextlib.contextmanager
 def leaving_on_signals(runtime: Runtime) -> Iterator[None]:
-    """During the `with` block, let a signal end the process at once: a normal exit waits for the thread that reads
-    input."""
+    """During the `with` block, let a signal close the runtime and end the process: a normal exit would wait for the
+    thread that reads input."""
     loop, left = asyncio.get_running_loop(), list[asyncio.Future[None]]()
 
     async def close_and_exit(number: int) -> None:

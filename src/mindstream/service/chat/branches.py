@@ -26,15 +26,15 @@ MAX_RECORDS = 400
 MAX_CONVERSATIONS = 20
 """Maximum number of conversations with the same first message that are compared; the newest are used."""
 MAX_LINES = 120
-"""Maximum number of a page's lines that are matched one by one if the page was edited; the newest are used."""
+"""Maximum number of lines of a chat page that are matched one by one if lines were edited; the newest are used."""
 MATCH = 1_000
-"""The weight of a matched line when matches are compared; a line whose record is valid weighs one more. So the number
-of matched lines decides, and only between equal numbers that of valid records."""
+"""The weight of a matched line when matches are compared; a line whose record is valid weighs one more. So the match
+with more lines is chosen, and between equal ones that with more valid records."""
 
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """The result of comparing a page's conversation with the stored one.
+    """The result of comparing the conversation that a chat page shows with the stored one.
 
     Attributes:
         again: the log row of the new message, if that message is stored already and needs another answer; else None.
@@ -46,7 +46,9 @@ class Followed:
 
 
 async def follow(memory: Memory, session: str, lines: Sequence[Line], text: str) -> Followed:
-    """Update a stored conversation to what its page shows: end the validity of records that it no longer shows.
+    """Update a stored conversation to what the chat page shows.
+
+    Records that the page no longer shows are no longer valid; those that it shows again become valid again.
 
     Args:
         lines: the lines that the page shows before the new message.
@@ -79,7 +81,7 @@ async def follow(memory: Memory, session: str, lines: Sequence[Line], text: str)
 
 
 async def find_talk(memory: Memory, session: str, lines: Sequence[Line]) -> str:
-    """Return the name of the conversation that a page shows without naming it.
+    """Return the name of the conversation that a chat page shows without naming it.
 
     Only conversations with the same first message are candidates. Return the newest one that contains all shown lines,
     else the one that contains most of them. If the page shows no earlier lines, the first message is new or is to be
@@ -113,7 +115,7 @@ async def heard_of(memory: Memory, session: str) -> list[Record]:
 
 
 def find_path(lines: Sequence[Line], heard: Sequence[Record], now: Moment) -> list[int | None]:
-    """Return for each line of a page the index of its record in `heard`; None: the line is not stored."""
+    """Return for each line of a chat page the index of its record in `heard`; None: the line is not stored."""
     current = [place for place, each in enumerate(heard) if holds(each, now)]
     if len(lines) <= len(current) and all(map(is_same, lines, (heard[place] for place in current))):
         return list(current[: len(lines)])

@@ -61,7 +61,7 @@ _BLOCK = re.compile(
     r"\b[^>]*>.*</\1>[ \t]*$",
     re.DOTALL | re.MULTILINE | re.IGNORECASE,
 )
-"""Documents that a page adds to the user's message: from the first opening tag to the last closing one, because a
+"""Documents that a chat page adds to the user's message: from the first opening tag to the last closing one, because a
 document may itself contain such tags."""
 _RULED = re.compile(r"^[^\n]{0,200}\n-{5,}\n.*\n-{5,}$", re.DOTALL | re.MULTILINE)
 """Documents in the form of LlamaIndex's default template: between two lines of dashes."""
@@ -87,12 +87,13 @@ class PageTask(Prompt[str]):
 
 @rule(PageTask)
 def leave_it_undone(ask: PageTask) -> str:  # noqa: ARG001
-    """Rule-based default: return an empty JSON answer, which pages ignore."""
+    """Rule-based default: return an empty JSON answer, which chat pages ignore."""
     return "{}"
 
 
 def is_page_task(instructions: str, lines: Sequence[Line], text: str) -> bool:
-    """Return whether a request is for the page's own use: it has no earlier lines, and the form of such a prompt."""
+    """Return whether a request is for the chat page's own use, such as for a title: it has no earlier lines, and the
+    form of such a prompt."""
     if lines:
         return False
     start = text.lstrip()
@@ -101,7 +102,7 @@ def is_page_task(instructions: str, lines: Sequence[Line], text: str) -> bool:
 
 
 def split_context(text: str) -> tuple[str, str]:
-    """Split a message into the user's own words and the text that the page added: documents and its instructions.
+    """Split a message into the user's own words and the text that the chat page added: documents and instructions.
 
     If no words are recognized as the user's own, the whole message is treated as third-party content.
     """
@@ -119,7 +120,7 @@ def split_context(text: str) -> tuple[str, str]:
 
 
 class Branched(Event):
-    """A page shows another conversation than the stored one: lines were edited, or are answered again."""
+    """A chat page shows another conversation than the stored one: lines were edited, or are answered again."""
 
     kind = "branched"
     session: Name

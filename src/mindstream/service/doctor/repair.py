@@ -459,7 +459,7 @@ def mend(folder: Path) -> Mended:
 
 
 def _check_alone(path: Path) -> None:
-    """Raise StorageError if another program has the file open: SQLite refuses to leave WAL mode only in that case."""
+    """Raise StorageError if another program has the file open: SQLite then refuses to leave WAL mode."""
     try:
         with contextlib.closing(sqlite3.connect(path, timeout=1, isolation_level=None)) as connection:
             connection.execute("PRAGMA journal_mode = DELETE")

@@ -44,7 +44,7 @@ def _conversation(raw: dict[str, Any], tally: Tally) -> Iterator[Item]:
 
 
 def _branch(messages: list[dict[str, Any]], leaf: str) -> set[str] | None:
-    """Return the ids of the messages of the chosen branch; None if there is only one branch."""
+    """Return the ids of the messages of the chosen branch; None if no message names another one as its parent."""
     parents = {str(each.get("uuid")): each.get("parent_message_uuid") for each in messages}
     if not any(isinstance(parent, str) and parent in parents for parent in parents.values()):
         return None

@@ -58,7 +58,7 @@ def read(source: Source, tally: Tally) -> Iterator[Item]:
         if not isinstance(raw, dict) or not any(isinstance(raw.get(name), str) for name in TEXTS):
             tally.lose("line", raw, f"it is not an object with {' or '.join(TEXTS)}; the first is line {number}")
         elif is_deleted(raw):
-            tally.lose("items", next(raw[name] for name in TEXTS if name in raw), "it was deleted there")
+            tally.lose("items", next(raw[name] for name in TEXTS if name in raw), "it was deleted in the other program")
         else:
             yield _line(raw, tally)
 

@@ -285,7 +285,7 @@ class Source:
 
 
 def _within(values: list[Any], path: list[str]) -> Iterator[Any]:
-    """Yield the values at a place in these values, as `Source.values` does."""
+    """Yield the values at a path within these values; the path has the parts of the `prefix` of `Source.values`."""
     for value in values:
         if not path:
             yield value

@@ -213,7 +213,7 @@ class Hub:
             is_more = len(rows) == PORTION
 
     def show_erased(self, mind: StreamKey) -> None:
-        """Notify the listeners of a mind that it was erased, so that open pages remove its content."""
+        """Notify the listeners of a mind that it was erased, so that clients that show its content remove it."""
         self.show(Logged(0, mind, self._clock.now(), "mindstream", MindErased(), system=True))
 
     async def close(self) -> None:

@@ -314,7 +314,7 @@ async def users(runtime: Runtime, principal: Principal, request: EmptyRequest) -
 
 @operation("people.answers", "read", "GET /answers")
 async def answers(runtime: Runtime, principal: Principal, request: EmptyRequest) -> Answers:  # noqa: ARG001
-    """Return the models that answer on this server (or that the rule-based default does), and the responders."""
+    """Return the models of this server (if none is configured, the rule-based default answers) and its responders."""
     named = runtime.models.names
     default = named.get(DEFAULT, Rules.name)
     return Answers(

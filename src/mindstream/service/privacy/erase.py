@@ -513,7 +513,7 @@ def _found(path: Path, words: list[str], progress: Callable[[int], None]) -> Ite
 
 
 def _probes(connection: Sql, user: StreamKey, found: Sequence[Left]) -> list[str]:
-    """Return the texts to search for after the erasure: beginnings of the user's longest texts, as they are stored."""
+    """Return the texts to search for after the erasure: the longest parts of the user's texts, as they are stored."""
     probes = {_probe(printable(word)) for left in found for word in left.words}
     for (text,) in connection.execute("SELECT text FROM records WHERE stream = ?", (user,)):
         probes.add(_probe(printable(text)))
