@@ -418,7 +418,8 @@ def _shown(model: str) -> str:
 
 
 async def save_plan(reading: Reading, run: str, *, with_calls: bool = False) -> Saved:
-    """Return a run with all other runs of its task; the newest run of each strategy is shown first.
+    """Return a run with all other runs of its task. The page first shows the given run, and the newest run of each
+    other strategy.
 
     Args:
         run: the id of the run.
@@ -540,7 +541,7 @@ def rows_of_talk(rows: Sequence[Data], session: str) -> list[Data]:
 
 
 def _own(rows: Sequence[Data], session: str) -> Iterator[Data]:
-    """Yield the rows of this conversation, assigned in the same way as in pages/talk/rows.js."""
+    """Yield the rows that belong to this conversation, by the same rules as pages/talk/rows.js."""
     talks: dict[int, str] = {}
     current = ""
     for row in rows:

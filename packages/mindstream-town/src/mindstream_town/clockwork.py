@@ -56,7 +56,7 @@ class Begun(NamedTuple):
 
 
 class Clockwork:
-    """Decides who has a turn at which step.
+    """Runs the steps of a town; decides which residents have a turn in a step.
 
     Args:
         journal: key of the stream for rows that belong to no resident.
@@ -99,7 +99,8 @@ class Clockwork:
     def state(self) -> TownState:
         """Return the conditions of objects and the finished steps.
 
-        `reached` is empty if all residents have finished the same step and also run the next one in lock-step.
+        `TownState.reached` is empty if all residents have finished the same step and also run the next one in
+        lock-step.
         """
         where, steps, low = self.whereabouts, self._steps(), self.step
         changes = [each for each in where.changes if each[0] >= low]
@@ -109,7 +110,7 @@ class Clockwork:
         return state
 
     def take_reached(self) -> TownReached:
-        """Return the finished steps that have changed since the last call."""
+        """Return an event with the last finished step of each resident for which it has changed since the last call."""
         moved, self._moved = self._moved, set()
         return TownReached(
             step=self.step,
@@ -130,7 +131,8 @@ class Clockwork:
         return self.whereabouts.entered.union(*(each.entered for each in self._running.values()))
 
     def _mark_as_after(self, state: TownState) -> None:
-        """Mark the residents who may have a turn in the next step, as if this process had run the last step."""
+        """When a town is opened, mark the residents who may have a turn in the next step, with the same result as if
+        this process had run the last step."""
         where, step = self.whereabouts, state.step
         if state.reached:
             where.marked, where.entered = state.marked & where.spots.keys(), state.entered & where.spots.keys()
@@ -269,7 +271,8 @@ class Clockwork:
         return step, turns, [commit for turn in turns.values() if (commit := await turn.commit())]
 
     def _finish(self, names: Sequence[str], step: int, turns: Turns) -> list[Commit]:
-        """Apply the results of a step to the residents; return the commit of the objects that they changed."""
+        """Apply the results of a step to the residents; return the commit of the changes of objects that they
+        caused."""
         self.deeds = {}
         changes = [change for name, turn in turns.items() if (change := self._left_behind(name, turn))]
         for name in names:

@@ -155,7 +155,7 @@ class MovedIn(TownEvent):
 
 
 class TownImported(TownEvent):
-    """The town continues a saved simulation from this step on; in the town's own stream."""
+    """The town continues a saved simulation, whose last step is this one; in the town's own stream."""
 
     kind = "town_imported"
     source: Name
@@ -171,11 +171,11 @@ class BroughtIn(TownEvent):
     gathered: float
     """Total importance of the memories since the last reflection."""
     rested: NoWords[dict[str, int]]
-    """Residents with whom it does not talk again before a step."""
+    """For each resident with whom it does not begin a talk yet: the step until which it does not."""
 
 
 class Perceived(TownEvent):
-    """A resident's new percepts."""
+    """A resident's new percepts, known places, or other memories of a step, such as that of an act in scenes."""
 
     kind = "resident_perceived"
     seen: Quotes[tuple[tuple[str, str, str], ...]]
@@ -418,8 +418,8 @@ class StoodIn(TownEvent):
 
 
 class TownRested(TownEvent):
-    """All residents have finished this step, even if no other row has it; written after users' actions and in forks; in
-    the town's own stream."""
+    """All residents have finished this step, even if no other row names this step; written after users' actions and in
+    forks; in the town's own stream."""
 
     kind = "town_rested"
 

@@ -178,7 +178,7 @@ async def open_town(
     slots: int = SLOTS,
     ray: bool = False,
 ) -> AsyncIterator[Town]:
-    """Open the town of the data folder with the models of the settings; each call is logged there.
+    """Open the town of the data folder with the models of the settings; each model call is logged in the data folder.
 
     Args:
         models: models that the caller has opened; None: those of the settings.

@@ -83,7 +83,7 @@ class ResidentState(BaseModel, frozen=True):
         gathered: total importance of memories since the last reflection.
         considered: for each object, the step of the last decision about it.
         scenes: for each partner, the step of the last scene.
-        asked: model calls and tokens of the planned day.
+        asked: number of model calls and tokens used on the planned day.
         done: finished activities of today, the newest last; only in the mode `paper`.
         unrated: ids of records that are not rated yet. unrated_since: step of the first of them, or of the last rating
             if that is later.

@@ -1,4 +1,4 @@
-"""Promises of reasoners (reasoners/reasoner): slot, trigger, time limit, and writable thoughts.
+"""Promises of reasoners (reasoners/reasoner): slot, trigger, time limit, and results that can be written.
 
 A factory opens a `Trial`: the reasoner, an empty stream, and the utterances.
 """

@@ -1,4 +1,5 @@
-"""`mindstream town cause` and `beliefs`: what caused an outcome, and what a resident believes against what happened."""
+"""`mindstream town cause` and `beliefs`: what caused an outcome, and what a resident believes, compared with what
+happened."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class Cut:
 
 
 class Screen:
-    """Runs typed commands and prints the results; `left`: the user has given up control."""
+    """Runs typed commands and prints the results; `left`: whether the user has given up control."""
 
     def __init__(self, me: Embodied, json: bool) -> None:
         self.me, self.json, self.left = me, json, False
@@ -103,7 +103,7 @@ class Screen:
 
     @contextmanager
     def _shown_to_go_on(self) -> Iterator[None]:
-        """Show the progress of long waits in the block."""
+        """Show a progress line if the wait in this block takes long."""
         setting = self.me.town.setting
         with progress_lines(f"{setting.when(max(self.me.town.step, 0)):%H:%M} in {setting.name}") as told:
             self.me.on_step = lambda step: told(step, doing=f"{setting.when(step):%H:%M} in {setting.name}")

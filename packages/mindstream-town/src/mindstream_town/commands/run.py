@@ -44,7 +44,8 @@ RESTED = 1
 
 @dataclass(frozen=True)
 class Span:
-    """How long to run: one of the values is set. If none is set: a day, or with `to_midnight` the rest of the day."""
+    """How long to run: at most one of the values is set. If none is set: a day, or with `to_midnight` the rest of the
+    day."""
 
     days: float | None = None
     hours: float | None = None
@@ -307,7 +308,7 @@ def show_counts(counted: Counting, usd: float | None, json: bool, note: str, **m
     """Print estimated calls by prompt, most expensive first, and their sum.
 
     Args:
-        note: what to add to the price. more: fields to add to the sum in JSON.
+        note: text to print after the price. more: fields to add to the sum in JSON.
     """
     kinds = sorted(counted.by_kind.items(), key=lambda each: -each[1].tokens_in)
     rows = [{"prompt": label, "role": counted.role_of[label]} | asdict(kind) for label, kind in kinds]
@@ -358,7 +359,7 @@ def _command(name: str, settings: Settings, *more: str) -> str:
 
 
 def _models(settings: Settings, name: str) -> list[str]:
-    """Return the command-line flags that select the same models."""
+    """Return the command-line flags of the models in these settings, for the printed command that continues a run."""
     if name not in ("run", "resume") or towns.is_free(settings):
         return []
     roles = [word for role, model in settings.roles.items() for word in ("--role", f"{role}={model}")]

@@ -85,7 +85,8 @@ def _do(rest: str, at: str) -> Typed:
 
 
 def addressee(text: str, near: Iterable[str]) -> tuple[str, str]:
-    """Split "hello to Ada" into words and addressee, if a person nearby has this name, or `all`; else return all, "".
+    """Split "hello to Ada" into "hello" and "Ada", if a person nearby has this name or it is `all`; else return the
+    whole text and "".
 
     Only the text after the last " to " can be an addressee.
     """

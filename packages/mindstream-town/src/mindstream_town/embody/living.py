@@ -26,7 +26,7 @@ LONGEST_DONE = 300
 MOST_MINUTES = 1_440
 Way = Literal["up", "down", "left", "right"]
 WAYS: dict[Way, tuple[int, int]] = {"up": (0, -1), "down": (0, 1), "left": (-1, 0), "right": (1, 0)}
-"""Steps on a map of tiles, whose y grows downwards."""
+"""Change of (x, y) for a step in each direction on a map of tiles; y grows downwards."""
 
 
 class Begin(Frozen):

@@ -68,7 +68,8 @@ class Surroundings(Frozen):
     Attributes:
         until: time at which the activity ends; "" if no end is set.
         place: address of the narrowest place around the resident; `where`: the same in words.
-        talks_with: the resident who waits for an answer; answer_by: until when; both "" if none waits. talk: its lines.
+        talks_with: the resident who waits for an answer; answer_by: until when; both "" if none waits. talk: the lines
+            of the talk with that resident.
         plan: the rest of the day's plan, including agreements.
     """
 

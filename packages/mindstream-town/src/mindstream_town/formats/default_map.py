@@ -12,7 +12,7 @@ from mindstream_town.world.tree import ARENA, OBJECT, SECTOR, Address
 BED = "bed"
 """Name of the object that is the bed of residents who have no key `bed`."""
 FURNITURE = (BED, "stove", "table", "washbasin")
-"""Objects of a home that lists none."""
+"""Objects of a home for which no objects are listed."""
 ROOM, GROUNDS = "room", "grounds"
 """Name of the only room of a house without listed rooms, and of the area of a square without listed rooms."""
 HEIGHT, NARROWEST = 4, 4

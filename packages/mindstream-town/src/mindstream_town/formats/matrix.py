@@ -53,7 +53,7 @@ class Matrix:
 
 
 def meta_of(name: str, width: int, height: int, tile: int = TILE_PIXELS) -> JsonObject:
-    """Return the content of a meta file."""
+    """Return the content of a `maze_meta_info.json`."""
     return {
         "world_name": name,
         "maze_width": width,
@@ -64,7 +64,7 @@ def meta_of(name: str, width: int, height: int, tile: int = TILE_PIXELS) -> Json
 
 
 def size_of(meta: Mapping[str, JsonValue], where: str) -> tuple[int, int]:
-    """Return width and height from a meta file.
+    """Return width and height from the content of a `maze_meta_info.json`.
 
     Raises:
         InputError: they are missing, not whole numbers, or too large.

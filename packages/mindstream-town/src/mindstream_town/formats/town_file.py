@@ -56,8 +56,8 @@ else:
 
 
 class _Describing(ModelMetaclass):
-    """Makes constructors of tables raise InputError with the same sentences as for a town file. Pydantic creates nested
-    tables without this."""
+    """Makes constructors of tables raise InputError with the same sentences as for a town file. For nested tables
+    pydantic does not call these constructors."""
 
     if not TYPE_CHECKING:
 
@@ -133,7 +133,7 @@ class Place(Table):
 
 
 class ConditionsTable(Table):
-    """`[conditions]`: words of conditions that are a danger, and words for objects in order."""
+    """`[conditions]`: conditions of objects, in words: those that are a danger, and those that need no action."""
 
     danger: list[Name] = Field(default_factory=list, max_length=MOST_LINES)
     fine: list[Name] = Field(default_factory=list, max_length=MOST_LINES)
@@ -408,7 +408,8 @@ def _describe(model: type[BaseModel], first: Any) -> str:
 
 
 def _keys(model: type[BaseModel], place: KeyPath) -> str:
-    """Return the most similar known key, if any, and the list of known keys."""
+    """Return the end of the message about an unknown key: the most similar known key, if there is one, and all known
+    keys."""
     holder: type[BaseModel] | None = model
     for part in place[:-1]:
         if isinstance(part, str) and holder is not None:
@@ -455,7 +456,7 @@ class Faults:
         """Index of each resident in the file, by name."""
 
     def add(self, place: KeyPath, said: str) -> None:
-        """Add a fault for each line of the text."""
+        """Add a fault for each line of `said`."""
         line = find_line(self._text, place)
         self.found += [(line, each) for each in said.split("\n") if (line, each) not in self.found]
 

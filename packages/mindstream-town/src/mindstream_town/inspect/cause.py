@@ -33,7 +33,7 @@ from mindstream_town.opened import open_town
 from mindstream_town.residents.person import Appointment, appointment_of
 
 CONTROL = "control"
-"""Kind of a memory that is not on the path: its removal must change nothing."""
+"""`Cause.how` of a memory that is not on the path of the outcome; its removal must change nothing."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ def _event_outcome(history: History, who: str, typed: str, span: tuple[int, int]
 
 def find_causes(history: History, outcome: Outcome, most: int) -> list[Cause]:
     """Return at most `most` notes and thoughts that led to an outcome, in the order in which the search finds them: a
-    memory, then its sources. Add one memory that did not lead to the outcome, as a control."""
+    memory, then its sources. Add one memory that did not lead to the outcome, if there is one, as a control."""
     begins = outcome.event.start if outcome.event else outcome.end
     path = dict[tuple[str, str], str]()
     for key, how in _roots(history, outcome, begins):

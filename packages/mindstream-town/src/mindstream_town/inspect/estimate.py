@@ -35,7 +35,8 @@ class CallCount:
 
 
 LIVED = "estimate"
-"""Name of the simulated model; because of it residents behave as with a language model, not as with rules."""
+"""Name of the simulated model. It differs from the name of the rules, so that residents behave as with a language
+model."""
 ROLES = ("planner", "decider", "talker", "reasoner", "importance")
 REPLIES = {
     "plan_strokes": 440, "plan_hours": 140, "plan_tasks": 190, "meet_person": 1, "say_next": 80, "take_from_talk": 200,

@@ -63,7 +63,7 @@ async def trace_meaning(history: History, fact: str, model: Model) -> Diffusion:
 
 
 def _knower(history: History, name: str, record: Record) -> Knower:
-    """Return a resident with the first memory that states a fact, and the speaker who passed it on."""
+    """Return a resident as a knower, with its earliest memory that states the fact and the speaker who passed it on."""
     step, of_self = history.step_of(record.created), history.by_id[name]
     sources = [record, *(of_self[each] for each in record.evidence if each in of_self)]
     by = next((each.by for each in sources if each.kind == "chat" and each.by != name), "")

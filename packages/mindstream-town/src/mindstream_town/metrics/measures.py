@@ -1,7 +1,8 @@
 """Measures of a town: activity, acquaintance (Park 2023, 7.1.2), the spread of facts, and curves over time.
 
 A resident knows a fact if one of its memories is derived from the fact, by evidence or by what a speaker passed on.
-Texts are not compared; `meaning.trace_meaning` lets a model read them.
+Texts are not compared; `meaning.trace_meaning` lets a model read them. First memories are those that residents had when
+the town began, and those that users added (`Town.whisper`).
 """
 
 from __future__ import annotations
@@ -84,7 +85,8 @@ class Acquaintance:
 
 
 def trace_acquaintance(history: History) -> Acquaintance:
-    """Return the pairs who know each other: each has a first memory that names the other, or they have talked."""
+    """Return the pairs who know each other: both have a memory from the beginning that names the other, or they have
+    talked."""
     known: dict[tuple[str, str], int] = {}
     for name in history.names:
         for record in history.records[name]:
@@ -112,7 +114,8 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class Fact:
-    """A fact: the typed text, the first memories that state it, and the text of these memories."""
+    """A fact: the typed text, the memories from the beginning of the town that state it, and the text of these
+    memories."""
 
     text: str
     records: frozenset[Key]
@@ -126,10 +129,11 @@ def is_first(record: Record) -> bool:
 
 
 def find_fact(text: str, history: History) -> Fact:
-    """Return the first memory with most of the text's words; equal memories of several residents count as one fact.
+    """Return, of the memories that residents had from the beginning, the one with most of the text's words; equal
+    memories of several residents count as one fact.
 
     Raises:
-        InputError: no first memory has half of these words.
+        InputError: none of these memories has half of the words.
     """
     words = frozenset(terms(text))
     share, said = max(
@@ -155,7 +159,7 @@ class Knower:
     Attributes:
         step, time: since when the resident knows it.
         how: from the beginning, told by a speaker, or learned otherwise. by: the speaker.
-        record: id of the first memory that is derived from the fact. text: its text.
+        record: id of the resident's earliest memory that is derived from the fact. text: its text.
         chain: speakers who passed the fact on, from the first knower to this one.
     """
 
@@ -219,7 +223,8 @@ def _descent(history: History, fact: Fact) -> dict[Key, Key | None]:
 
 
 def count_knowers(history: History) -> dict[str, int]:
-    """Return the first memories of all residents with the number of knowers, the best known first."""
+    """Return the memories that residents had from the beginning, by text, with the number of residents who know each
+    now, the best known first."""
     facts: dict[Key, frozenset[str]] = {}
     knowers: dict[str, set[str]] = {}
     for name, record in _in_order(history):
@@ -290,7 +295,7 @@ def measure(history: History, facts: Sequence[str] = ()) -> dict[str, float]:
     """Return the measures of `town metrics`, and the share of residents who know each of the facts.
 
     Raises:
-        InputError: no resident has a first memory like one of the facts.
+        InputError: no memory from the beginning of the town is like one of the facts.
     """
     counts, conduct, people = count_events(history), examine_conduct(history), max(1, len(history.names))
     return {

@@ -176,7 +176,8 @@ def look_in(runtime: Runtime, principal: Principal, name: str) -> AbstractAsyncC
 
 @contextlib.asynccontextmanager
 async def open_town(runtime: Runtime, principal: Principal, name: str) -> AsyncIterator[Town]:
-    """Open a town with the caller's models. Their budget pays for the model calls, which are logged for `/cost`."""
+    """Open a town with the caller's models. The caller's budget pays for the model calls, which are logged for
+    `/cost`."""
     from mindstream_town import opened as service
 
     if runtime.models.only_rules:

@@ -41,7 +41,8 @@ MOST_CURVE = 200
 
 
 class RecordingRequest(TownName):
-    """A complete recording, the part between two steps, or, with `since` from the last `next`, the additions."""
+    """A complete recording; with `first` or `last`, a part of it; or with `since`, the `next` of the last reply, only
+    the additions."""
 
     first: int | None = Field(None, ge=0, le=2**40)
     last: int | None = Field(None, ge=0, le=2**40)
@@ -79,7 +80,7 @@ class HasSet(Reply):
 
 
 class FactRequest(TownName):
-    """A fact, in words from a resident's first memory; "" lists the facts."""
+    """A fact, in words from a memory that a resident had when the town began; "" lists these memories."""
 
     fact: str = Field("", max_length=1_000)
 
@@ -102,7 +103,7 @@ class KnowerShape(Reply):
 
 
 class FactShape(Reply):
-    """A first memory of a resident, and how many residents know it now."""
+    """A memory that a resident had when the town began, and how many residents know it now."""
 
     text: str
     knowers: int
@@ -127,7 +128,7 @@ class TownCallsRequest(TownName, CallsRequest):
 
 
 class TownCallRequest(TownName, CallRequest):
-    """A call, by its row of the town's log."""
+    """A model call, by the number of its row in the town's log."""
 
 
 class PairShape(Reply):
@@ -182,7 +183,8 @@ async def set_object(runtime: Runtime, principal: Principal, request: SetRequest
 
 @operation("towns.knows", "read", "GET /towns/{town}/knows", mcp="town_knows")
 async def knows(runtime: Runtime, principal: Principal, request: FactRequest) -> Knowledge:
-    """Return who knows a fact, since when and from which speaker; without a fact, the residents' first memories."""
+    """Return who knows a fact, since when and from which speaker; without a fact, the memories that residents had when
+    the town began."""
     history = await watched(runtime, principal, request.town).history()
     return await asyncio.to_thread(_knowledge, history, request.fact)
 

@@ -190,7 +190,7 @@ class PlanTasks(Prompt[PaperTasks]):
     here: int = 0
     """The number of objects at the place itself."""
     plan: tuple[str, ...] = ()
-    """This part of the day, hour by hour."""
+    """The current hour of the plan, and the hours that start within the next three."""
     done: tuple[str, ...] = ()
     """The last activities of today."""
     lately: tuple[str, ...] = ()
@@ -343,5 +343,5 @@ class SumUpRelation(Prompt[Standing]):
 
 @rule(SumUpRelation)
 def stand_as_told(ask: SumUpRelation) -> Standing:
-    """Rule: return the known relation, or else the first memory."""
+    """Rule: return the known relation, or else the first of the memories."""
     return Standing(relation=(ask.relation or ask.memories[0])[:600])

@@ -363,7 +363,7 @@ class AnswerInterview(Prompt[str]):
 
 @rule(AnswerInterview)
 def quote(ask: AnswerInterview) -> str:
-    """Rule: quote the first memories with their days, and say that no model answers."""
+    """Rule: quote the first MOST_QUOTED of the memories in the prompt, and say that no model answers."""
     own = [each for each in ask.memories if NOBODY not in each][:MOST_QUOTED]
     quoted = "; ".join(f"“{each[:LONGEST]}{'…' * (len(each) > LONGEST)}”" for each in own)
     return f"{NOBODY} {ask.who} remembers: {quoted or 'nothing of it'})"

@@ -1,7 +1,7 @@
 """Convert a town's log into timelines: lists of values with the step from which each is valid.
 
 The state is computed by the town's own code (state.py); a page only looks it up. A timeline is a list of entries in the
-order of their steps. The first number of an entry is the difference to the step of the entry before.
+order of their steps. In a recording, the first number of an entry is the difference to the step of the entry before.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ CUT = ("acts", "days", "plans", "decisions", "lived")
 
 @dataclass
 class Table:
-    """Numbers for frequent values."""
+    """Assigns a number to each distinct value, so that timelines contain numbers instead of repeated values."""
 
     numbers: dict[object, int] = field(default_factory=dict)
 
@@ -126,7 +126,7 @@ def _step_at(moment: float, setting: Setting) -> int:
 
 
 def order(row: Logged, setting: Setting) -> tuple[int, str, int]:
-    """Return the sort key of a row."""
+    """Return the key by which rows are sorted: step, resident (or town), row number."""
     return _step(row, setting), resident_of(row) or TOWN, row.seq
 
 

@@ -36,7 +36,7 @@ class Kept:
 
     Attributes:
         appointment: the appointment that the text is about; None: none.
-        promised: whether the resident agreed to the appointment or declined it. comes: whether the resident agreed.
+        promised: whether the text is about an agreement that the resident made or declined. comes: whether it agreed.
     """
 
     text: str
@@ -85,8 +85,8 @@ def keep(
     it. In a fork, leave out the texts that the fork withholds.
 
     Args:
-        told: records that the other passed on, in the order of their numbers in the prompt. places: addresses,
-            likewise.
+        told: records that the other passed on, in the order of their numbers in the prompt. places: addresses in the
+            order of their numbers in the prompt.
         known: appointments that the resident remembers already, which are not repeated.
     """
     news = [appointment_of(record.data) for record in told]

@@ -1,7 +1,7 @@
 """What a resident remembers of a visit: computed while the visitor still talks, written when the visit is over.
 
 The memories are written at the end, in the order of the utterances. So the same words at the same step give the same
-rows, however slow the model is. If the process ends before, the next process writes them before the town continues.
+rows, however slow the model is. If the process ends earlier, the next process writes them before the town continues.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Write the beginning of a town: the residents' positions, known places and first memories."""
+"""Write the beginning of a town: the residents' positions, known places, and memories from before the town began."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SECRET = "secret"
 
 
 async def move_in(store: Store, setting: Setting, residents: dict[str, Resident]) -> None:
-    """Write the residents' positions, known places and first memories in one commit.
+    """Write the residents' positions, known places, and memories from before the town began in one commit.
 
     Raises:
         Conflict: another process has begun a town in this store.

@@ -1,4 +1,4 @@
-"""The description of a resident (identity, usual day, first memories), and its memory stream."""
+"""The description of a resident (identity, usual day, memories from before the town began), and its memory stream."""
 
 from __future__ import annotations
 

@@ -115,7 +115,8 @@ def _put_off(turn: ResidentTurn, percept: Percept, others: Mapping[str, Resident
 
 
 def _has_told(turn: ResidentTurn, percept: Percept) -> bool:
-    """Return whether the resident has reported an object today, since its present condition began."""
+    """Return whether the resident has already reported an object, or waited for it, today and since its present
+    condition began."""
     midnight = turn.setting.step_at(turn.day, 0)
     return any(
         each.why == "wait"
@@ -226,7 +227,8 @@ def _minutes_waited(state: ResidentState, place: str, minute: int) -> int:
 def _rewrite_plan(
     turn: ResidentTurn, percept: Percept, remedy: Remedy, things: Sequence[str], minute: int
 ) -> tuple[Block, ...]:
-    """Return the tasks of the remedy with the walks to them, then the current tasks, delayed.
+    """Return the tasks of the remedy with the walks to them. If the resident resumes its plan afterwards (not in
+    scenes), add the current tasks, delayed.
 
     Blocks that are not broken down keep their ends, so that the day continues as planned.
     """

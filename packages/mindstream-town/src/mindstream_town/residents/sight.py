@@ -150,7 +150,8 @@ def dangers_of(percepts: Sequence[Percept]) -> list[Percept]:
 
 
 PEOPLE, THING, ADDRESSED, DANGER = 1.0, 3.0, 4.0, 8.0
-"""Importance of percepts if no model rates them."""
+"""Importance of percepts in scenes, where no model rates them: acts of others, conditions of objects, acts that name
+the resident, and dangers."""
 
 
 def is_news(percepts: Sequence[Percept], state: ResidentState) -> bool:
@@ -220,7 +221,8 @@ async def _importance(turn: ResidentTurn, new: Sequence[Percept]) -> list[float 
 
 
 def _by_rule(turn: ResidentTurn, percept: Percept) -> float:
-    """Return the importance of a percept in scenes; what another does with this resident counts as said to it."""
+    """Return the importance of a percept in scenes; an act of another that names this resident counts as addressed to
+    it."""
     if percept.danger or not percept.who:
         return DANGER if percept.danger else THING
     return ADDRESSED if turn.name in percept.text else PEOPLE

@@ -260,7 +260,7 @@ def setting_of_save(
     Args:
         profile: constants of the town; None: those of the residents in the save. The step length is always that of the
             save.
-        whispers: first memories, by resident.
+        whispers: memories from before the town began, by resident.
         tell: called with each difference and how it was resolved.
 
     Raises:

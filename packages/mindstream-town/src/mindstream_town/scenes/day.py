@@ -666,8 +666,8 @@ async def remember_deed(turn: ResidentTurn) -> None:
 
 
 async def _present(turn: ResidentTurn, act: Act) -> frozenset[str]:
-    """Return the residents in sight now, and those that were met in a scene or seen in the act's house since
-    SHORTLY_BEFORE minutes before the act began."""
+    """Return the residents in sight now, and those that were met in a scene or seen in the act's house after the act
+    began, or at most SHORTLY_BEFORE minutes before."""
     began, memory = (
         turn.setting.moment(_began(turn, act) - SHORTLY_BEFORE * turn.profile.a_minute),
         turn.resident.memory,
@@ -684,7 +684,8 @@ async def _present(turn: ResidentTurn, act: Act) -> frozenset[str]:
 
 
 def _met_at(turn: ResidentTurn, act: Act) -> frozenset[str]:
-    """Return the residents whose last scene with this resident was after SHORTLY_BEFORE minutes before an act began."""
+    """Return the residents with whom the last scene took place after an act began, or at most SHORTLY_BEFORE minutes
+    before."""
     since = _began(turn, act) - SHORTLY_BEFORE * turn.profile.a_minute
     return frozenset(name for name, step in turn.state.scenes.items() if step >= since)
 
@@ -925,9 +926,9 @@ def _rest(setting: Setting, one: str, other: str) -> int:
 def whom_to_meet(turn: ResidentTurn, others: Mapping[str, ResidentState]) -> str:
     """Return the resident in sight to meet now; "": none.
 
-    A resident with whom there is an appointment comes first, then one from whom an answer is needed, then one whom the
-    act names, then any other. Among equals the least recently met comes first, then the nearest. A resident does not
-    approach people whom it avoids, except for an appointment.
+    A resident with whom there is an appointment comes first, then one that can answer the open question of the current
+    act, then one that the act names or visits, then any other. Among equals the least recently met comes first, then
+    the nearest. A resident does not approach people that it avoids, except for an appointment.
     """
     where = turn.setting, turn.step, turn.state
     seen = [each.who for each in turn.percepts if each.who in others and may_meet(*where, others[each.who])]

@@ -117,7 +117,7 @@ class PlanScenes(Prompt[SceneDay]):
     memories: tuple[Memory, ...] = ()
     """Memories, each with the day of its creation."""
     yesterday: tuple[str, ...] = ()
-    """What the person did the day before, and what came of it."""
+    """The person's acts of the last 24 hours, and their results."""
     places: tuple[Place, ...]
     """Known places, and homes of acquaintances."""
     usual: tuple[str, ...] = ()
@@ -153,17 +153,20 @@ class LetOn(Prompt[Briefing]):
 
     who: str
     identity: tuple[str, ...]
-    """The description in lines, numbered from 1; the talk's prompt leaves out those whose numbers are in `hides`."""
+    """The description in lines, numbered from 1; the talk's prompt leaves out those whose numbers are in
+    `Briefing.hides`."""
     secrets: tuple[str, ...]
     memories: tuple[str, ...] = ()
-    """The memories that the talk's prompt would show, numbered from 1; it leaves out those in `hides_memories`."""
+    """The memories that the talk's prompt would show, numbered from 1; it leaves out those in
+    `Briefing.hides_memories`."""
     other: str
     relation: str
     when: str
     place: str
     near: tuple[str, ...] = ()
     plan: tuple[str, ...] = ()
-    """The rest of today's plan, numbered from 1; the talk's prompt shows the parts whose numbers are in the reply."""
+    """The rest of today's plan, numbered from 1; the talk's prompt shows the parts whose numbers are in
+    `Briefing.plan`."""
 
 
 @rule(LetOn)
@@ -281,7 +284,7 @@ class TalkScene(Prompt[Scene]):
     at_home: bool = False
     """Whether they live together and are both at home, so that neither comes up to the other."""
     together: str = ""
-    """What both are here for together, by appointment; "": they meet by chance."""
+    """The activity of their appointment, if both are here for one; "": they meet by chance."""
     places: tuple[str, ...] = ()
     """Places that both may mention, in words."""
 
@@ -306,7 +309,7 @@ class WhatCame(Prompt[Outcome]):
     identity: str
     did: str
     question: str
-    """What was to come out."""
+    """The open question of the act, such as whether the projector runs."""
     when: str
     place: str
     near: tuple[str, ...] = ()
@@ -362,7 +365,7 @@ class ReflectScenes(Prompt[Evening]):
     memories: tuple[str, ...]
     when: str
     about: str = ""
-    """The person's life so far, as far as it is not in `identity`."""
+    """The person's life so far, which is not part of `identity`."""
 
 
 @rule(ReflectScenes)

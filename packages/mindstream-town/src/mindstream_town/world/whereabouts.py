@@ -57,7 +57,7 @@ class Whereabouts:
             self._update_odd(place)
 
     def has_news(self, names: Iterable[str], step: int) -> bool:
-        """Return whether one of these residents walks or is marked, or an object changed in this step."""
+        """Return whether one of these residents walks or is marked, or an object has changed in this step or later."""
         is_moving = any(name in self._walking or name in self.marked for name in names)
         return is_moving or any(each[0] >= step for each in self.changes)
 
