@@ -18,9 +18,10 @@ from mindstream.text.links import links
 from mindstream.tools.call import Observation, addresses_of
 
 AT_ONCE = 8
-"""Maximum number of calls in one reply."""
+"""Maximum number of calls in one reply of a model; further calls are refused."""
 NAMED, REFUSED = 3, 4
-"""If a model makes the same call this many times in a row: NAMED: a remark warns it; REFUSED: the call is refused."""
+"""Number of times in a row that a model makes the same call. At NAMED, a remark in the result warns the model; at
+REFUSED, the call is refused."""
 
 
 @dataclass
@@ -39,7 +40,7 @@ class Repeats:
 
 
 Toolbox = Callable[[], Mapping[str, LifeTool]]
-"""Returns the tools of a role by name; tools may be added during the work."""
+"""A function that returns the tools of a role by name; tools may be added during the work."""
 LAST = {"en": "No more tools can be called. Answer now.", "zh": "不能再调用工具了，请现在回答。"}
 
 
@@ -74,7 +75,7 @@ class StepCalls:
         toolbox: returns the role's tools.
         tainted: whether the role has read third-party content.
         times_running: counts a call, and returns how many times it was made in a row, including this time.
-        given: web addresses that may be fetched even if the role is tainted (tools/call).
+        given: web addresses that may be fetched even if the role is tainted (tools/call.py).
     """
 
     steps: Steps

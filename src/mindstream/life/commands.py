@@ -1,4 +1,4 @@
-"""A person's commands to a life. They can be given from any process, also while no process runs the life."""
+"""A person's commands to a life. They are written to its log, by any process, also while no process runs the life."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ async def give_goal(stream: Memory, goal: str, orders: Sequence[str] = ()) -> No
     """Give a mind a goal and standing orders, or replace them. Without a change nothing is written.
 
     Args:
-        goal: the goal; "": the current one stays. It is also added to the ledger as a task.
+        goal: the goal; "": the current one stays. A new goal is also added to the ledger as a task.
         orders: standing orders; (): the current ones stay.
 
     Raises:
@@ -120,7 +120,7 @@ async def answer(stream: Memory, text: str, id_: str = "", session: str = "") ->
 
 
 async def write_answer(stream: Memory, id_: str, text: str, session: str = "") -> None:
-    """Log an answer to a question; an answer after the question's timeout is shown to M2 as news."""
+    """Log an answer to a question. If it comes after the question's timeout, M2 gets it as news."""
     await _write(stream, Answered(id=id_, text=text, session=session))
 
 
@@ -157,7 +157,7 @@ async def order(stream: Memory, what: Order, because: str = "") -> None:
 
 
 async def notice(stream: Memory, text: str) -> None:
-    """Inform a life about an external change, such as that of a file.
+    """Inform a life about an external change, such as a changed file.
 
     Raises:
         InputError: the text is empty, or the mind has no life.
@@ -213,9 +213,9 @@ async def _write(stream: Memory, event: Event) -> None:
 
 
 async def read_turn(stream: Memory, number: int) -> list[Logged]:
-    """Return all log rows of a turn, also if it is folded.
+    """Return the log rows of a turn, even if the turn is folded.
 
-    Folded: replaced by a summary in the context of M2, the model that orchestrates the life.
+    A folded turn was replaced by a summary in the context of M2, the model that orchestrates the life; its rows stay.
 
     Raises:
         InputError: there was no turn of that number.

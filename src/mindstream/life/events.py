@@ -1,4 +1,5 @@
-"""Events of a life. Its state is computed from these log rows, so any process can continue it (see life/state).
+"""Events of a life. The state of a life is computed from these log rows, so any process can continue it (see
+life/state).
 
 Tool calls are `tool_called` and `observed`, in the slot `life`. Every step of a turn has an id that says where it is:
 `12.3` is the third step of turn 12, `12.3.1` the first call that it requested, and `12.3.1.2` the second step of the
@@ -41,7 +42,7 @@ class LifeOpened(Event):
     models: NoWords[dict[str, str]] = Field(default_factory=dict)
     """Model names by role, without credentials; empty: rules instead of models."""
     command: Quotes[str] = ""
-    """The command line that continues it; "": unknown."""
+    """The command line that continues the life; "": unknown."""
 
 
 class TurnBegan(Event):
@@ -93,7 +94,7 @@ class Replied(Event):
     """Number of requests; interrupted or invalid replies are requested again."""
     cost_usd: float | None = None
     error: Quotes[str] = ""
-    """Why there is no reply; "": there is one."""
+    """Why there is no reply; "": the model replied."""
 
 
 class TurnEnded(Event):
@@ -196,7 +197,7 @@ class Beat(Event):
 
 
 class Proposed(Event):
-    """M2 looked for work of its own, because its ledger had none (`--forever`)."""
+    """M2 looked for work of its own, because no task of the ledger could be done (`--forever`)."""
 
     kind = "proposed"
     tasks: Quotes[tuple[str, ...]] = ()
@@ -207,7 +208,7 @@ class Proposed(Event):
 
 
 class Noticed(Event):
-    """An external change was reported, such as that of a file."""
+    """An external change was reported to the life, such as a changed file."""
 
     kind = "noticed"
     text: Quotes[str]
@@ -222,7 +223,7 @@ class Commanded(Event):
 
 
 class Rested(Event):
-    """A life halts until a person acts, and why."""
+    """A life halts until a person acts or its budget has room again; or, with an empty reason, it continues."""
 
     kind = "rested"
     because: Quotes[str]

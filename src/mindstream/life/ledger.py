@@ -20,11 +20,12 @@ LONGEST = 300
 
 
 class Task(Frozen):
-    """A task.
+    """A task of a life.
 
     Attributes:
-        until: when a waiting task can be worked on; None: only after a person opens it again.
+        until: for a waiting task: when it can be worked on; None: only after a person opens it again.
         place: position in the ledger; tasks are sorted by this number.
+        result: the result of a finished task, in words.
     """
 
     number: int
@@ -39,7 +40,7 @@ class Task(Frozen):
         return self.standing == "open" or (self.standing == "waiting" and self.until is not None and self.until <= now)
 
     def changed(self, standing: Standing, until: Moment | None = None, result: str = "") -> TaskChanged:
-        """Return the event that changes the state of the task."""
+        """Return the event that changes the state of the task; `result`: the new result, "": it stays."""
         return TaskChanged(
             task=self.number,
             text=self.text,
@@ -58,7 +59,8 @@ class Ledger(BaseModel):
     """The highest task number so far."""
 
     def apply(self, event: TaskChanged) -> None:
-        """Apply an event; if two processes add tasks with the same number, the second task gets another number."""
+        """Apply an event. If two processes have added different tasks with the same number, the second task gets
+        another number."""
         held = self.tasks.get(event.task)
         if held is not None and held.text != event.text:
             same = self._find_left(event.text)
@@ -112,7 +114,7 @@ class Ledger(BaseModel):
         )
 
     def move(self, number: int, before: int) -> TaskChanged:
-        """Return the event that moves a task before another.
+        """Return the event that moves the task with this number directly before another one.
 
         Raises:
             InputError: one of the numbers is unknown.
@@ -131,7 +133,7 @@ class Ledger(BaseModel):
         return (each for each in self.ordered() if each.can_be_done(now))
 
     def next_due(self) -> Moment | None:
-        """Return when the next waiting task can be worked on; None: no task waits for a time."""
+        """Return the first time at which a waiting task can be worked on; None: no task waits for a time."""
         return min(
             (each.until for each in self.tasks.values() if each.standing == "waiting" and each.until), default=None
         )

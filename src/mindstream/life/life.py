@@ -58,7 +58,9 @@ class LifeConfig:
     """Settings of a life; they are not stored in its log.
 
     Attributes:
-        budget: limits of spending; rhythm: when the life may act by itself; permits: calls that need no approval.
+        budget: limits of spending.
+        rhythm: when the life may act by itself.
+        permits: which calls that change the world need no approval.
         prompt_tokens: maximum length of M2's prompt in tokens.
         returned: number of memories that the tool R (recall) returns.
         drawn: number of records that a sleep (the tool S) draws.
@@ -66,10 +68,10 @@ class LifeConfig:
         attached: maximum number of external tools that M1 is shown at once.
         lease_s: duration of the lease on the life in seconds; if this process dies, another one may continue the life
             after that time.
-        hears: whether the user's utterances are addressed to this life; False: a coach talks with the user.
-        retention: the retention policy of the memory if none is recorded (memory/policy); it is then recorded.
-        offers: offer M1's results to the source of exemplars. Results of failed or interrupted work, and results with
-            third-party content, are not offered.
+        hears: whether the user's utterances in conversations are addressed to this life; False: a coach answers them.
+        retention: the retention policy that is recorded for the memory if none is recorded yet (memory/policy).
+        offers: whether M1's results are offered to the source of exemplars. Results of failed or interrupted work, and
+            results with third-party content, are not offered.
     """
 
     budget: LifeBudget = field(default_factory=LifeBudget)
@@ -87,7 +89,9 @@ class LifeConfig:
 
 
 class Life:
-    """A goal that M2, M1 and M0 pursue turn by turn, also after a crash. Open one with `Life.open`, then call `run`.
+    """A goal that the model roles M2, M1 and M0 pursue turn by turn, also after a crash.
+
+    Open a life with `Life.open`, then call `run`.
 
         async with (
             Memory("data", "ann") as memory,
@@ -95,7 +99,8 @@ class Life:
         ):
             print(await life.run(turns=20))  # why it ended: done, waiting for an answer, …
 
-    M2 decides, M1 carries out with tools, M0 thinks. Every step is done once: run the program again to continue.
+    M2 decides, M1 carries out tasks with tools, M0 thinks about questions. Every step is done only once, so after an
+    interruption the same program continues the life.
 
     Attributes:
         state: the current state, computed from the log rows of the life.
@@ -144,21 +149,22 @@ class Life:
         command: str = "",
         approve: Approve | None = None,
     ) -> AsyncIterator[Life]:
-        """Begin or continue a mind's life, and hold it until the block ends.
+        """Begin or continue a mind's life. Until the block ends, no other process can run it.
 
         Args:
             model: the models of M2, M1 and M0 (see `Mind.open`).
             goal: the goal; "": the current one. A new goal, or new orders, replace the old ones.
-            orders: standing orders, each with a time and a task: "every day at 8:00: ask me how I slept".
-            tools: tools for M1; the tools that a task needs are searched when M1 does the task.
+            orders: standing orders, each with a time and a task: "every day at 8:00: ask me how I slept". (): the
+                current ones.
+            tools: tools for M1. When M1 does a task, the tools that fit the task are searched among them.
             config: budget, hours, permissions, and other settings.
-            user: answers M2's questions in simulations; real users answer through the log (see life/commands).
+            user: answers M2's questions in simulations; real users answer through the log (see life/commands.py).
             exemplars: finds similar tasks and how they were done, such as a `Member` of a pool.
             without_model: whether rules may continue a life that had a language model.
             command: the command line that continues the life; it is logged for people who look at the life later.
-            approve: the names of tools that may change the world, or a function that decides about each such call
-                (tools/approval); other calls wait until the user allows them through the log. It replaces
-                `config.permits.tools`.
+            approve: decides about calls of tools that change the world (see tools/approval.py): the names of those
+                tools that may be called, or a function that decides about each call. Calls that are not approved wait
+                until the user allows them through the log. This replaces `config.permits`, except for `permits.always`.
 
         Raises:
             InputError: there is no goal, an order cannot be read, or the life had a language model and now has none.
@@ -187,13 +193,16 @@ class Life:
     async def run(
         self, turns: int | None = None, until: Moment | None = None, *, wait: bool = True, stay: bool | None = None
     ) -> str:
-        """Run until there is nothing to do; return why it ended: done, waiting, halted, turns or time.
+        """Run turns until there is nothing to do; return why the run ended.
+
+        The result is `done` (nothing is left to do), `waiting` (something is due later, see `wait`), `halted` (a person
+        or the budget has halted the life), `turns` or `time` (the limits `turns` and `until` were reached).
 
         Args:
-            turns: maximum number of turns.
-            until: no turn begins after that moment.
+            turns: maximum number of turns; None: no limit.
+            until: no turn begins at or after that moment; None: no limit.
             wait: whether to wait for tasks and orders that are due later; False: return when none can be done now.
-            stay: whether to wait for people as well if nothing is due; None: only if `until` is given.
+            stay: whether to wait for people even if nothing is due later; None: only if `until` is given.
         """
         lived, stay = 0, until is not None if stay is None else stay
         while True:
@@ -223,9 +232,9 @@ class Life:
             await self._inbox.wait(min(times, default=None), partial(self._is_roused, self.state.halted))
 
     async def reason_to_act(self) -> str:
-        """Return the reason for a turn now in a word; "": there is none.
+        """Return the reason for a turn now in a word or two, such as `user` or `order 1`; "": there is none.
 
-        Due standing orders are checked until one is worth a turn.
+        If other reasons do not come first, a model decides about each due standing order until one is worth a turn.
         """
         state, now = self.state, self.memory.clock.now()
         if state.halted:
@@ -269,7 +278,7 @@ class Life:
         await self._rest_after(ended)
 
     async def _look_for_work(self) -> bool:
-        """Let M2 look for work of its own if that is due; return whether it did."""
+        """Let M2 look for work of its own if that is due; return whether it was due."""
         state, now, rhythm = self.state, self.memory.clock.now(), self.config.rhythm
         look = rhythm.next_look(state)
         if look is None or look > now or state.halted or not rhythm.is_active(now):
@@ -285,7 +294,10 @@ class Life:
         return True
 
     def _goes_on_tomorrow(self) -> bool:
-        """Return whether a life with `beat_s` halts only until the next day's budget begins."""
+        """Return whether the life continues by itself when the next day's budget begins.
+
+        That is so if it looks for work of its own (`Rhythm.beat_s`), and only a daily limit has halted it.
+        """
         forever, spent = self.config.rhythm.beat_s is not None, self.state.spent
         return forever and self.state.halted.startswith("budget") and not self.config.budget.is_over(spent)
 
@@ -331,7 +343,8 @@ class Life:
         return 1.0
 
     def _is_roused(self, halted: str) -> bool:
-        """Return whether to stop waiting: a turn may have a reason, or a person paused, stopped or resumed the life."""
+        """Return whether to stop waiting, because there may be a reason for a turn, or because the state `halted` has
+        changed: a person paused, stopped or resumed the life. `halted`: this state when the waiting began."""
         state, now = self.state, self.memory.clock.now()
         if state.halted or halted:  # while the life is halted, even utterances wait
             return state.halted != halted
@@ -372,9 +385,10 @@ class Life:
 
 
 async def _set_retention(memory: Memory, retention: Retention) -> None:
-    """Apply a life's retention policy to its memory, and record it.
+    """Let the records of a life's memory decay, and record this policy unless one is recorded.
 
-    Nothing is changed if the policy `keep` is recorded for the memory, or if the caller has chosen a policy.
+    Nothing is changed if `retention` is `keep`, if `keep` is recorded for the memory, or if the memory was opened with
+    a policy under which records already decay or do not strengthen at all.
     """
     if retention == "keep" or memory.strength is None or not memory.keeps_all:
         return
@@ -392,10 +406,10 @@ POLL_S = 5.0
 class LifeReasoner:
     """Pursue a goal in the background of a mind: `Mind.open(…, reasoners=[LifeReasoner(models, goal="…")])`.
 
-    Like any life, it commits each step; only one of all processes and sessions of the mind runs it at a time.
+    As for any life, each step is committed, and only one process and session of the mind at a time runs the life.
 
     Attributes:
-        turns: maximum number of turns in one run, after which other reasoners get their turn.
+        turns: maximum number of the life's turns in one run of the reasoner.
     """
 
     models: Models

@@ -31,11 +31,11 @@ QUIET = 3
 
 @dataclass
 class M2:
-    """The orchestrator of a life. The name M2 is from the M0, M1, M2 system.
+    """M2, the orchestrator of a life. M2 decides what to do, M1 does tasks, M0 thinks about questions (docs/life.md).
 
     Attributes:
-        prompt_tokens: maximum length of its prompt in tokens.
-        zone: the time zone of the times that it is shown.
+        prompt_tokens: maximum length of M2's prompt in tokens.
+        zone: the time zone of the times that M2 is shown.
     """
 
     steps: Steps
@@ -84,7 +84,7 @@ class M2:
         return shorten(Request(prompt, "M2", tuple(turns), specs), self.prompt_tokens)
 
     def opening(self, because: str) -> str:
-        """Return the message to M2 at the beginning of a turn: the time, news, the ledger."""
+        """Return the message to M2 at the beginning of a turn: the time, the reason, news, the ledger."""
         state, now = self.steps.state, self.steps.memory.clock.now()
         parts = [f"Turn {state.turn + 1}. {format_spoken(now, self.zone)}. Woken by: {because}."]
         parts += [self._news()] if state.unread else []
@@ -110,16 +110,20 @@ class M2:
 
 
 FULL, KEPT = 0.75, 0.4
-"""Share of the limit of M2's prompt above which the oldest turns are folded, and the share that is left afterwards."""
+"""FULL: if M2's prompt is longer than this share of its limit, the oldest turns are folded (replaced by a summary).
+KEPT: share of the limit that the turns and the rest of the prompt may have afterwards."""
 LONGEST = 3_000
-"""Maximum length of a fold, in characters."""
+"""Maximum length of a summary of folded turns, in characters."""
 
 
 def turns_to_fold(state: LifeState, tokens: int, limit: int) -> list[Turn]:
-    """Return the oldest turns, which have to be folded (summarised) so that the prompt fits; [] if there is room.
+    """Return the oldest turns, which have to be folded (summarised) so that M2's prompt fits; [] if there is room.
+
+    The newest turn is never folded.
 
     Args:
-        tokens: current length of M2's prompt; limit: its maximum length.
+        tokens: current length of M2's prompt.
+        limit: maximum length of M2's prompt.
     """
     if tokens <= FULL * limit or len(state.turns) < 2:
         return []
@@ -135,7 +139,7 @@ def turns_to_fold(state: LifeState, tokens: int, limit: int) -> list[Turn]:
 async def fold(steps: Steps, model: Model, turns: list[Turn]) -> None:
     """Let M2 summarise turns, and store the summary as a memory in their place.
 
-    Without a valid reply the turns stay, and the next turn tries again.
+    Without a valid reply the turns stay, and at the beginning of the next turn they are summarised again.
     """
     state = steps.state
     ask = FoldTurns(goal=state.goal, turns=tuple(map(write_turn, turns)), language=state.language)
@@ -168,11 +172,12 @@ def _tokens(message: Message) -> int:
 
 
 REMEMBERED, RESULT, LINE = 10, 300, 600
-"""Maximum number of memories in the prompt; maximum number of characters of a result, and of a memory."""
+"""In the prompt that asks M2 for work: maximum number of memories, maximum characters of a task's result, and maximum
+characters of a memory."""
 
 
 async def look_for_work(steps: Steps, model: Model, zone: tzinfo) -> None:
-    """Let M2 propose work for the goal, and add it to the ledger.
+    """Let M2 propose tasks for the goal, and add them to the ledger.
 
     Raises:
         BudgetSpent: the budget allows no further model call.
@@ -198,7 +203,7 @@ async def look_for_work(steps: Steps, model: Model, zone: tzinfo) -> None:
 
 
 def _is_known(steps: Steps, text: str) -> bool:
-    """Return whether a proposed task is empty or in the ledger already (also as done), or cannot be added."""
+    """Return whether a proposed task cannot be added, or is in the ledger already, also as a finished task."""
     try:
         added = steps.state.ledger.add(text)
     except InputError:
@@ -207,7 +212,8 @@ def _is_known(steps: Steps, text: str) -> bool:
 
 
 async def _question(steps: Steps, zone: tzinfo) -> ProposeWork:
-    """Build the prompt that asks for work; it has no third-party content, so that this cannot create tasks."""
+    """Build the prompt that asks for work. It leaves out tainted memories and summaries, so that third-party content
+    cannot create tasks."""
     state, now = steps.state, steps.memory.clock.now()
     recalled = await steps.memory.recall(
         state.goal, REMEMBERED, kinds=("note", "dream"), where=MARK, touch=False, rerank=False

@@ -1,4 +1,4 @@
-"""Hold a life for this process, and log the models and the command with which it is continued, if they change."""
+"""Hold a life for this process, and log the models and the command with which the life is continued, if they change."""
 
 from __future__ import annotations
 
@@ -73,9 +73,9 @@ MODEL_NAME = re.compile(r"[\w./:%+-]{1,100}")
 
 
 def without_credentials(name: str) -> str:
-    """Return a word of a command; if it is an address, without user, password and query, except Azure's version.
+    """Return a word of a command; from an address (URL), user, password and query are removed.
 
-    The fragment is kept where it names a model: in `http://host:port/v1#NAME`.
+    In the query, Azure's `api-version` stays. The fragment stays if it names a model, as in `http://host:port/v1#NAME`.
     """
     head, scheme, rest = name.partition("://")
     if not scheme:

@@ -1,4 +1,4 @@
-"""Permission for calls that change the world: each needs approval, which applies to one call; other calls are free."""
+"""Permission for calls that change the world. Each such call needs its own approval; other calls need none."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class FoldTurns(Prompt[str]):
 
 
 class IsWorthTurn(YesNo, Question):
-    """Should the mind work on this now? `since`: events since it last did."""
+    """Is this standing order worth a turn now? `since`: the newest summary of the life's past turns."""
 
     order: str
     since: tuple[str, ...] = ()
@@ -57,7 +57,7 @@ class Live(Prompt[str]):
     """Do the next thing: call tools, or end the turn with a word about it.
 
     Attributes:
-        earlier: summaries of the turns before those that follow.
+        earlier: summaries of older turns; the messages of newer turns follow the prompt.
         tasks, now, because: the ledger, the time and the reason of the turn when it began. Only the rule-based default
             reads these fields; a model reads them in the turn's first message.
         news: the news shown in this turn; only the rule-based default reads this field.
@@ -81,10 +81,11 @@ MOST = 3
 
 
 class WorkFound(BaseModel, frozen=True):
-    """What there is to do, or why there is nothing.
+    """The tasks that M2 proposes, or the reason why there are none.
 
     Attributes:
-        until: when to look again, where there is nothing.
+        because: the reason.
+        until: if there are no tasks: when M2 wants to look for work again, in words; "": it names no time.
     """
 
     because: str
@@ -96,9 +97,10 @@ class ProposeWork(Prompt[WorkFound]):
     """Propose work that is worth doing for the goal.
 
     Attributes:
-        memories: memories that R finds for the goal.
-        over: finished tasks with their results; waiting: tasks whose time has not come.
-        room: what may still be spent today.
+        memories: memories that a recall finds for the goal.
+        over: finished tasks with their results.
+        waiting: unfinished tasks.
+        room: the rest of today's budget, as text; "": there is no daily limit.
     """
 
     role: ClassVar[str] = "M2"

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from mindstream.life.life import LifeConfig
 
 STEPS = {"M1": 12, "M0": 4}
-"""Maximum number of model calls of M1 and M0 in one call."""
+"""Maximum number of model calls that M1, and M0, may take for one task or question."""
 EXEMPLAR_S, OFFER_S = 10.0, 120.0
 """Maximum seconds that M1 waits for exemplars before its task, and for the grading of its offered result after it."""
 OPENED, CLOSED = "<|thinking_start|>", "<|thinking_end|>"
-"""Marks around M0's result in M1's prompt. Marks within the result are escaped, like all data."""
+"""Marks around M0's result in M1's prompt. If M0's text contains such marks itself, they are escaped, like all data."""
 
 
 def show_thoughts(call: Call, text: str) -> str:
@@ -48,7 +48,7 @@ def show_thoughts(call: Call, text: str) -> str:
 
 @dataclass
 class Roles:
-    """Create the tools M1 and M0.
+    """Create the tools M1 and M0, by which one role calls the other.
 
     Attributes:
         outside: the external tools.
@@ -126,7 +126,8 @@ class Roles:
         return Observation(answer, untrusted=calls.tainted)
 
     async def _offer(self, task: str, result: str, shown: Sequence[Example]) -> str:
-        """Offer a result to the source of exemplars, if that is configured; return why it failed, "": it did not."""
+        """Offer a result to the source of exemplars, if that is configured; return why this failed, "" if it did
+        not."""
         if (source := self.exemplars) is None or not self.config.offers:
             return ""
         try:

@@ -18,11 +18,11 @@ from mindstream.text.times import LIST, MORNING_S, RULE, local_moment, month_of,
 
 CalendarUnit = Literal["day", "week", "month", "year"]
 START = date(2024, 1, 1)
-"""A Monday from which intervals such as every second day are counted."""
+"""The day, a Monday, from which intervals such as "every second day" are counted."""
 DAYS = {"day": 1, "week": 7, "month": 31, "year": 366}
 LONGEST_DAYS, SHORTEST_S = 3_660, 60.0
 HORIZON_DAYS = 2 * LONGEST_DAYS
-"""Maximum number of days that are searched for the next occurrence."""
+"""Number of days that are searched for the next occurrence of a recurrence (20 years)."""
 
 
 class Recurrence(Protocol):
@@ -32,7 +32,7 @@ class Recurrence(Protocol):
         """Return the first moment later than `moment`.
 
         Raises:
-            InputError: there is none within HORIZON_DAYS, or before the calendar ends.
+            InputError: there is no such moment within HORIZON_DAYS, or before the calendar ends.
         """
 
 
@@ -41,7 +41,7 @@ class Interval:
     """A fixed number of seconds of real time, unaffected by clock changes.
 
     Raises:
-        InputError: it is shorter than a minute, or longer than ten years.
+        InputError: the interval is shorter than a minute, or longer than ten years.
     """
 
     seconds: float
@@ -65,14 +65,16 @@ class Calendar:
     Attributes:
         times: the times of the day.
         every: n in "every n-th unit".
-        weekdays: the weekdays on which it occurs; Monday is 0. For months and years, they count only if `nth` is set.
+        weekdays: for days and weeks: the weekdays on which the times occur; Monday is 0. For months and years they
+            count only if `nth` is set.
         days: for months and years: the days of the month. -1 is the last day; a day that a month lacks, such as the
-            31st of April, also means its last day.
-        nth: for months and years: which of the `weekdays` in the month, -1: the last; 0: `days` count instead.
-        month: for years: the month.
+            31st of April, means the month's last day.
+        nth: for months and years: which of the `weekdays` in the month counts: 1 is the first, -1 the last; 0: `days`
+            count, not weekdays.
+        month: for years: the number of the month, 1 to 12.
 
     Raises:
-        InputError: a day does not exist, or the interval is longer than ten years.
+        InputError: a day does not exist, or the interval is shorter than a day or longer than ten years.
     """
 
     unit: CalendarUnit
@@ -146,7 +148,7 @@ class Order:
     text: str
 
     def next_after(self, moment: Moment, zone: tzinfo) -> Moment:
-        """Return when the order is first due after `moment`; times of day are those of the zone's local clock."""
+        """Return when the order is next due after `moment`; times of day are those of the zone's local clock."""
         return self.when.next_after(moment, zone)
 
 
@@ -248,7 +250,7 @@ as due now."""
 
 @dataclass(frozen=True, slots=True)
 class DueOrder:
-    """A standing order that is due: its number, from 1, and the last time when it was due."""
+    """A standing order that is due: its number, from 1, and the newest time at which it was due (`due`)."""
 
     number: int
     order: Order
@@ -260,9 +262,10 @@ class Rhythm:
     """When a life may act by itself.
 
     Attributes:
-        hours: the hours in which it acts by itself (it answers its user at any time); None: always.
+        hours: the hours in which the life acts by itself (it answers its user at any time); None: always.
         zone: the time zone of orders and of shown times.
-        beat_s: minimum interval in seconds at which it looks for work of its own if no task can be done; None: never.
+        beat_s: minimum interval in seconds at which the life looks for work of its own if no task can be done; None:
+            never.
     """
 
     hours: ActiveHours | None = None
@@ -282,7 +285,8 @@ class Rhythm:
         return found
 
     def next_wake(self, state: LifeState, now: Moment) -> Moment | None:
-        """Return when there will be something to do; None: only after a person acts."""
+        """Return when there will be something to do (`now` if there is already); None: only after a person acts, or
+        when the budget has room again."""
         if state.halted:
             return None
         times = [
@@ -303,9 +307,9 @@ class Rhythm:
     def next_look(self, state: LifeState) -> Moment | None:
         """Return when the life may look for work of its own the next time; None: never.
 
-        After a look that found work, or if a turn has begun since the look, it waits one interval (`beat_s`). After a
-        look that found nothing, it waits two intervals, and until the time that M2 has named for the next look; if M2
-        has named none, until the next day (UTC).
+        A life that has not looked yet may look at once. After a look that found work, or if a turn has begun since the
+        look, it waits one interval (`beat_s`). After a look that found nothing, it waits at least two intervals, and at
+        least until the time that M2 has named for the next look; if M2 has named none, until the next day (UTC).
         """
         if self.beat_s is None:
             return None

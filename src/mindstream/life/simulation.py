@@ -39,7 +39,16 @@ STEP_S = (2.0, 10.0)
 
 
 class ScriptLine(BaseModel, frozen=True, extra="forbid"):
-    """An action of a scripted user: an utterance at a time of a day, or an answer to a question on that day."""
+    """An action of a scripted user: an utterance at a time of a day, or an answer to a question on that day.
+
+    Attributes:
+        day: the number of the day, from 1.
+        at: the time of the utterance, such as `19:30`; "": noon.
+        says: the utterance.
+        asked: a text that the question must contain.
+        answers: the answer to the question.
+        after_s: simulated seconds until the answer.
+    """
 
     day: int
     at: str = ""
@@ -81,7 +90,7 @@ class ScriptedUser:
         return sorted((line for line in self.lines if line.day == day and line.says), key=lambda line: line.second)
 
     def answer(self, day: int, question: str) -> ScriptLine | None:
-        """Return the script's answer to a question on a day; None: the user stays silent."""
+        """Return the script's first line that answers a question on a day; None: the user stays silent."""
         words = question.casefold()
         fits = (line for line in self.lines if line.day == day and line.answers and line.asked.casefold() in words)
         return next(fits, None)
@@ -108,8 +117,8 @@ class Day:
     """A simulated day.
 
     Attributes:
-        said: M2's final words of each turn, with their times.
-        levels: the retention level of each memory at the end of the day, by id; below 0: archived.
+        said: the words with which M2 ended each turn, with their times.
+        levels: the retention level of each memory that can decay, at the end of the day, by id; -1: archived.
     """
 
     number: int
@@ -166,7 +175,7 @@ class Simulation:
             yield held[0]
 
     async def days(self, number: int) -> AsyncIterator[Day]:
-        """Simulate days, and yield each at its end."""
+        """Simulate a number of days, and yield each day at its end."""
         for _ in range(number):
             midnight = self.began + (self.today - 1) * DAY_S
             for line in self.user.says_on(self.today):

@@ -1,8 +1,8 @@
 """Rules of a life without a language model: they quote, show due orders, and remember the user's words.
 
-They only check the form of texts: whether a task is that of a standing order, which tools search or write, where a
-passage begins, whether an utterance ends with a question mark. They do not understand tasks. So they finish a task as
-done only if it was shown to a person who answered.
+These rules only check the form of texts: whether a task is that of a standing order, which tools search or write, where
+a passage begins, whether an utterance ends with a question mark. They do not understand tasks. So they finish a task as
+done only if a person was shown the task and answered.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from mindstream.models.model import Call, Message
 from mindstream.models.prompt import rule
 
 Script: TypeAlias = Generator[list[Call], list[str], str]
-"""The script of a turn: it yields calls, receives their results, and returns the final text. At each step the script
-is repeated from its beginning, with all results known by then."""
+"""The script of a rule for one turn: a generator that yields calls, receives their results, and returns the final text.
+At each step the script is run again from its beginning, with all results known by then."""
 
 PATIENCE_S = 3_600
-"""Timeout of a question to the user, in seconds; a later answer is news for M2, and is remembered, too."""
+"""Timeout of a question to the user, in seconds. A later answer reaches M2 as news, and is remembered, too."""
 PASSAGES, LONGEST, SHORTER, LONGEST_MEMORY = 4, 700, 300, 3_000
 """Maximum number of passages that are quoted; maximum characters of a passage in a file, of a passage in an answer, and
 of a memory."""
@@ -75,14 +75,15 @@ def quote_what_is_found(ask: CarryOut, turns: Sequence[Message]) -> str | list[C
 
 @rule(FoldTurns)
 def name_turns(ask: FoldTurns) -> str:
-    """Rule: return the beginnings of the first and the last turn; the user's words are remembered already."""
+    """Rule for the summary of turns: return the first line of the first and of the last turn. The user's words need no
+    summary, because they are stored as memories."""
     first, last = (text.split("\n", 2)[1] for text in (ask.turns[0], ask.turns[-1]))
     return f"{first} … {last}"
 
 
 @rule(IsWorthTurn)
 def follow_orders(ask: IsWorthTurn) -> dict[str, float]:  # noqa: ARG001
-    """Rule: follow every order."""
+    """Rule: every due standing order is worth a turn."""
     return {"yes": 0.9, "no": 0.1}
 
 

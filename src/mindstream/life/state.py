@@ -52,7 +52,7 @@ class Turn(BaseModel):
     because: str = ""
     messages: list[Message] = []
     tainted: bool = False
-    """Whether it contains third-party content."""
+    """Whether the turn contains third-party content."""
 
 
 class News(BaseModel):
@@ -64,14 +64,14 @@ class News(BaseModel):
 
 
 class Fold(BaseModel):
-    """A summary of older turns."""
+    """A summary of older turns, which replaces them in M2's context; `tainted`: they contained third-party content."""
 
     text: str
     tainted: bool = False
 
 
 class Opened(BaseModel):
-    """The time and the ledger when the newest turn began, for all of its steps; and the news shown during the turn."""
+    """The time and the tasks of the ledger when the newest turn began, and the news that M2 was shown in this turn."""
 
     at: Moment = 0.0
     tasks: list[Task] = []
@@ -79,7 +79,7 @@ class Opened(BaseModel):
 
 
 class LifeSpent(BaseModel):
-    """What a life has spent: in total, and on the day of the last call."""
+    """The spending of a life: in total, and on the day (UTC) of the last call or question."""
 
     calls: int = 0
     tokens: int = 0
@@ -103,9 +103,9 @@ call that needed approval."""
 SESSION = "life"
 """The session whose utterances are always addressed to the life (see `LifeState.hears`)."""
 LATE = 5
-"""Number of the newest expired questions that can still be answered."""
+"""Number of expired questions, the newest ones, that can still be answered."""
 SUMMARIES = 4
-"""Number of the newest folds in M2's prompt; older ones can be found with the tool R."""
+"""Number of summaries of older turns, the newest ones, in M2's prompt; older summaries can be found with the tool R."""
 
 
 class LifeState(BaseModel):
@@ -113,18 +113,19 @@ class LifeState(BaseModel):
 
     Attributes:
         began: when the life began; ordered: when its standing orders were given.
-        turn: the number of the newest turn; in_turn: whether it has not ended.
+        turn: the number of the newest turn; in_turn: whether this turn is still in progress.
         turns: the turns in M2's context.
         folds: the newest summaries of older turns, the oldest first.
         asked, replies, called, results: the steps of the current turn, by id.
-        unread: news that no prompt has contained yet.
-        seen: the last log row from which news were read.
-        beats: when each standing order was last due.
+        unread: news that M2 has not been shown yet.
+        seen: the last log row from which news was read.
+        beats: when each standing order, by number, was last due and handled.
         looked: when M2 last looked for work of its own; idle: why it found none, "" after any turn since;
             idle_until: when M2 wants to look again, if it has named a time.
         questions: open questions to the user; late: expired ones, the newest first.
         answers: answers that M2 has not read yet, by question.
-        wishes: calls that wait for approval; decided: calls that were decided and not made since; leave: the decisions.
+        wishes: calls that wait for approval, by id.
+        decided: calls about which a person has decided and which have not been made again since; leave: the decisions.
         halted: why the life does nothing until a person acts or the budget has room; "": it runs.
     """
 
@@ -157,7 +158,8 @@ class LifeState(BaseModel):
     leave: dict[str, bool] = {}
     spent: LifeSpent = Field(default_factory=LifeSpent)
     hears: bool = Field(default=True, exclude=True)
-    """Whether its user's utterances in conversations are addressed to it; False: a coach of this mind answers them."""
+    """Whether the user's utterances in conversations are addressed to the life; False: a coach of this mind answers
+    them."""
     quiet_turns: int = 0
     """Number of turns in a row without a call."""
     failed: str = ""
@@ -191,7 +193,7 @@ class LifeState(BaseModel):
         return any(turn.tainted for turn in self.turns) or any(fold.tainted for fold in self.folds)
 
     def apply(self, event: Event, at: Moment, seq: int = 0) -> None:
-        """Apply a log row; `seq`: its number, if it is known."""
+        """Apply an event of the log; `seq`: the number of its row, 0 if unknown."""
         match event:
             case LifeBegan():
                 self.goal, self.language = event.goal, event.language
@@ -326,7 +328,7 @@ class LifeState(BaseModel):
 
 
 def day_of(moment: Moment) -> str:
-    """Return the day of a moment (UTC), as 2026-11-29."""
+    """Return the day of a moment (UTC) as text, such as `2026-11-29`."""
     return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d")
 
 

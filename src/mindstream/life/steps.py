@@ -1,4 +1,4 @@
-"""Steps that are done once: a model's reply or a call's result is read from the log if it is there.
+"""Steps that are done once: if the log has a model's reply or a call's result already, it is read from there.
 
 An interrupted turn is replayed from its beginning: finished steps are read from the log, and the first unfinished step
 is done. Rows are queued, and written together before the next external action, so that a step costs one commit.
@@ -30,7 +30,8 @@ from mindstream.models.wrappers.meter import Metered
 from mindstream.tools.call import Observation
 
 Effect = Callable[[int], Awaitable["Done"]]
-"""Makes a call. It gets the log row of the call; after a crash, an earlier attempt may have begun since that row."""
+"""A function that makes a call. It gets the log row of the call; rows after this one may be from an earlier attempt
+that a crash has interrupted."""
 
 
 class Halted(Exception):  # noqa: N818 (no error, but a person's order)
@@ -39,14 +40,14 @@ class Halted(Exception):  # noqa: N818 (no error, but a person's order)
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The result of a call, with everything that is committed in the same commit.
+    """The result of a call, and the changes that are committed together with it.
 
     Attributes:
         found: the result.
         records: records to remember.
-        events: further events.
-        touch: the records that recall returned, and those that it found but did not return.
-        revisions: changes of records, such as their end.
+        events: further events for the log.
+        touch: the records that a recall returned, which are strengthened, and those that it found but did not return.
+        revisions: changes of records, such as the end of a memory's validity.
     """
 
     found: Observation
@@ -104,7 +105,8 @@ class Steps:
     async def reply(
         self, id_: str, role: str, model: Model, request: Request, news: str = "", seen: int = 0
     ) -> Replied:
-        """Return a model's reply, from the log if the step was done before; a failure is a reply with an `error`.
+        """Return a model's reply, from the log if the step was done before. If the model fails, the reply has an
+        `error`.
 
         Raises:
             BudgetSpent: the budget allows no further call.
@@ -192,7 +194,7 @@ def _replied(
 
 
 class BilledModel:
-    """A model whose calls count against a life's budget, but are not steps of a turn.
+    """A model whose calls count against a life's budget, but are not steps of a turn, so they can be repeated.
 
     Attributes:
         steps: the steps of the life; None until the life is open.
@@ -231,7 +233,7 @@ POLL_S = 0.5
 
 
 SimulatedUser: TypeAlias = Callable[[str], Awaitable[str | None]]
-"""Answers M2's questions in simulations; None: no answer."""
+"""A function that answers M2's questions to the user in simulations; it returns None if there is no answer."""
 
 
 async def newest_from_outside(stream: Memory) -> int:
@@ -291,7 +293,7 @@ class Inbox:
         return bool(changes.gone) and not is_first
 
     async def wait(self, until: Moment | None, is_enough: Callable[[], bool]) -> None:
-        """Wait until a condition holds or a time is reached; a manual clock is set to that time at once."""
+        """Wait until a condition holds or a time is reached. A manual clock is set to that time at once."""
         clock = self._memory.clock
         await self.read()
         while not is_enough() and (until is None or clock.now() < until):

@@ -14,12 +14,12 @@ from mindstream.memory.store.store import Entry
 from mindstream.models.wrappers.meter import Metered
 
 LATER_S = 0.3
-"""Maximum delay of a call's row in seconds. The delay lets most calls be written in the commit of their answer or
-thought."""
+"""Maximum delay in seconds until the log row of a call is written. Because of the delay, most calls are written in the
+commit of the answer or thought for which they were made."""
 
 
 class CallLog:
-    """Collect metered model calls and write them to a log.
+    """Collect the model calls of a mind, with their usage, and write them to its log.
 
     Args:
         clock: gives the time when each call ended; None: the time of the log row is used.
@@ -61,7 +61,7 @@ class CallLog:
             await self.flush(memory)
 
     async def flush(self, memory: Memory) -> None:
-        """Write the queued calls, after the commit that was in progress when `run` was cancelled."""
+        """Write the queued calls. First wait for the commit that was in progress when `run` was cancelled."""
         if self._under_way is not None:
             await asyncio.wait([self._under_way])
         await self._write(memory)

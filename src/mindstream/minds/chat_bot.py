@@ -46,7 +46,7 @@ from mindstream.tools.tool import AnyTools, Tool, checked_tools
 NAME = "companion"
 """The default author of a chat bot's answers."""
 QUOTED = 3
-"""Maximum number of remembered lines that are quoted if no model is configured."""
+"""Maximum number of remembered lines that an answer quotes if no model is configured."""
 STEPS = 10
 """Maximum number of model calls for an answer with tools."""
 EXEMPLAR_S = 2.0
@@ -84,7 +84,7 @@ class CompanionTalk(Prompt[str]):
     talks: tuple[DatedLine, ...] = ()
     history: tuple[Line, ...] = ()
     earlier: int = 0
-    """Number of older lines of this conversation that are not shown."""
+    """Number of older lines of this conversation that the prompt leaves out."""
     utterance: str
     now: str = ""
 
@@ -120,7 +120,7 @@ def quote_what_is_remembered(ask: CompanionTalk) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A conversation as the client sends it, such as a web page that shows the conversation.
+    """A conversation as a client sends it together with the newest utterance; the client is typically a chat web page.
 
     Attributes:
         instructions: the page's system prompt; never remembered.
@@ -160,7 +160,8 @@ class ChatResponder(FunctionResponder):
     """Answer with the model of the role `talker`, from memory; a reasoner extracts facts.
 
     Attributes:
-        page: the page of the next utterance; it has lines only if this mind has not heard them before.
+        page: the conversation that the client sends with the next utterance (see `Page`). It has lines only if this
+            mind has not heard them before.
     """
 
     reasoners: Sequence[Reasoner]
@@ -289,9 +290,9 @@ class BotFactory:
     Attributes:
         models: the bot's models; None: those of the mind or server that it answers for.
         instructions: the bot's character and task.
-        tools: the tools that it may call.
-        approve: decides which calls of tools that change the world are made (tools/approval).
-        name: the author of its answers.
+        tools: the tools that the bot may call.
+        approve: decides which calls of tools that change the world are made (tools/approval.py).
+        name: the author of the bot's answers.
         exemplars: finds lessons, and good answers of other agents, for an utterance, such as a `Member` of a pool.
     """
 
@@ -444,8 +445,8 @@ class ChatBot:
                 `facts` extracts facts.
             instructions: the bot's character and task; trusted text.
             tools: functions with type hints and a docstring, or tools (docs/tools.md).
-            approve: decides which calls of tools that change the world are made: the names of tools, or a function of
-                the call (tools/approval). By default none are made.
+            approve: decides which calls of tools that change the world are made: the names of tools whose calls are
+                made, or a function that decides about each call (tools/approval.py). By default none are made.
             session: the conversation to continue; None begins a new one. All conversations share the memory.
             embed, policy: see `Memory.open`.
             exemplars: finds lessons, and good answers of other agents, for an utterance, such as a `Member` of a pool.
@@ -521,7 +522,8 @@ class ChatBot:
                     yield event.text
 
     async def settled(self) -> None:
-        """Wait until the facts of all messages so far are extracted (or waiting is pointless: Background.settled)."""
+        """Wait until facts have been extracted from all messages, or until waiting is pointless
+        (Background.settled)."""
         await self.mind.settled()
 
     async def cancel(self) -> int:

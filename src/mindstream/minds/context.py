@@ -24,14 +24,14 @@ class TalkContext:
     """Context of an answer, within the token budget.
 
     Attributes:
-        history: the lines of this conversation; if all of them fit, the newest lines of earlier conversations precede
-            them.
+        history: the lines of this conversation; if all of them fit, the newest lines of earlier conversations come
+            before them.
         left_out: number of older lines of this conversation that do not fit.
         has_all: whether `history` contains all lines of all conversations.
-        recalled: memories that match the utterance and are not among the notes.
+        recalled: memories that match the utterance, apart from notes in `notes` and lines of conversations.
         notes: the newest notes about the user.
-        talks: lines of other conversations, oldest first: those that match the utterance, and as many of the newest as
-            fit.
+        talks: lines of other conversations, oldest first: those that match the utterance, and as many of the user's
+            newest lines as fit.
     """
 
     history: tuple[Line, ...]
@@ -50,8 +50,8 @@ async def gather_context(
     Args:
         text: the utterance.
         heard: the log row of the utterance.
-        believer: the slot of a reasoner whose notes are left out, because the prompt has its belief; None: all notes
-            are used.
+        believer: the slot of a reasoner whose notes are left out, because the prompt has the reasoner's belief; None:
+            all notes are used.
     """
     newest = await memory.latest("chat", HISTORY)
     own = next((record.id for record in newest if record.seq == heard), "")
@@ -100,6 +100,6 @@ async def gather_context(
 
 
 async def build_chat_record(memory: Memory, text: str, by: str, session: str, *, by_user: bool = False) -> Record:
-    """Build the memory record of a line of a conversation; it is not written yet."""
+    """Build the memory record of a line of a conversation; the caller writes it."""
     draft = RecordDraft(text=text, kind="chat", by=by, episode=session, data={"by_user": by_user})
     return (await memory.build_records([draft]))[0]

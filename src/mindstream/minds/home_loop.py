@@ -1,4 +1,4 @@
-"""The event loop of a mind: its tasks, locks and connections belong to the loop that opened it.
+"""The event loop of a mind: a mind's tasks, locks and connections belong to the event loop on which it was opened.
 
 A call from another loop (a web request, a Celery task, Streamlit) is run on this home loop. If the home loop is not
 running, a thread runs it until the call has ended.

@@ -73,9 +73,9 @@ class Mind:
     Attributes:
         memory: the user's memory, across all sessions.
         session: the name of the current conversation.
-        tools: tools that its reasoners may call.
-        reasoners: the runner of its reasoners.
-        responder: answers utterances.
+        tools: tools that the mind's reasoners may call.
+        reasoners: the background runner of the mind's reasoners.
+        responder: the component that answers utterances.
     """
 
     def __init__(
@@ -110,7 +110,8 @@ class Mind:
         self.reasoners.add(*self.responder.reasoners, *reasoners)
         self._turn = Occurrence(0, "", "")
         self._taking_in = asyncio.Lock()
-        """Lock that commits concurrent utterances in the order of their calls."""
+        """Held while an utterance is committed, so that concurrent utterances are committed in the order of the
+        calls."""
 
     @classmethod
     @renamed_keywords(models="model")
@@ -143,7 +144,7 @@ class Mind:
             model: a name (`rules`, `openai:gpt-5`, …), a model, a table of these by role (talker, reasoner, default),
                 or `Models`. A required role that is missing is an error, unless the table has a default. None: the
                 models of the responder (`ChatBot.using(model=…)`), or rules if it has none.
-            tools: tools for its reasoners, in addition to their own.
+            tools: tools for the mind's reasoners, in addition to the reasoners' own.
             reasoners: reasoners in addition to those of the responder; each needs a different slot.
             embed: an embedder or its name; None: the one that made the memory's vectors (wordllama for a new memory).
             policy: `keep` or `decay`, which is recorded for the memory; or values by name that apply while the mind is
@@ -223,8 +224,7 @@ class Mind:
 
     @contextlib.asynccontextmanager
     async def _in_session(self, session: str) -> AsyncIterator[Mind]:
-        """Yield a mind for a session: this one if the session is its own, otherwise a new one that shares its
-        memory."""
+        """Yield a mind for a session: this mind if it has that session, otherwise a new one that shares its memory."""
         if session == self.session:
             yield self
             return
@@ -251,11 +251,12 @@ class Mind:
         """Commit an utterance and answer it; yield the log rows: heard, perhaps waiting, pieces, said.
 
         Once `heard` is yielded, the utterance is on disk, and reasoners will process it. Closing the generator cancels
-        the answer. A caller that stops reading the generator without closing it does not block the mind.
+        the answer. Close a generator that you stop reading: with responders other than a coach, the next answer waits
+        until it is closed or garbage-collected.
 
         Args:
-            one_answer: whether the user cannot be shown a later follow-up; the responder then waits for a reasoner if
-                the answer needs its result.
+            one_answer: whether the user cannot be shown a follow-up later; then a coach waits for its reasoner if the
+                answer needs the reasoner's result.
             by: the author; "": the mind's user.
             once: an idempotency key; all processes together accept only one utterance with it.
 
@@ -283,7 +284,7 @@ class Mind:
 
     @streamed_at_home
     async def answer_again(self, heard: Logged, *, one_answer: bool = False) -> AsyncGenerator[Logged]:
-        """Answer an utterance, given as its log row, again; yield rows as `hear` does.
+        """Answer an utterance again, which is given as its log row; yield rows as `hear` does.
 
         The utterance is not committed again, and reasoners do not process it again.
 
@@ -356,7 +357,7 @@ class Mind:
         await self.reasoners.settled()
 
     async def _write_down(self, said: redaction.Cleaned, handling: Handling, by: str, once: str) -> list[Logged]:
-        """Commit an utterance with its memory record, a note of its redactions, and the work that it causes."""
+        """Commit an utterance with its memory record, an event that names redactions, and work for reasoners."""
         memory, text = self.memory, said.text
         with self.reasoners.hearing():
             record = await build_chat_record(memory, text, by, self.session, by_user=True)
@@ -406,7 +407,7 @@ class Mind:
         return done
 
     async def _woken_by(self, kind: str) -> NewWork:
-        """Return the work that the next event of a kind causes."""
+        """Return the work for reasoners that the next event of a kind causes."""
         number, phase = await self.memory.store.count(self.memory.key, kind) + 1, self._turn.phase
         return self.reasoners.claims(Occurrence(number, phase, phase, kind))
 

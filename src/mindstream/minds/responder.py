@@ -25,10 +25,10 @@ from mindstream.reasoners.background import Background
 from mindstream.reasoners.reasoner import Reasoner, RunContext, RunResult
 
 TRIES, PAUSES_S = 2, 30.0
-"""The default of `Timeouts.silence_s` allows for this number of calls of the talker's model that use their whole
-timeout, and for this total duration of pauses in seconds."""
+"""The default of `Timeouts.silence_s` is long enough for TRIES calls of the talker's model that use their whole
+timeout, and for PAUSES_S seconds of pauses."""
 CALLS = 3
-"""The default of `Timeouts.thinking_s` allows for this number of calls that use their whole timeout."""
+"""The default of `Timeouts.thinking_s` is long enough for this number of calls that use their whole timeout."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +36,14 @@ class Timeouts:
     """Timeouts of a mind, in seconds.
 
     Attributes:
-        deadline_s: maximum time that the talker waits for the reasoner; then it answers that the answer takes longer.
+        deadline_s: maximum time that the talker waits for the reasoner; then the talker says that the result takes
+            longer.
         filler_s: silence after which a filler sentence says that the answer takes longer.
         silence_s: maximum time without output of the talker's model; 0: derived from the model's own timeouts (see
-            models/providers/limits), which usually end a silence first.
+            models/providers/limits), which are usually reached first.
         thinking_s: maximum duration of a reasoner's run; 0: derived from the model's own timeouts.
-        lease_s: duration of a lease on work: time after which another process can claim the work of a dead one.
+        lease_s: duration of a lease on work, which is renewed. If a process dies, another one can claim its work after
+            that time.
         retry_s: pause after the first failed run of a reasoner; each further pause is four times as long.
     """
 
@@ -53,7 +55,8 @@ class Timeouts:
     retry_s: float = 0.5
 
     def fill(self, models: Models) -> Timeouts:
-        """Return the timeouts with values of 0 replaced by values that are derived from the models' timeouts."""
+        """Return these timeouts, with `silence_s` and `thinking_s` derived from the models' timeouts where they are
+        0."""
         talker, reasoner = models.waits("talker"), models.waits("reasoner")
         silence_s, thinking_s = TRIES * talker.first_s + PAUSES_S, CALLS * reasoner.first_s
         return replace(self, silence_s=self.silence_s or silence_s, thinking_s=self.thinking_s or thinking_s)
@@ -65,7 +68,7 @@ class Host:
 
     Attributes:
         session: the name of the current conversation.
-        thinkers: the runner of the reasoners; its lock `floor` is held during an answer.
+        thinkers: the background runner of the reasoners; its lock `floor` is held while an answer is given.
         asked_in: the record id of the utterance to be answered, for `memory.recall(…, asked_in=…)`; "": none.
     """
 
@@ -111,9 +114,10 @@ class Responder(Protocol):
     """Answers the utterances of a mind's user, and may add entries to the results of its reasoners.
 
     Attributes:
-        name: the author of its answers in the log; a coach has the name of its pack.
-        title: its name for display.
-        reasoners: the reasoners that it needs; the mind runs them.
+        name: the name of the responder. A `FunctionResponder` signs its answers in the log with it; a coach has the
+            name of its pack.
+        title: the responder's name for display.
+        reasoners: the reasoners that the responder needs; the mind runs them.
     """
 
     name: str
@@ -131,9 +135,9 @@ class Responder(Protocol):
         """
 
     async def speak_up(self, context: RunContext, result: RunResult, written: Sequence[Entry]) -> Sequence[Entry]:
-        """Return entries, such as a follow-up, to commit together with a reasoner's result.
+        """Return log entries, such as a follow-up, that are committed together with a reasoner's result.
 
-        `written`: the entries of the reasoner itself.
+        `written`: the log entries of the reasoner itself.
         """
 
     async def close(self) -> None:
@@ -162,7 +166,7 @@ def make_responder(factory: ResponderFactory, host: Host) -> Responder:
 
 
 async def follow_up(host: Host, by: str, context: RunContext, result: RunResult) -> Sequence[Entry]:
-    """Return the entry of a result's unsolicited follow-up, signed by `by`.
+    """Return the log entry of a result's unsolicited follow-up, with `by` as its author.
 
     Return () if the result has no follow-up, or if the user has sent a newer utterance.
     """
@@ -178,7 +182,7 @@ async def follow_up(host: Host, by: str, context: RunContext, result: RunResult)
 class NullResponder:
     """The responder of a mind that does not answer: utterances are stored, and reasoners process them.
 
-    The author of a follow-up is the slot of its reasoner.
+    A reasoner's follow-up has the reasoner's slot as its author.
     """
 
     name = title = ""
@@ -213,7 +217,7 @@ def answer_with(respond: Respond, name: str = "responder") -> ResponderFactory:
 
     The function takes an utterance and a `Host`, and yields the pieces of the answer. If it raises, the answer ends,
     and the part that was shown is stored. One utterance is answered at a time; reasoners process it after the answer.
-    The author of their follow-ups is the responder; after a `one_answer` request no follow-up is sent.
+    Their follow-ups have the responder's name as author; after a `one_answer` request no follow-up is sent.
 
     Raises:
         InputError: the function returns instead of yielding.

@@ -1,7 +1,7 @@
 """Answer the utterances that a process left unanswered when it died.
 
-A process that opens the mind claims the work of answering them (log/work) when the lease of the dead process has
-expired, so each is answered only once.
+A process that opens the mind claims the work items for answering them (log/work) when the lease of the dead process has
+expired. So only one process answers each utterance.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ async def answer_unanswered(
     """Answer the utterances that were unanswered at the first poll; return when none of them is open any more.
 
     Args:
-        of_session: opens the mind in a session.
+        of_session: opens the mind in a given session (conversation).
     """
     HOLDER.set(owner)  # applies to this task and the tasks that it starts
     left: set[int] | None = None
@@ -82,7 +82,7 @@ async def _take(
 
 
 async def take_all(rows: AsyncGenerator[Logged]) -> None:
-    """Run an answer to its end, and discard its rows."""
+    """Read all rows of an answer, and discard them, so that the answer runs to its end."""
     async with aclosing(rows) as answer:
         async for _ in answer:
             pass

@@ -1,13 +1,13 @@
 """`Background` runs reasoners during a conversation, with leases so that no work is lost or done twice.
 
-Each reasoner has one slot, and each slot one loop: claim open work, run the reasoner, and commit its result (the
-conclusion) together with the end of the work. The lease is renewed during the run; if the process dies, the lease
-expires and another process claims the work. A failing run is logged, retried at most TRIES times, and then
+Each reasoner has one slot, and each slot has one loop: claim open work, run the reasoner, and commit its result
+together with the end of the work. The lease is renewed during the run; if the process dies, the lease expires and
+another process claims the work. A failed run is logged and tried again later; after TRIES failed runs the work is
 dead-lettered.
 
 `Turns`: of all processes that talk with a user, only one answers each utterance, and utterances are answered in order.
-Answering is a work item (log/work) like others: its lease begins when the utterance is committed, and the commit of the
-answer ends it.
+Answering an utterance is a work item (log/work), too: its lease begins when the utterance is committed, and the commit
+of the answer ends the work.
 """
 
 from __future__ import annotations
@@ -69,13 +69,14 @@ from mindstream.tools.tool import Tool
 from mindstream.tracing import genai, span
 
 HOLDER: ContextVar[str] = ContextVar("holder", default="")
-"""The owner under which this task has claimed the answer to an utterance that another process left unanswered."""
+"""The owner under which this asyncio task has claimed the answering of utterances that another process left unanswered;
+"": it has claimed none."""
 POLL_S = 0.2
 """Poll interval while waiting for earlier answers of other processes, in seconds."""
 
 
 class Turns:
-    """The turns of one conversation in this process.
+    """The order in which one conversation's utterances are answered, among all processes.
 
     Attributes:
         claimed: log rows of the utterances that this process has to answer and has not answered yet.
@@ -87,11 +88,11 @@ class Turns:
         self._on: set[int] = set()
 
     def is_on(self, heard: int) -> bool:
-        """Return whether an utterance is being answered or waits for its turn here."""
+        """Return whether an utterance is being answered, or waits for its turn, in this process."""
         return heard in self._on
 
     def owner(self, heard: int) -> str:
-        """Return the owner under which an utterance's answer is held here."""
+        """Return the owner under which this process holds the work item of an utterance's answer."""
         return self._owner if heard in self.claimed else HOLDER.get() or self._owner
 
     @contextlib.asynccontextmanager
@@ -136,7 +137,8 @@ class Turns:
     async def find(self, heard: int) -> tuple[int, list[Work]] | None:
         """Return the id of the work item of an utterance's answer, and all open answers; None: there is no such item.
 
-        If this process answers the utterance again, an answer that another process has in progress is discarded.
+        If this process answers the utterance again, without having claimed it, a work item that another process holds
+        is ended.
 
         Raises:
             LeaseLost: this process should answer the utterance, but another process answers or has answered it.
@@ -170,8 +172,10 @@ class Turns:
 
 
 async def find_unanswered(store: Store, mind: StreamKey, work: Work) -> Logged | None:
-    """Return the utterance that claimed work has to answer; if there is none to answer, end the work and return
-    None."""
+    """Return the log row of the utterance that claimed work has to answer.
+
+    If the utterance was answered, erased or cancelled, end the work and return None.
+    """
     rows = await store.events(mind, work.cause - 1, [Heard.kind], 1)
     if rows and rows[0].seq == work.cause and work.error != STOPPED:
         said = [row.event async for row in read_log(store, mind, work.cause, [Said.kind])]
@@ -184,8 +188,8 @@ async def find_unanswered(store: Store, mind: StreamKey, work: Work) -> Logged |
 WRITES = 100
 """Maximum number of attempts to commit a result when other writers commit first."""
 PAUSE_S = 60.0
-"""Silence after which a slot processes an utterance that was left for the next run, in seconds; an answer in progress
-is no silence."""
+"""Seconds of silence after which a slot processes an utterance that was left for its next run (`Background.defer`). The
+silence begins when no answer is in progress."""
 WRITING_S = 30.0
 """Timeout for building the entries of a result, in seconds."""
 
@@ -196,11 +200,12 @@ SpeakUp: TypeAlias = Callable[[RunContext, RunResult, Sequence[Entry]], Awaitabl
 async def conclude(
     context: RunContext, run_result: RunResult, speak_up: SpeakUp, about: tuple[int, ...], finish: WorkDone | None
 ) -> list[Logged]:
-    """Commit a reasoner's result; return the rows that were written.
+    """Commit a reasoner's result; return the log rows that were written.
 
     Args:
-        speak_up: returns entries to add.
-        about: the log rows that the run was about; finish: the end of its work, for the same commit.
+        speak_up: returns log entries to add, such as a follow-up.
+        about: the log rows that the run was about.
+        finish: the end of the run's work, for the same commit; None: there is no work.
 
     Raises:
         LeaseLost: another process has taken over the work.
@@ -227,7 +232,7 @@ async def conclude(
 
 
 async def make_writing(context: RunContext, result: RunResult) -> Writing:
-    """Return the entries and revisions of a result, based on the current beliefs; nothing is committed."""
+    """Return the log entries and record revisions of a result, based on the current beliefs; nothing is committed."""
     entries, slot = list[Entry](), context.slot
     if result.records:
         drafts = [draft if draft.by else replace(draft, by=slot) for draft in result.records]
@@ -242,13 +247,13 @@ async def make_writing(context: RunContext, result: RunResult) -> Writing:
 
 
 def _tainted(entry: Entry) -> Entry:
-    """Return the entry with its records marked as based on third-party content."""
+    """Return a log entry whose records are marked as based on third-party content."""
     marked = (replace(record, data={**record.data, TAINTED: True}) for record in entry.records)
     return replace(entry, records=tuple(marked))
 
 
 async def silent(*_: object) -> Sequence[Entry]:
-    """Return no entries; the default of `speak_up`."""
+    """Return no log entries; the default of `Background(speak_up=…)`."""
     return ()
 
 
@@ -315,7 +320,7 @@ async def _is_of_talk(store: Store, mind: StreamKey, work: Work, session: str | 
 LOG = logging.getLogger("mindstream.reasoners")
 """Logger of failed runs; without logging configuration, Python writes warnings to standard error."""
 QUIET = 2
-"""Maximum number of times that the poll interval of an idle slot is quadrupled."""
+"""Maximum number of times that the poll interval of a slot without work is quadrupled."""
 
 
 FORGOTTEN = "texts that the run had read were erased in the meantime"
@@ -335,8 +340,8 @@ class Background:
         owner: the name under which work is claimed; "": a new random one.
 
     Attributes:
-        floor: a lock that is held during an answer. Results are written when it is free, so a belief never changes
-            during an answer, and no follow-up interrupts one.
+        floor: a lock that is held while an answer is given. Results of reasoners are written when it is free, so a
+            belief does not change during an answer, and no follow-up interrupts one.
 
     Raises:
         InputError: a slot is used twice, a reasoner is invalid, or the lease is too long.
@@ -403,7 +408,8 @@ class Background:
 
     @contextlib.contextmanager
     def hearing(self) -> Iterator[None]:
-        """Prevent claims while the block commits an utterance, so that `hold` can be called before it is claimed."""
+        """Prevent claims while the block commits an utterance, so that `hold` can be called before the utterance is
+        claimed."""
         self._hearing += 1
         try:
             yield
@@ -419,7 +425,7 @@ class Background:
     def claims(self, turn: Occurrence, besides: Sequence[str] = (), *, answered: bool = False) -> NewWork:
         """Return the work that an event causes: one item for each slot whose trigger fires, except those in `besides`.
 
-        `answered`: whether the answer to an utterance is a work item as well.
+        `answered`: whether to add a work item for answering the utterance.
         """
         fired = [name for name, slot in self._slots.items() if slot.reasoner.trigger.fires(turn)]
         slots = tuple(name for name in fired if name not in besides)
@@ -428,7 +434,7 @@ class Background:
         return NewWork(slots, self.owner, self._lease() if self._thinks else 0.0)
 
     def release(self, heard: int) -> None:
-        """Let reasoners process an utterance that was held; unfinished work on its answer is released as well."""
+        """Let reasoners process an utterance that was held. If its answer is unfinished, that work is released, too."""
         was_held = heard in self._held
         self._held.discard(heard)
         self.wake()
@@ -442,15 +448,15 @@ class Background:
     def defer(self, heard: int, slot: str) -> None:
         """Leave an utterance for the next run of a slot; other slots may process it now.
 
-        A run in progress claims it between two of its steps. Otherwise it is processed with the next utterance that
-        this slot processes, after PAUSE_S seconds of silence, or when `resume` is called.
+        If a run of the slot is in progress, it claims the utterance between two of its steps. Otherwise the slot
+        processes it together with the next utterance, after PAUSE_S seconds of silence, or when `resume` is called.
         """
         self.release(heard)
         self._deferred[heard] = slot
         self._start_pause()
 
     def _start_pause(self) -> None:
-        """Wait for the pause after which deferred utterances are processed, unless another answer is due."""
+        """Start the timer after which deferred utterances are processed, unless an answer is in progress or due."""
         self._stop_pause()
         if self._deferred and not self._held:
             self._pause = asyncio.get_running_loop().call_later(PAUSE_S, self.resume)
@@ -466,9 +472,9 @@ class Background:
             self.wake()
 
     async def _release_work(self, heard: int) -> None:
-        """Release the work on an utterance for other processes.
+        """Release this process's work on an utterance, so that other processes can do it.
 
-        The work of answering it ends, unless the answer is in progress or waits for its turn in this process.
+        The work item for answering the utterance ends, unless the answer is in progress or waits for its turn here.
         """
         ended = () if self.turns.is_on(heard) else (self.turns.slot,)
         if ended:
@@ -511,7 +517,7 @@ class Background:
         timeout, and work that keeps failing is dead-lettered.
 
         Args:
-            upto: consider only work about utterances up to this log row; None: about all.
+            upto: consider only work about log rows up to this one; None: about any.
             slots: consider only work of these slots; None: of all.
             ids: consider only the work with these ids. Without ids, work that silence or a set time causes is ignored.
         """
@@ -568,7 +574,7 @@ class Background:
         await asyncio.sleep(min(self._retry_s * slot.stuck, self._lease_s / 3))
 
     async def _call_others(self, slot: Slot) -> None:
-        """Create the work that silence or a set time causes; other processes do it."""
+        """Create the work that silence or a set time causes, in a process that does not run the reasoners itself."""
         trigger = slot.reasoner.trigger
         while trigger.idle_s is not None or (trigger.at is not None and not trigger.each):
             slot.woken.clear()
@@ -579,7 +585,8 @@ class Background:
             trigger = slot.reasoner.trigger
 
     async def _rest(self, slot: Slot) -> None:
-        """Wait until woken or the poll interval is over, then create the work that silence or a set time causes."""
+        """Wait until the slot is woken or its poll interval is over. In the second case, create the work that silence
+        or a set time causes."""
         trigger, now_s = slot.reasoner.trigger, asyncio.get_running_loop().time()
         at = None if slot.hour == trigger.at and not trigger.each else trigger.at
         rest_s = self._lease_s / 3 * 4**slot.quiet
@@ -655,7 +662,7 @@ class Background:
         return newer
 
     async def _think(self, slot: Slot, run: Run) -> None:
-        """Run the reasoner, and commit its result, its failure, or the dead-lettering of its work."""
+        """Run the reasoner; commit its result, its failure, or the event that dead-letters its work."""
         slot.run = run
         outer = erasures.READING.set(None)
         try:
@@ -691,7 +698,7 @@ class Background:
                 await self.memory.commit(put_back=WorkReleased(run.ids, self.owner, FORGOTTEN, counts=False))
 
     async def _tell(self, entries: Sequence[Entry], run: Run, put_back: WorkReleased | None) -> None:
-        """Log a failure and release the work; if texts were erased meanwhile, only release the work."""
+        """Log a failure and release the work. If texts that the run had read were erased, only release the work."""
         try:
             await self.memory.commit(*entries, put_back=put_back)
         except ErasedMeanwhile as erased:
@@ -723,7 +730,7 @@ class Background:
             await conclude(context, run_result, self._speak_up, run.about, finish)
 
     async def _wait_out(self, slot: Slot, run: Run, outage: ModelError) -> None:
-        """Release the work and pause the slot because its model is unavailable; log this once per outage.
+        """Release the work, and pause the slot because its model is unavailable; log this only once per outage.
 
         The run does not count as failed.
         """

@@ -1,4 +1,5 @@
-"""The sleep reasoner: when the user has been idle for a while, the mind tidies its memory (the M0, M1, M2 system)."""
+"""The sleep reasoner: when the user has been silent for an hour, the mind maintains its memory
+(memory/lifecycle/sleep)."""
 
 from __future__ import annotations
 
@@ -12,9 +13,12 @@ from mindstream.reasoners.reasoner import RunContext, RunResult, Trigger
 
 @dataclass(frozen=True)
 class SleepReasoner:
-    """Run one sleep when the mind has been idle; utterances are answered as usual in the meantime.
+    """Run one sleep (decay, a dream, maintenance of the memory) after a silence; utterances are answered as usual.
 
-    Each step of the sleep commits its own changes (memory/lifecycle/sleep), so the result has nothing to write.
+    Each step of the sleep commits its own changes (memory/lifecycle/sleep), so the run's result has nothing to write.
+
+    Attributes:
+        drawn: number of records that the sleep draws.
     """
 
     model: Model

@@ -1,4 +1,4 @@
-"""`Reasoner`, the protocol of background components: a slot, a trigger, and `think(context) -> result`."""
+"""`Reasoner`, the protocol of components that think in the background: a slot, a trigger, and `think(context)`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from mindstream.tools.tool import Tool, traits_of
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """The properties of an event (usually an utterance) that triggers check.
+    """An event (usually an utterance), with the properties by which triggers decide whether it wakes a reasoner.
 
     Attributes:
         number: number of events of this kind in the mind's log, including this one.
@@ -59,8 +59,9 @@ class Trigger:
         on: kinds of the events; `heard` is an utterance.
         idle_s: wake once after this many seconds without such an event.
         at: wake at this time; afterwards `Reasoner.trigger` should return another time.
-        each: whether every process that has the mind open wakes its reasoner at the time `at`, because the work has its
-            own lease (a life). Otherwise only one process does the work that a silence or a set time causes.
+        each: whether every process that has the mind open wakes its own reasoner at the time `at`. A life uses this,
+            because it has a lease of its own. Otherwise only one process does the work that a silence or a set time
+            causes.
     """
 
     every: int = 1
@@ -115,8 +116,10 @@ class Utterance:
     """An utterance for a reasoner to think about.
 
     Attributes:
-        seq: its log row.
-        record: the id of its memory record.
+        seq: the log row of the utterance.
+        record: the id of the utterance's memory record.
+        session: the name of the conversation.
+        at: the time of the log row.
     """
 
     seq: int
@@ -143,13 +146,14 @@ class RunContext:
         conversation: the last records of the conversation before these utterances, oldest first, with the answers.
         reply: the answer to the newest utterance; "" if there is none yet.
         waits: whether the talker waits for the result of this run.
-        newer: claims newer utterances for this run.
+        newer: claims utterances that came after the run began, and returns them.
         tools: tools of the mind.
         events: the log rows that woke the reasoner, oldest first.
-        found: tool results of this run.
-        strangers: tool results with third-party content; if there are any, all records of the run are tainted.
+        found: results of successful tool calls of this run.
+        strangers: tool results with third-party content; if there are any, all records of the run are marked as
+        tainted.
         searched: results of search tools; the pages that they name may be fetched.
-        recorded: tool results of interrupted runs about the same events; empty until they are read.
+        recorded: tool results of interrupted runs about the same events, as one table; empty until the log is read.
     """
 
     slot: str
@@ -177,7 +181,7 @@ class RunContext:
         return tuple(utterance.record for utterance in self.utterances)
 
     def note_draft(self, text: str, predicate: str, object: str, by: str) -> RecordDraft:
-        """Return a note about the user, with the utterances as evidence."""
+        """Return the draft of a note about the user, with the utterances as evidence."""
         about, at = Triple("user", predicate, object), self.utterances[-1].at
         return RecordDraft(text=text, kind="note", by=by, evidence=self.evidence, depth=1, about=about, created=at)
 
@@ -222,7 +226,7 @@ class RunContext:
         await self.memory.commit(Entry(event, self.slot))
 
     async def log_observation(self, call: Call, found: Observation) -> None:
-        """Log a tool result."""
+        """Log a tool result, and add it to `found`, `strangers` or `searched` where it belongs."""
         if not found.failed:
             self.found.append(found.text)
         if found.untrusted:
@@ -254,8 +258,8 @@ class BeliefPatch:
     """A change of a belief: a value replaces, a list adds, null clears (see memory/belief).
 
     Attributes:
-        shape: the model of the slot's belief.
-        evidence: ids of the records that it is based on.
+        shape: the Pydantic model of the slot's belief.
+        evidence: ids of the records that the change is based on.
     """
 
     slot: str
@@ -269,10 +273,10 @@ class Briefing:
     """A reasoner's advice for the talker, which uses its own words in the answer.
 
     Attributes:
-        stands: the current state.
-        ask: the one question that should be asked next.
-        offer: the next thing to say, in suitable words.
-        care: a caution, or something that should not be said.
+        stands: how things stand with the user now.
+        ask: the one question that the talker should ask next.
+        offer: the next thing that the talker should say, in suitable words.
+        care: a caution, or something that the talker should not say.
         asked: the subjects of the questions of earlier briefings and this one, the newest last; "" for a briefing
             without a question. The talker does not see this list.
     """
@@ -293,16 +297,18 @@ class Briefing:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """A reasoner's result; it is committed in one commit with the end of its work.
+    """The result of a reasoner's run; one commit writes it together with the end of the run's work.
 
     Attributes:
         thought: a summary for display. If it is "" and no event caused the run, nothing is written.
-        model: the name of the model.
+        model: the name of the model that was used.
         records: records to remember; their author (`by`) defaults to the slot.
         beliefs: changes of beliefs, merged into the latest versions when they are written.
-        write: returns further entries, based on the latest beliefs; called again after a conflict.
+        write: returns further log entries and record revisions, based on the latest beliefs; called again after a
+            conflict with another writer.
         briefing: advice for the talker.
-        follow_up: an unsolicited follow-up, sent if the utterance was already answered.
+        follow_up: an unsolicited message to the user. The mind's responder decides whether to send it; the shipped
+            responders do not if the user has written again.
     """
 
     thought: str
@@ -330,7 +336,7 @@ class Reasoner(Protocol):
 
     @property
     def slot(self) -> str:
-        """The name of the part of memory that the reasoner writes; only one run per slot is in progress at a time."""
+        """The name of the reasoner's part of memory and work. Only one run per slot is in progress at a time."""
 
     @property
     def trigger(self) -> Trigger:
@@ -341,10 +347,11 @@ class Reasoner(Protocol):
         """The timeout of a run, in seconds."""
 
     async def think(self, context: RunContext) -> RunResult:
-        """Think about the events of a context.
+        """Think about the events of a context, and return the result.
 
-        If the method raises, nothing is written, and the work is retried at most TRIES times, then dead-lettered. If it
-        raises because its model is unavailable, the work waits until the model is available again.
+        If the method raises, no result is written, and the work is tried again later; after TRIES failed runs it is
+        dead-lettered. If the method raises because its model is unavailable, the work waits until the model is
+        available again.
         """
 
 
@@ -373,12 +380,12 @@ def checked_reasoner(reasoner: Reasoner) -> Reasoner:
 TRIES = 3
 """Number of failed runs after which work is dead-lettered."""
 CRASHES = 20
-"""Number of times that work may be claimed without being finished or released (because the process died), after which
-it is dead-lettered."""
+"""Maximum number of times that work is claimed but neither finished nor released, because the process died. At the next
+claim it is dead-lettered."""
 MAX_REST_S = 60.0
 """Maximum pause until an unavailable model is tried again, in seconds."""
 STUCK = 3
-"""Number of store failures in a row after which callers of `settled` stop waiting."""
+"""Number of store failures in a row after which callers of `Background.settled` stop waiting."""
 
 
 @dataclass(eq=False)
@@ -403,10 +410,12 @@ class Slot:
     """A reasoner and its state.
 
     Attributes:
-        silent_at: next check for silence, in seconds of the loop's clock; None: not before the next utterance.
+        silent_at: time of the next check for silence (`Trigger.idle_s`), in seconds of the event loop's clock; None:
+        there is none before the next utterance.
         hour: the last time `Trigger.at` at which the reasoner was woken in this process.
         run: the run in progress.
-        due: time of the next attempt after a failure, in seconds of the loop's clock; None: no failure.
+        due: time of the next attempt after a failure, in seconds of the event loop's clock; None: the last attempt did
+        not fail.
         stuck: number of store failures in a row.
         outages: number of times in a row that the model was unavailable.
         quiet: number of polls in a row that found nothing, at most QUIET; each quadruples the poll interval.
@@ -442,7 +451,7 @@ class Slot:
 
 
 REMEMBERED = 40
-"""Number of records of the conversation that a reasoner is shown."""
+"""Maximum number of records of the conversation in a run's context: the newest ones."""
 
 
 async def build_context(
@@ -450,7 +459,8 @@ async def build_context(
 ) -> RunContext:
     """Gather the context of a run from the log rows that woke the reasoner.
 
-    It includes the utterances, the conversation before them, the reply to the newest one, and whether the talker waits.
+    It includes the utterances, the conversation before them, the answer to the newest one, and whether the talker
+    waits.
     """
     utterances = utterances_in(rows)
 

@@ -1,7 +1,7 @@
 """The memory tools of a life's roles: R recalls, U stores a memory, S sleeps.
 
-Apart from their context, these are the roles' only access to memory. R finds only records that U wrote, or that sleep
-derived from these; they have `life` in their data.
+Apart from their context, these tools are the roles' only access to memory. R finds only records that U wrote or that
+sleep derived from such records, and the summaries of M2's turns; all of these have `life` in their data.
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ from mindstream.models.model import Model, Part, Piece, Request, Usage
 from mindstream.tools.call import Observation
 
 MARK = {"life": True}
-"""Data that marks the records that U wrote, or that sleep derived only from such records."""
+"""Data that marks the records that the tool R may find: those that U wrote, summaries of turns, and records that sleep
+derived only from such records."""
 RETURNED, SHARE = 5, 20
 """RETURNED: default number of memories that R returns. SHARE: S draws at least one in SHARE of the records that can
 decay, so that it draws more from a large memory."""
 LONGEST = 1_500
 QUOTED = 20
-"""U searches the memory to replace among this many memories, which a recall of the given words returns."""
+"""Number of memories, found by a recall of the given words, among which U searches the memory that it replaces."""
 _DAY = re.compile(r"^(?:- )?\d{4}-\d\d-\d\d: ")
 NO_DREAM = {"en": "nothing was forgotten, so there is no dream", "zh": "没有遗忘什么，所以没有梦"}
 NOTHING = {"en": "nothing is remembered of that", "zh": "没有相关记忆"}
@@ -113,7 +114,8 @@ def memory(text: str, where: Where) -> RecordDraft:
 
 
 def sleep_tool(steps: Steps, language: str, model: Model, n: int, dreams: Callable[[Where], Compose]) -> OwnTool:
-    """Return the tool S(), which runs a sleep: it draws n records (more from a large memory), and M1 writes the dream.
+    """Return the tool S(), which runs a sleep of the memory (memory/lifecycle/sleep). The sleep draws n records, more
+    from a large memory, and M1 writes its dream.
 
     Args:
         model: the model of M1; it also rates records without an importance.
@@ -142,7 +144,7 @@ def _line(record: Record) -> str:
 
 
 class StepModel:
-    """A model whose replies are stored as steps of a turn, so that each question is asked only once."""
+    """A model whose replies are stored as steps of a turn, so that the same request is sent only once."""
 
     def __init__(self, steps: Steps, id_: str, role: str, model: Model) -> None:
         self.name = model.name

@@ -76,7 +76,8 @@ class OutsideTool:
     state: LifeState
     permits: Permits
     life: str
-    """The name of the mind. An idempotency key consists of it, the beginning of the life, and the id of the step."""
+    """The name of the mind. An idempotency key consists of this name, the time when the life began, and the id of the
+    call."""
 
     @property
     def spec(self) -> ToolSpec:
@@ -104,7 +105,8 @@ class OutsideTool:
         return Done(await call_tool(self._with_key(call, where.id), [self.tool], timeout_s), events=used)
 
     def _with_key(self, call: Call, id_: str) -> Call:
-        """Return a call with its idempotency key, if its tool takes one; a step always has the same key."""
+        """Return a call with an idempotency key, if its tool takes one; the same call of the life always gets the same
+        key."""
         if not (name := key_argument(self.tool)):
             return call
         try:

@@ -1,9 +1,9 @@
 """Reflection: from observations to insights (Park 2023, 4.2).
 
-A counter falls by the importance of each new observation. At zero, the most recent records yield questions, the
-questions recall memories, and the memories yield insights with their evidence. The counter is computed from the records
-since the last `Reflected` event, so it survives restarts and is the same in every process. Without a language model
-there is no reflection, and nothing is rated.
+A counter falls by the importance of each new observation and chat line. At zero, the model asks questions about the
+most recent records, memories are recalled for each question, and the model derives insights from these memories, with
+the memories as evidence. The counter is computed from the records since the last `Reflected` event, so it survives
+restarts and is the same in every process. Without a language model there is no reflection, and nothing is rated.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from mindstream.models.rules import Rules
 from mindstream.reasoners.reasoner import RunContext, RunResult, Trigger, Writing
 
 MAX_INSIGHT_CHARACTERS, MAX_EVIDENCE = 500, 100
-"""Maximum length of an insight in characters, and maximum number of memories that support it."""
+"""Maximum length of an insight in characters, and maximum number of memories that it names as its evidence."""
 
 
 class Insight(Frozen):
@@ -75,7 +75,7 @@ class SalientQuestions(Prompt[Questions]):
 START = 150.0
 RECENT, QUESTIONS, RECALLED, INSIGHTS = 100, 3, 30, 5
 BY, OWN = "reflect", "own"
-"""Author of insights; and the data field that marks an insight about the mind itself, which is not shared with
+"""BY: author of insights. OWN: data field that marks an insight which names the mind itself, and is not shared with
 others."""
 MAX_SHOWN_CHARACTERS = 500
 """Maximum number of characters of a memory that the model is shown."""
@@ -102,7 +102,7 @@ async def counter(stream: Memory, start: float = START) -> float:
 
 
 async def reflect(stream: Memory, model: Model) -> list[Record]:
-    """Reflect now, whatever the counter is; return the new thoughts.
+    """Reflect now, even if the counter is above 0; return the new thoughts as records.
 
     Raises:
         ModelError: the model failed; nothing is written, and the counter is unchanged.
@@ -120,7 +120,7 @@ async def reflect(stream: Memory, model: Model) -> list[Record]:
 
 
 async def reflection_entry(stream: Memory, model: Model) -> Entry:
-    """Reflect now, and return the entry for the caller to commit.
+    """Reflect now, and return the log entry with the new thoughts, which the caller commits.
 
     Raises:
         ModelError: the model failed; there is nothing to commit.
@@ -129,7 +129,7 @@ async def reflection_entry(stream: Memory, model: Model) -> Entry:
 
 
 async def reflect_if_due(stream: Memory, model: Model, start: float = START) -> list[Record]:
-    """Rate unrated records, then reflect if it is due. Without a language model nothing is done.
+    """Rate unrated records, then reflect if the counter is at 0 or below. Without a language model, do nothing.
 
     Raises:
         ModelError: see `reflect`.
@@ -149,7 +149,8 @@ async def rate(stream: Memory, model: Model) -> None:
 
 @dataclass(frozen=True)
 class ReflectReasoner:
-    """Reflect in the background of a conversation: at every fifth utterance (or by another trigger), if it is due."""
+    """Reflect in the background of a conversation. At every fifth utterance (or by another trigger), rate new records,
+    and reflect if the counter is at 0 or below; `start`: the counter's value after a reflection."""
 
     model: Model
     start: float = START
@@ -179,7 +180,8 @@ class ReflectReasoner:
 
 @dataclass(frozen=True, slots=True)
 class _Reflection:
-    """The result of a reflection: questions, and insights with the ids of their evidence; `upto`: the last record."""
+    """The result of a reflection: questions, and insights with the ids of their evidence; `upto`: the id of the newest
+    record of the memory when the reflection began."""
 
     upto: str
     questions: tuple[str, ...]
