@@ -17,7 +17,8 @@ CREATE = (
     " PRIMARY KEY (stream, name)) WITHOUT ROWID"
 )
 RESULT = "result:"
-"""Prefix of the names of operations' results. They may contain users' words, so every erasure deletes them all."""
+"""Prefix of the names of operations' results. They may contain users' words, so every erasure in a stream deletes all
+results of the stream."""
 
 
 def between(prefix: str) -> tuple[str, str]:

@@ -15,8 +15,8 @@ from mindstream.models.model import Message
 
 USER = "user"
 MAX_YES = 30
-"""Maximum length of the newest utterances together, in characters, at which they may only confirm a question, such as
-"yes"."""
+"""Maximum total length of the newest utterances, in characters, for them to count as a possible confirmation ("yes") of
+the question before them."""
 MAX_SHOWN = 4_000
 """Maximum number of characters of a line or a note in a prompt."""
 

@@ -297,8 +297,9 @@ class Memory(Stream):
         fence: Fence | None = None,
         compose: sleeping.Compose | None = None,
     ) -> str:
-        """Consolidate the memory: rate importance and compact the store. Under the policy `decay`, also weaken or
-        archive unused ones of n random records, make a dream of those that are archived, and merge near-duplicates.
+        """Consolidate the memory: rate importance and compact the store. Under the policy `decay`, also draw n random
+        records and weaken or archive those that are unused, make a dream of the archived ones, merge near-duplicates
+        and archive expired records.
 
         Args:
             model: makes the dream (role reasoner); None: rules.

@@ -46,8 +46,8 @@ class ErasureWatch:
         self._upto: int | None = None
 
     async def begin(self) -> int:
-        """Record and return the number of the last erasure. Call this before the process reads anything. Then the only
-        place in this process with data erased earlier are the kept files (store/kept_columns)."""
+        """Record and return the number of the last erasure. Call this before the process reads anything. Then only the
+        kept files (store/kept_columns) can still contain data that was erased earlier."""
         if self._began is None:
             self._began = await self._store.last_erasure()
         return self._began

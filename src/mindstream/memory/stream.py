@@ -390,8 +390,8 @@ class Stream:
         return await self._recaller.shelf.columns(self.key)
 
     async def columns_at_hand(self) -> Columns | None:
-        """Return the columns if they are complete and up to date, or can be brought up to date at once; otherwise
-        return None and load them in the background."""
+        """Return the stream's columns (its records as arrays) if they are complete and up to date, or can be brought up
+        to date at once; otherwise return None and load them in the background."""
         columns = await self._recaller.shelf.at_hand(self.key)
         return None if columns is None or columns.behind else columns
 

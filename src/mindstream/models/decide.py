@@ -144,7 +144,7 @@ class Probabilities:
     """The probability of each answer; they sum to 1.
 
     Attributes:
-        weights: the answers in their order.
+        weights: the answers in their order, each with its probability.
         basis: the source of the probabilities: a `distribution` of a rule or a decision endpoint, the `logprobs` of one
             token, or `words`: an answer in text, which gets the probability 1.
         covered: total probability that the first token gave to the answers; 1 unless the basis is `logprobs`.

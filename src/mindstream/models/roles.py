@@ -124,7 +124,8 @@ class Models:
         without one is an error.
 
         Args:
-            patience_s: maximum seconds between two parts of a reply, for all models or by model name (see limits).
+            patience_s: maximum seconds before the first part of a reply and between two parts, for all models or by
+                model name (see limits).
             context: context window in tokens, for all models or by model name.
             fallback: the model that is asked if another one fails; "": none.
             keeps_words: `on_call` and listeners get the full text of requests and answers, except those of rules.

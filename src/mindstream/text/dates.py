@@ -153,8 +153,8 @@ def _year(year: int) -> Days:
 def _back(today: datetime, n: int, unit: str) -> Days:
     """Return the day, week, month or year n units ago.
 
-    Two weeks or more are usually meant loosely, so this week is centred on the day n weeks ago; 'last week' is a
-    calendar week.
+    Two weeks or more are usually meant loosely, so the week returned is centred on the day n weeks ago; 'last week' is
+    a calendar week.
     """
     if unit == "day":
         return _day(today - timedelta(days=n))

@@ -1,4 +1,4 @@
-"""An incremental BM25 index: adding a document takes microseconds, queries are vectorised, nothing is ever rebuilt.
+"""An incremental BM25 index: adding a document takes microseconds and rebuilds nothing; queries are vectorised.
 
 A posting is one number: `document << 4 | times`, with at most 15 times. Most terms occur in only one document and need
 one dictionary entry; other terms have a growing array. Terms of an index in a file are identified by 64 bits of their

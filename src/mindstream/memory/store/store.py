@@ -175,8 +175,8 @@ class Closure:
         below: ids of records that stay although they were derived, directly or indirectly, from records in `gone`:
             they were also derived from other records.
         rows: rows of the log that lose all their words.
-        answered: ids of the mind's own messages in `gone` that were not requested themselves: they answer messages in
-            `gone`.
+        answered: ids of the mind's own messages in `gone` that were not requested themselves: they answer, or were
+            derived from, other records in `gone`.
         order: for each record in `gone` and `below`, its number in the order of writing.
         versions: for each slot with a version in `gone` or `below` (or for all slots, if requested), all its versions,
             oldest first.

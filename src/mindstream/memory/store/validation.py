@@ -23,7 +23,7 @@ MAX_TEXT, MAX_UTTERANCE = 100_000, 32_000
 """Maximum length of a record's text, and of one message to a mind, a life or a town, in characters (Unicode code
 points, like in Python and JSON Schema). The REST and MCP schemas use these values as `maxLength`."""
 MAX_COUNT = 2**63 - 1
-"""Maximum number of records that can be asked for."""
+"""Maximum number of records that a call can request."""
 MAX_NAME, MAX_KEYWORDS, MAX_EVIDENCE = 500, 1_000, 100_000
 """MAX_NAME: maximum length of a name, a keyword or a part of a triple, in characters. MAX_KEYWORDS, MAX_EVIDENCE:
 maximum number of a record's keywords, and of its ids of evidence."""

@@ -343,7 +343,7 @@ class Response:
                     await self.whole()
 
     def close(self) -> None:
-        """Return the connection to the pool if the body was read to its end; else close it."""
+        """Close the connection, unless the body was read to its end: then it is in the pool again."""
         self._got.close()
 
 

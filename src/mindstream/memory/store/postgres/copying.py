@@ -1,8 +1,8 @@
 """Copy a data folder's file into a PostgreSQL database, or back, with counts and checksums on both sides.
 
 The target is written in one transaction: an interrupted copy leaves nothing behind and can be started again. Rows keep
-their numbers, so that readers can continue after a number that they have stored. Files next to a folder's database (the
-terminal's input history, results of operations) are not copied.
+their numbers, so that readers can continue after a number that they have stored. Files next to a folder's database,
+such as the terminal's input history, are not copied.
 """
 
 from __future__ import annotations
