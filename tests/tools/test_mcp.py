@@ -27,7 +27,7 @@ from mindstream.tools.mcp.mcp import McpTools, mcp_tools
 from mindstream.tools.mcp.pins import Changes, Definition, Pins
 from mindstream.tools.mcp.raw_results import result_text
 from mindstream.tools.mcp.server import McpServer
-from mindstream.tools.tool import traits_of
+from mindstream.tools.tool import read_arguments, traits_of
 
 SERVERS = Path(__file__).parent / "mcp_servers"
 
@@ -236,13 +236,16 @@ async def test_an_unusable_tool_is_left_out(tool: dict[str, Any], why: str, pins
 
 async def test_invalid_tools_and_a_repeating_list_leave_other_tools_usable(pins: Pins, tmp_path: Path) -> None:
     file = tmp_path / "tools.json"
-    odd = {
+    odd: dict[str, Any] = {
         "nulls": {"type": "object", "properties": None, "required": None},
+        "empty": [],
+        "empty lists": {"properties": {"x": {"type": "object", "properties": [], "required": True}}, "$defs": []},
+        "dialect": {"$schema": "https://schemas.example.org/tool", "properties": {"x": {"type": "array"}}},
         "any": True,
         "union": UNION,
         "open": {"properties": {"x": True}},
     }
-    bad = {"text": {"type": "string"}, "list": [], "nested": {"type": "object", "properties": {"required": ["x"]}}}
+    bad = {"text": {"type": "string"}, "list": ["x"], "nested": {"type": "object", "properties": {"required": ["x"]}}}
     schemas = {**odd, **bad}
     tools: list[Any] = [{"name": name, "inputSchema": schema} for name, schema in schemas.items()]
     more: list[Any] = [
@@ -254,7 +257,9 @@ async def test_invalid_tools_and_a_repeating_list_leave_other_tools_usable(pins:
     file.write_text(json.dumps([*tools, *more, tools[0], {"name": "bare", "inputSchema": {}, "annotations": "none"}]))
     async with opened(raw("repeated page", file), pins=pins) as found:
         specs = {each.spec.name: each.spec.parameters for each in found}
-        assert specs.keys() == {*odd, "odd_parts", "bare"}
+        assert specs.keys() == {*(name.replace(" ", "_") for name in odd), "odd_parts", "bare"}
+        assert specs["empty_lists"] == {"type": "object", "properties": {"x": {"type": "object"}}}
+        assert specs["dialect"] == {"type": "object", "properties": {"x": {"type": "array", "items": {}}}}
         assert all(parameters["type"] == "object" for parameters in specs.values())
         assert specs["union"] == {
             "type": "object", "$defs": UNION["$defs"],
@@ -322,6 +327,24 @@ async def test_tool_names_are_unique(pins: Pins, tmp_path: Path) -> None:
     }
 
 
+async def test_arguments_have_names_that_endpoints_accept(pins: Pins, tmp_path: Path) -> None:
+    odd = ["filter[name]", "Start<", "Start>", "Größe", "価格", "$top", "x" * 70]
+    fields = {name: {"type": "string"} for name in odd} | {"Start": {"type": "integer"}, "a.b-c": {"type": "string"}}
+    fields["価格"]["description"] = "in yen"
+    file = tmp_path / "tools.json"
+    write(file, {"name": "look", "inputSchema": {"type": "object", "properties": fields, "required": ["$top"]}})
+    async with opened(raw("definition", file), pins=pins) as (look,):
+        spec = look.spec
+        assert [*spec.arguments] == [
+            *("filter_name", "Start_2", "Start_3", "Gr_e", "argument", "top", "x" * 60, "Start", "a.b-c"),
+        ]
+        assert spec.parameters["required"] == ["top"]
+        assert spec.arguments["argument"]["description"] == "価格: in yen"
+        given = {"top": "1", "filter_name": "Ann", "argument": "200", "Start": 3, "more": True}
+        known = read_arguments(Call(spec.name, json.dumps(given)), spec, look._originals)
+    assert known == {"$top": "1", "filter[name]": "Ann", "価格": "200", "Start": 3, "more": True}
+
+
 # Faults.
 
 
@@ -337,12 +360,14 @@ async def test_an_impossible_server_address_is_a_settings_error(address: str, pi
     ("how", "why"),
     [
         ("ends at once", r"raw: its process ended with 1: no such option"),
-        ("never ready", r"raw: the server was not ready within 1 seconds"),
+        ("never ready", r"raw: the server was not ready within 1 seconds; it wrote: Need to install"),
     ],
 )
 async def test_a_server_that_fails_to_open_is_reported_and_others_work(how: str, why: str, pins: Pins) -> None:
     other = McpServer(command("raw.py"), name="other")
-    async with opened(raw(how, start_s=1.0 if how == "never ready" else 20.0), other, pins=pins) as tools:
+    async with opened(
+        raw(how, "Need to install", start_s=1.0 if how == "never ready" else 20.0), other, pins=pins
+    ) as tools:
         assert [tool.spec.name for tool in tools] == ["echo"]
         assert await tools[0](called(tools, text="still here")) == "still here"
         with pytest.raises(ToolError, match=why):
@@ -401,6 +426,39 @@ async def test_server_results_are_read_as_text(how: str, found: str, pins: Pins)
     async with opened(raw(how), pins=pins) as tools:
         async with asyncio.timeout(100):
             assert await tools[0](called(tools, text="hello")) == found
+
+
+@pytest.mark.parametrize(
+    ("how", "more", "found"),
+    [
+        ("before each message", "\ufeff", "hello"),
+        ("before each message", "\x1b[2K\x1b[0G", "hello"),
+        ("before each message", "Listening on stdio ...", "hello"),
+        ("before each message", "\x07\x0c", "hello"),
+        ("batch", "", "hello"),
+        ("no version", "", "hello"),
+        ("another encoding", "", "gr\ufffd\ufffde"),
+        ("incomplete opening", '{"serverInfo": {"name": "old"}}', "hello"),
+        ("incomplete opening", "{}", "hello"),
+        ("invalid answer", '{"error": "no such city"}', "raw: no such city"),
+        ("invalid answer", '{"error": {"code": "E7", "message": "no such city"}}', "raw: no such city"),
+        ("invalid answer", '{"error": {"message": "no such city"}}', "raw: no such city"),
+        (
+            "invalid answer",
+            '{"result": ["x"]}',
+            'raw: the answer does not follow the protocol: {"id": 4, "result": ["x"]}',
+        ),
+        (
+            "invalid answer",
+            '{"error": {"code": -32602, "message": "bad", "data": {"city": "unknown"}}}',
+            'raw: bad: {"city": "unknown"}',
+        ),
+    ],
+)  # fmt: skip
+async def test_inexact_messages_are_read(how: str, more: str, found: str, pins: Pins) -> None:
+    async with opened(raw(how, more), pins=pins) as tools:
+        observed = await call_tool(called(tools, text="hello"), tools)
+    assert observed.text == found and observed.failed == (how == "invalid answer")
 
 
 async def test_a_tool_that_changes_during_use_is_no_longer_called(pins: Pins) -> None:

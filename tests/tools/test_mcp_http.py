@@ -65,6 +65,17 @@ async def test_calls_to_an_sdk_server_run_concurrently(good: str, pins: Pins) ->
 # Servers that violate the protocol on purpose.
 
 
+JSON, EVENTS = "application/json", "text/event-stream"
+INEXACT = {
+    "half a character": (b"", b"a \\ud83d b \\ud83d\\ude00 \\\\ud83d", b"", JSON),
+    "half a character in an event": (b"event: message\ndata: ", b"a \\uDE00 b", b"\n\n", EVENTS),
+    "a mark": (b"\xef\xbb\xbf", b"a", b"", JSON),
+    "another encoding": (b"data: ", b"gr\xfcn", b"\n\n", EVENTS),
+    "no end of the event": (b"data: ", b"a", b"", EVENTS),
+}
+"""Bytes before an answer, in its text and after it, and its content type."""
+
+
 @dataclass
 class RawHttp:
     """A server with a minimal protocol and scripted responses."""
@@ -129,6 +140,19 @@ class RawHttp:
                 self.send(writer, "200 OK", b"", kind="text/event-stream")
             case "silent":
                 await asyncio.sleep(30)
+            case "busy":
+                self.send(writer, "503 Service Unavailable", "come back\nlater", kind="text/plain")
+            case "broken":
+                self.send(writer, "500 Internal Server Error", '{"error": "out of disk"}')
+            case "refused":
+                fault = {"code": -32602, "message": "no such city"}
+                refusal = {"jsonrpc": "2.0", "id": message["id"], "error": fault}
+                self.send(writer, "400 Bad Request", json.dumps(refusal))
+            case str(how) if how in INEXACT:
+                before, words, after, kind = INEXACT[how]
+                result = {"content": [{"type": "text", "text": "@"}]}
+                body = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}).encode()
+                self.send(writer, "200 OK", before + body.replace(b"@", words) + after, kind=kind)
             case _:
                 self.result(writer, message, {"content": [{"type": "text", "text": "hello"}]})
 
@@ -169,6 +193,9 @@ async def raw_http(how: str) -> AsyncIterator[RawHttp]:
         ("cut off", r"the answer broke off"),
         ("no event", r"ended without a response"),
         ("silent", r"did not answer within 1 seconds"),
+        ("busy", r"127.0.0.1 answers HTTP 503: come back later"),
+        ("broken", r"127.0.0.1 answers HTTP 500: .*out of disk"),
+        ("refused", r"127_0_0_1: no such city"),
     ],
 )
 async def test_a_failed_call_gives_an_error_and_the_next_is_answered(how: str, found: str, pins: Pins) -> None:
@@ -180,6 +207,15 @@ async def test_a_failed_call_gives_an_error_and_the_next_is_answered(how: str, f
             door.how = "well"
             assert await echo(Call("echo", "")) == "hello"
         assert "GET" not in [method for method, _, _ in door.asked], "no unused stream is opened"
+
+
+@pytest.mark.parametrize(
+    ("how", "found"),
+    [*zip(INEXACT, ["a \ufffd b \U0001f600 \\ud83d", "a \ufffd b", "a", "gr\ufffdn", "a"], strict=True)],
+)
+async def test_inexact_answers_are_read(how: str, found: str, pins: Pins) -> None:
+    async with raw_http(how) as door, opened(door.url, pins=pins, allow=[LOOPBACK]) as (echo,):
+        assert await echo(Call("echo", "")) == found
 
 
 @pytest.mark.parametrize("how", ["session gone", "session unknown"])

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from mindstream.errors import ToolError
 from mindstream.foreign_code import describe
 from mindstream.models.model import Call, JsonSchema, ToolSpec
-from mindstream.tools.tool import Traits, as_text, read_arguments, run_in_thread
+from mindstream.tools.tool import Traits, accepted_names, as_text, read_arguments, run_in_thread
 
 UNKNOWN = Traits(changes=True, untrusted=True)
 """The traits of an unknown tool: it may change something, and its results may be third-party content."""
@@ -23,9 +23,10 @@ class LangChainTool:
     spec: ToolSpec
     traits: Traits
     _tool: Any
+    _originals: Mapping[str, str]
 
     async def __call__(self, call: Call) -> str:
-        given = read_arguments(call, self.spec)
+        given = read_arguments(call, self.spec, self._originals)
         try:
             invoke: Callable[[dict[str, Any]], Awaitable[Any]] | None = getattr(self._tool, "ainvoke", None)
             result = await (invoke(given) if invoke else run_in_thread(lambda: self._tool.invoke(given)))
@@ -46,8 +47,9 @@ def langchain_tool(tool: Any, traits: Traits = UNKNOWN) -> LangChainTool:
         raise TypeError(f"a LangChain tool has a name and a description; {type(tool).__name__} does not")
     if not (hasattr(tool, "ainvoke") or hasattr(tool, "invoke")):
         raise TypeError(f"the tool {name!r} has neither ainvoke nor invoke")
-    spec = ToolSpec(re.sub(r"[^A-Za-z0-9_-]+", "_", name)[:64], description, {"type": "object", **_schema(tool, name)})
-    return LangChainTool(spec, traits, tool)
+    schema, originals = accepted_names({"type": "object", **_schema(tool, name)})
+    spec = ToolSpec(re.sub(r"[^A-Za-z0-9_-]+", "_", name)[:64], description, schema)
+    return LangChainTool(spec, traits, tool, originals)
 
 
 def _schema(tool: Any, name: str) -> JsonSchema:

@@ -6,11 +6,13 @@ import asyncio
 import contextlib
 import contextvars
 import inspect
+import re
 import threading
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import cached_property, partial
+from types import MappingProxyType
 from typing import Annotated, Any, Protocol, TypeAlias, TypeVar, overload
 
 from pydantic import StringConstraints, TypeAdapter, ValidationError
@@ -79,8 +81,40 @@ def key_argument(tool: Tool) -> str:
     return key if key in tool.spec.arguments else ""
 
 
-def read_arguments(call: Call, spec: ToolSpec) -> dict[str, Any]:
-    """Return the arguments of a call.
+def accepted_names(schema: JsonSchema) -> tuple[JsonSchema, dict[str, str]]:
+    """Return a schema whose arguments have names that endpoints accept, and the original names of renamed arguments.
+
+    Anthropic refuses a whole request if an argument of one tool is called `filter[name]` or `Größe`, or has a name of
+    more than 64 characters. The description of a renamed argument begins with its original name.
+    """
+    known: dict[str, Any] = schema.get("properties") or {}
+    odd = [name for name in known if ODD_ARGUMENT.search(name) or not 0 < len(name) <= MAX_ARGUMENT]
+    if not odd:
+        return schema, {}
+    originals: dict[str, str] = {}
+    for name in odd:
+        plain = stem = ODD_ARGUMENT.sub("_", name).strip("_")[: MAX_ARGUMENT - 4] or "argument"
+        number = 1
+        while plain in known or plain in originals:
+            number += 1
+            plain = f"{stem}_{number}"
+        originals[plain] = name
+    renamed = {name: plain for plain, name in originals.items()}
+
+    def shown(name: str, node: Any) -> Any:
+        if name not in renamed or not isinstance(node, dict):
+            return node
+        return {**node, "description": f"{name}: {said}" if (said := node.get("description")) else name}
+
+    properties = {renamed.get(name, name): shown(name, node) for name, node in known.items()}
+    required = schema.get("required")
+    if isinstance(required, list):
+        schema = {**schema, "required": [renamed.get(name, name) for name in required]}
+    return {**schema, "properties": properties}, originals
+
+
+def read_arguments(call: Call, spec: ToolSpec, originals: Mapping[str, str] = MappingProxyType({})) -> dict[str, Any]:
+    """Return the arguments of a call; `originals`: the original names of renamed arguments.
 
     Raises:
         ToolError: the arguments are not a JSON object, or do not fit the tool's schema.
@@ -91,11 +125,13 @@ def read_arguments(call: Call, spec: ToolSpec) -> dict[str, Any]:
         raise ToolError(f"{spec.name}: {error}") from None
     if faults := spec.checker.find_faults(given):
         raise ToolError(f"{spec.name}: the arguments do not fit: {'; '.join(faults)}"[:2_000])
-    return given
+    return {originals.get(name, name): value for name, value in given.items()}
 
 
 T = TypeVar("T")
 
+ODD_ARGUMENT, MAX_ARGUMENT = re.compile(r"[^A-Za-z0-9_.-]+"), 64
+"""Characters that endpoints refuse in the name of an argument, and the maximum length of the name."""
 MAX_THREADS = 64
 """Maximum number of functions that run at the same time, including those whose caller has stopped waiting."""
 

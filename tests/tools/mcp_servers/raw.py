@@ -43,8 +43,20 @@ def deep(levels: int) -> dict[str, Any]:
 
 
 def send(message: dict[str, Any]) -> None:
-    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
-    sys.stdout.flush()
+    line = json.dumps({"jsonrpc": "2.0", **message})
+    match HOW:
+        case "before each message":
+            line = MORE + line
+        case "batch":
+            line = f"[{line}]"
+        case "no version":
+            line = json.dumps(message)
+        case "another encoding":
+            raw(line.replace("hello", "gr\xfc\xdfe").encode("latin-1") + b"\n")
+            return
+        case "invalid answer" if "echo" not in line and "serverInfo" not in line and "error" not in line:
+            line = json.dumps({"id": message["id"], **json.loads(MORE)})
+    raw(line.encode() + b"\n")
 
 
 def raw(data: bytes) -> None:
@@ -152,8 +164,11 @@ def call(params: dict[str, Any]) -> dict[str, Any]:
 def answer(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
     if method == "initialize":
         if HOW == "never ready":
+            raw(MORE.encode() + b"\n")
             time.sleep(600)
         info, version = {"name": "raw", "version": "1"}, params["protocolVersion"]
+        if HOW == "incomplete opening":
+            return {"protocolVersion": version, "capabilities": None, **json.loads(MORE)}
         return {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info}
     if HOW == "wants input":  # in the protocol of 2026, where a result can be a question
         complete = {"resultType": "complete", "ttlMs": 0, "cacheScope": "public"}

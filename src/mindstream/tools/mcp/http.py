@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 
 import httpx2
 
+from mindstream.tools.mcp.raw_results import readable
 from mindstream.tools.mcp.server import MAX_BYTES
 from mindstream.tools.web.transport import PublicTransport
 
@@ -32,9 +33,10 @@ class GuardedTransport(PublicTransport):
         host = request.url.host
         try:
             response = await super().handle_async_request(request)
+            await _read_refusal(response)
         except (httpx2.HTTPError, OSError, ValueError) as error:
             return _failure(f"{host} cannot be reached: {error or type(error).__name__}")
-        ended = await _ended_session(request, response)
+        ended = _ended_session(request, response)
         if fault := "has ended the session" if ended else _fault(response):
             await response.aclose()
             return _failure(f"{host} {fault}", SESSION_ENDED if ended else FAILED)
@@ -44,25 +46,30 @@ class GuardedTransport(PublicTransport):
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    """A response's body. A body of more than MAX_BYTES, or a broken connection, raises an error that the client library
-    expects."""
+    """A response's body, readable and up to a limit; a broken connection becomes an error that the library expects."""
 
     def __init__(self, response: httpx2.Response) -> None:
         self._response = response
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         if self._response.is_stream_consumed:
-            yield self._response.content
+            yield readable(self._response.content)
             return
-        taken = 0
+        taken, rest = 0, bytearray()
         try:
             async for part in self._response.aiter_raw():
                 taken += len(part)
                 if taken > MAX_BYTES:
                     raise httpx2.StreamError(f"the answer has more than {MAX_BYTES:,} bytes")
-                yield part
+                whole, end, begun = part.rpartition(b"\n")
+                if end:
+                    yield readable(bytes(rest) + whole + end)
+                    rest.clear()
+                rest += begun
         except httpx2.HTTPError as error:
             raise httpx2.StreamError(f"the answer broke off: {error or type(error).__name__}") from None
+        is_stream = self._response.headers.get("content-type", "").lower().startswith("text/event-stream")
+        yield readable(bytes(rest)) + (b"\n\n" if is_stream else b"")  # some servers do not end their last event
 
     async def aclose(self) -> None:
         await self._response.aclose()
@@ -77,23 +84,29 @@ def _fault(response: httpx2.Response) -> str:
         return "sent a compressed answer, although an uncompressed one was requested"
     if status in (401, 403):
         return f"refuses these headers (HTTP {status})"
-    if status < 400 or kind.startswith("application/json"):
+    said = response.content if response.is_stream_consumed else b""
+    if status < 400 or (kind.startswith("application/json") and (not said or b'"jsonrpc"' in said)):
         return ""
     expected = ": expected the URL of an MCP endpoint (streamable HTTP, often ending in /mcp)"
-    return f"answers HTTP {status}{expected if status in (404, 405) else ''}"
+    words = "" if "html" in kind else " ".join(said.decode("utf-8", "replace").split())[:300]
+    return f"answers HTTP {status}" + (expected if status in (404, 405) else f": {words}" if words else "")
 
 
-async def _ended_session(request: httpx2.Request, response: httpx2.Response) -> bool:
+async def _read_refusal(response: httpx2.Response) -> None:
+    """Read the body of a refusal if it is short."""
+    length = response.headers.get("content-length", "")
+    if response.status_code >= 400 and length.isdecimal() and int(length) <= MAX_REFUSAL:
+        await response.aread()
+
+
+def _ended_session(request: httpx2.Request, response: httpx2.Response) -> bool:
     """Return whether a server refuses a request because it no longer knows the session.
 
     The protocol's status for this is 404. After a restart, many servers answer 400 with a body that names the session.
     """
     if "mcp-session-id" not in request.headers or response.status_code not in (400, 404, 410):
         return False
-    if response.status_code != 400:
-        return True
-    is_short = int(response.headers.get("content-length") or MAX_REFUSAL + 1) <= MAX_REFUSAL
-    return is_short and b"session" in (await response.aread()).lower()
+    return response.status_code != 400 or (response.is_stream_consumed and b"session" in response.content.lower())
 
 
 def _failure(words: str, code: int = FAILED) -> httpx2.Response:

@@ -15,12 +15,12 @@ from importlib.util import find_spec
 from typing import Any
 
 from mindstream.errors import SettingsError, ToolError
-from mindstream.models.model import Call, ToolSpec
+from mindstream.models.model import Call, JsonSchema, ToolSpec
 from mindstream.models.providers.address import mask
 from mindstream.tools.mcp.connection import Connection
 from mindstream.tools.mcp.pins import Approve, Changes, Definition, Pins, difference, show
 from mindstream.tools.mcp.server import ODD, McpServer
-from mindstream.tools.tool import Traits, read_arguments
+from mindstream.tools.tool import Traits, accepted_names, read_arguments
 
 MAX_NAME, MAX_ERROR = 64, 2_000
 
@@ -39,9 +39,10 @@ class McpTool:
     server: McpServer
     traits: Traits
     _connection: Connection
+    _originals: Mapping[str, str]
 
     async def __call__(self, call: Call) -> str:
-        given = read_arguments(call, self.spec)
+        given = read_arguments(call, self.spec, self._originals)
         text, failed = await self._connection.call(self.accepted, given)
         if failed:
             raise ToolError(f"{self.spec.name}: {mask(text[:MAX_ERROR]) or 'the tool failed without an error message'}")
@@ -146,11 +147,13 @@ async def _accepted(
 
 def _tool(connection: Connection, accepted: Definition, *, reads: bool) -> McpTool:
     server = connection.server
-    description = _readable(accepted.description).strip() or f"A tool of {server.name}, without a description."
+    description = _readable(accepted.description).strip()
+    description = description or f"{_readable(accepted.name)}: a tool of {server.name}, without a description."
     name = ODD.sub("_", accepted.name).strip("_")[:MAX_NAME] or "tool"
-    spec = ToolSpec(name, description, _readable_schema(object_schema(accepted.parameters)))
+    schema, originals = accepted_names(object_schema(accepted.parameters))
+    spec = ToolSpec(name, description, _readable_schema(schema))
     traits = Traits(changes=not reads, untrusted=True, timeout_s=server.timeout_s)
-    return McpTool(spec, accepted, server, traits, connection)
+    return McpTool(spec, accepted, server, traits, connection, originals)
 
 
 def _named(tools: list[McpTool], taken: Collection[str]) -> list[McpTool]:
@@ -178,9 +181,14 @@ def _readable(text: str) -> str:
 
 
 def _readable_schema(value: Any, key: str = "") -> Any:
-    """Return a schema whose descriptions and titles are readable; names and values stay as they are."""
+    """Return a schema whose descriptions and titles are readable; names and values stay as they are.
+
+    A list without `items` gets `{}`, because OpenAI and Google refuse the request otherwise.
+    """
     if isinstance(value, dict):
-        return {name: _readable_schema(each, name) for name, each in value.items()}
+        is_open = value.get("type") == "array" and value.keys().isdisjoint(("items", "prefixItems"))
+        items: JsonSchema = {"items": {}} if is_open else {}
+        return {name: _readable_schema(each, name) for name, each in value.items()} | items
     if isinstance(value, list):
         return [_readable_schema(each) for each in value]
     return _readable(value) if isinstance(value, str) and key in ("description", "title") else value

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,8 +23,28 @@ MAX_BLOCKS = 10_000
 """Maximum number of content blocks of a result that bypasses the SDK's validation; a longer one is passed to the SDK
 unchanged."""
 UNNAMED = "(a tool without a name)"
+EMPTY = frozenset(("properties", "patternProperties", "required", "items", "$defs", "definitions"))
+"""Keywords of a schema that some servers write without a usable value."""
+DIALECTS = ("http://json-schema.org/", "https://json-schema.org/")
+"""Beginnings of the values of `$schema` that are kept; the validator refuses others."""
 MAX_TEXT, MAX_QUOTED = 1_000_000, 200
 """Maximum characters of a result's text, and of a name or an address in it."""
+
+
+_ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|u[dD][89a-fA-F]\w\w|.)", re.DOTALL)
+HALF = 6
+"""Length of an escaped half of a surrogate pair."""
+
+
+def readable(line: bytes) -> bytes:
+    """Return a line of JSON without a byte order mark, halves of surrogate pairs and bytes that are no UTF-8.
+
+    The SDK would refuse the message. JavaScript writes such a half if it cuts a text within an emoji.
+    """
+    line = line.removeprefix(b"\xef\xbb\xbf")
+    if b"\\ud" in line.lower():
+        line = _ESCAPE.sub(lambda found: b"\\ufffd" if len(found[0]) == HALF else found[0], line)
+    return line if line.isascii() else line.decode("utf-8", "replace").encode()
 
 
 class RawStream:
@@ -61,6 +82,11 @@ def _carried(item: Any) -> Any:
     if not isinstance(message, JSONRPCResponse):
         return item
     given, empty = message.result, dict[str, Any]()
+    if "protocolVersion" in given:  # of an opening, which some servers leave incomplete
+        said = given.get("serverInfo")
+        info = {"name": "unknown", "version": "unknown", **(said if isinstance(said, dict) else {})}
+        whole = {**given, "serverInfo": info, "capabilities": given.get("capabilities") or {}}
+        return dataclasses.replace(item, message=message.model_copy(update={"result": whole}))
     if "tools" in given:
         empty = {"tools": []}
     elif given.keys() & {"content", "structuredContent", "isError"} and len(_blocks(given)) <= MAX_BLOCKS:
@@ -80,7 +106,7 @@ def read_tool(given: Any) -> tuple[str, Definition | str]:
     name, schema = given.get("name"), given.get("inputSchema")
     if not isinstance(name, str) or not name:
         return UNNAMED, "its name is missing or not a text"
-    schema = {} if schema is None or schema is True else schema  # no arguments are known
+    schema = {} if schema is None or schema is True or schema == [] else schema  # no arguments are known
     if not isinstance(schema, dict):
         return name, f"expected an object as its schema, found {_kind(schema)}"
     kind = schema.get("type", "object")
@@ -94,6 +120,25 @@ def read_tool(given: Any) -> tuple[str, Definition | str]:
     except ValidationError:  # without hints it counts as a tool that changes something
         hints = {}
     return name, Definition(name, description if isinstance(description, str) else "", parameters, hints)
+
+
+def mended_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return an invalid schema without the values that servers write by mistake.
+
+    These are an unknown `$schema`, and keywords of EMPTY with null, `true`, or `[]`, which PHP writes for `{}`.
+    """
+    unknown = not str(schema.get("$schema")).startswith(DIALECTS)
+    mended: dict[str, Any] = _without_empty(schema)
+    return {key: value for key, value in mended.items() if not (unknown and key == "$schema")}
+
+
+def _without_empty(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_without_empty(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    kept = {key: each for key, each in value.items() if key not in EMPTY or each not in (None, [], True)}
+    return {key: _without_empty(each) for key, each in kept.items()}
 
 
 def result_text(result: Mapping[str, Any]) -> str:

@@ -7,6 +7,7 @@ import json
 import logging
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -22,7 +23,7 @@ from mindstream.errors import MindstreamError, ToolError
 from mindstream.foreign_code import describe
 from mindstream.tools.mcp.http import CONNECT_S, FAILED, SESSION_ENDED, GuardedTransport
 from mindstream.tools.mcp.pins import Definition
-from mindstream.tools.mcp.raw_results import RAW, RawStream, read_tool, result_text
+from mindstream.tools.mcp.raw_results import RAW, RawStream, mended_schema, read_tool, result_text
 from mindstream.tools.mcp.stdio import Ending, stdio_transport
 
 logging.getLogger("mcp").addHandler(logging.NullHandler())
@@ -34,6 +35,7 @@ MAX_PATTERNS, MAX_DEPTH = 30, 100
 and the depth of its nesting."""
 MORE = "(more)"
 """Key among the refused tools that stands for the rest of a list if the list was not read to its end."""
+UNREADABLE = "its schema cannot be read"
 MAX_FAULT = 2_000
 
 _ANSWER = TypeAdapter[types.CallToolResult | types.InputRequiredResult](
@@ -119,9 +121,11 @@ class Session:
             case MCPError() if error.code == types.CONNECTION_CLOSED and self._process:
                 return str(self._ending)
             case MCPError():
-                return error.message[:MAX_FAULT]
+                data = error.data if isinstance(error.data, str) else json.dumps(error.data, ensure_ascii=False)
+                more = "" if error.data is None or data in error.message else f": {data}"
+                return (error.message + more)[:MAX_FAULT]
             case TimeoutError():
-                return f"the server was not ready within {self._opening['start_s']:g} seconds"
+                return f"the server was not ready within {self._opening['start_s']:g} seconds{self._ending.written}"
             case ValidationError():
                 fault = error.errors()[0]
                 where = ".".join(map(str, fault["loc"]))
@@ -184,6 +188,10 @@ def _take(given: Any, tools: dict[str, Definition], refused: dict[str, str]) -> 
     full_name, found = read_tool(given)
     name = full_name[:MAX_NAME]
     fault = found if isinstance(found, str) else _fault(found)
+    if isinstance(found, Definition) and fault.startswith(UNREADABLE):
+        mended = replace(found, parameters=mended_schema(found.parameters))
+        if not _fault(mended):
+            found, fault = mended, ""
     if name in refused or tools.get(name) == found:
         return 0
     if name in tools:
@@ -211,7 +219,7 @@ def _fault(tool: Definition) -> str:
             return f"its schema has more than {MAX_PATTERNS} patterns"
         jsonschema_rs.validator_for(tool.parameters, offline=True)
     except (ValueError, RecursionError) as error:
-        return f"its schema cannot be read: {str(error)[:200]}"
+        return f"{UNREADABLE}: {str(error).partition(chr(10))[0][:200]}"
     return ""
 
 

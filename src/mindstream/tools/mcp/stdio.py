@@ -15,8 +15,9 @@ from typing import Any
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, jsonrpc_message_adapter
+from mcp_types import INTERNAL_ERROR, JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, jsonrpc_message_adapter
 
+from mindstream.tools.mcp.raw_results import readable
 from mindstream.tools.mcp.server import MAX_BYTES
 
 MAX_LINES = 10_000
@@ -25,6 +26,8 @@ TAIL = 2_000
 """Number of last bytes of the server's error output that are reported if the server ends."""
 END_S = 1.0
 """Seconds that the server gets to end after its input is closed, and again after each signal."""
+MAX_WORDS = 2_000
+"""Maximum length of an error that is made from an invalid answer."""
 LIST_CHANGED = "notifications/tools/list_changed"
 Got = MemoryObjectSendStream[SessionMessage | Exception]
 Sending = MemoryObjectReceiveStream[SessionMessage]
@@ -42,6 +45,7 @@ class Ending:
         fault: the reason of the end, if it is not the end of the process.
         code: the exit code of the process; None: not known.
         tail: the end of the process's error output.
+        other: the last line of its output that was no message.
     """
 
     over: asyncio.Event = field(default_factory=asyncio.Event)
@@ -50,11 +54,21 @@ class Ending:
     fault: str = ""
     code: int | None = None
     tail: bytes = b""
+    other: bytes = b""
 
     def __str__(self) -> str:
         ended = self.fault or ("its process ended" if self.code is None else f"its process ended with {self.code}")
-        said = " ".join(self.tail.decode("utf-8", "replace").split())[-300:]
-        return f"{ended}: {said}" if said else ended
+        return f"{ended}: {said}" if (said := _shown(self.tail)) else ended
+
+    @property
+    def written(self) -> str:
+        """What the server wrote besides messages, for an error; "" if nothing."""
+        said = _shown(self.tail) or _shown(self.other)
+        return f"; it wrote: {said}" if said else ""
+
+
+def _shown(data: bytes) -> str:
+    return " ".join(data.decode("utf-8", "replace").split())[-300:]
 
 
 @asynccontextmanager
@@ -99,8 +113,12 @@ async def _read(process: Process, got: Got, ending: Ending, listening: asyncio.T
                 if ending.lines > MAX_LINES:
                     ending.fault = f"the server sent more than {MAX_LINES:,} lines without a request"
                     return
-                if (message := _parse(line)) is not None:
-                    await got.send(SessionMessage(message))
+                messages = _parse(line)
+                ending.lines += max(len(messages) - 1, 0)
+                ending.other = ending.other if messages else line[:TAIL]
+                for message in messages:
+                    if not isinstance(message, JSONRPCNotification) or message.method == LIST_CHANGED:
+                        await got.send(SessionMessage(message))
                 await asyncio.sleep(0)  # `readline` does not suspend while lines are buffered
             ending.is_over = True
             if await _has_ended(process):
@@ -113,16 +131,52 @@ async def _read(process: Process, got: Got, ending: Ending, listening: asyncio.T
         ending.over.set()
 
 
-def _parse(line: bytes) -> JSONRPCMessage | None:
-    """Return the message of a line; None for other text, and for notifications that are not used."""
+def _parse(line: bytes) -> list[JSONRPCMessage]:
+    """Return the messages of a line; [] for other text."""
+    line = readable(line)
     try:
-        if b"\\ud" in line.lower():  # replaces half a surrogate pair, for which the SDK would refuse the message
-            text = json.dumps(json.loads(line), ensure_ascii=False)
-            line = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
-        message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+        return [jsonrpc_message_adapter.validate_json(line, by_name=False)]
     except (ValueError, RecursionError):
-        return None
-    return None if isinstance(message, JSONRPCNotification) and message.method != LIST_CHANGED else message
+        return _read_inexact(line)
+
+
+def _read_inexact(line: bytes) -> list[JSONRPCMessage]:
+    """Return the messages of a line that violates the protocol.
+
+    Servers write colours or a text without a line end before a message, or a batch. An answer that is no valid message
+    becomes an error, so that its call ends.
+    """
+    text = line.decode().strip()
+    start = 0 if text.startswith("[") else text.find("{")
+    try:
+        value = json.JSONDecoder().raw_decode(text, start)[0] if start >= 0 else None
+    except (ValueError, RecursionError):
+        return []
+    found: list[JSONRPCMessage] = []
+    for each in (value if isinstance(value, list) else [value])[:MAX_LINES]:
+        if not isinstance(each, dict) or not each.keys() & {"id", "method"}:
+            continue
+        try:
+            found.append(_message({"jsonrpc": "2.0", **each}))
+        except (ValueError, RecursionError):
+            if "method" not in each:
+                error = {"code": INTERNAL_ERROR, "message": _words(each)[:MAX_WORDS]}
+                with suppress(ValueError):
+                    found.append(_message({"jsonrpc": "2.0", "id": each["id"], "error": error}))
+    return found
+
+
+def _message(value: dict[str, Any]) -> JSONRPCMessage:
+    return jsonrpc_message_adapter.validate_json(json.dumps(value), by_name=False)
+
+
+def _words(answer: dict[str, Any]) -> str:
+    """Return the words of an answer that is no valid message."""
+    error = answer.get("error")
+    said = error.get("message", error) if isinstance(error, dict) else error
+    if said:
+        return said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
+    return f"the answer does not follow the protocol: {json.dumps(answer, ensure_ascii=False)}"
 
 
 async def _write(process: Process, sending: Sending, got: Got, ending: Ending) -> None:
