@@ -159,7 +159,7 @@ def decode_utf(content: bytes) -> str:
     try:
         other = decode_text(content)
     except InputError:
-        raise InputError("is not UTF-8 text") from None
+        raise InputError("is not UTF-8 text: save it as UTF-8") from None
     raise InputError(f"is not UTF-8 text; it is probably {other.encoding}: save it as UTF-8")
 
 

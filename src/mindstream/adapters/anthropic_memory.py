@@ -173,7 +173,7 @@ class AsyncMindstreamMemoryTool(_OnFiles, BetaAsyncAbstractMemoryTool):
 
 
 def _checked(path: str) -> str:
-    """Return the normal form of a path; a ToolError if it is outside of the memory."""
+    """Return the normal form of a path; raise a ToolError if it is neither ROOT nor below it."""
     parts = [part for part in path.split("/") if part]
     if not path.startswith("/") or parts[:1] != [ROOT[1:]] or {".", ".."} & {*parts} or not path.isprintable():
         raise ToolError(f"Path must start with {ROOT} and stay within it, got: {path}")
@@ -195,7 +195,7 @@ def _draft(path: str, content: str) -> RecordDraft:
 
 
 async def _lasts(memory: Memory, asked: str) -> list[Record]:
-    """Return the last versions of a file, or of the files below a folder, with deleted ones."""
+    """Return the last versions of a file, or of the files below a folder, including deleted ones."""
     path = _checked(asked)
     found = await memory.find(kinds=["document"], where={"episode": ROOT}, over=True)
     return [each for each in found if not each.superseded_by and f"{each.data['path']}/".startswith(f"{path}/")]

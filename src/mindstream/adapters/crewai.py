@@ -129,7 +129,7 @@ class MindstreamStorage:
         )
 
     def list_scopes(self, parent: str = "/") -> list[str]:
-        """Return the scopes just below one."""
+        """Return the scopes just below `parent`."""
         prefix, paths = f"{_path(parent)}/", {_path(each.record.scope) for each in self._found(parent)}
         return sorted({prefix + each[len(prefix) :].split("/")[0] for each in paths if each.startswith(prefix)})
 

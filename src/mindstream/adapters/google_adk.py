@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from google.adk.sessions.session import Session
 
 DELETED = "deleted of "
-"""Prefix of the session's name; this episode holds the ids of deleted events, which must not be stored again."""
+"""Prefix of a session's name. The episode with this name holds the ids of the session's deleted events, which must not
+be stored again."""
 
 
 class MindstreamMemoryService(BaseMemoryService):

@@ -144,7 +144,7 @@ class _Checker:
 @lru_cache(200)
 def _checker(schema: str) -> _Checker:
     if len(schema) > MAX_SCHEMA:
-        raise ValueError("the schema is too long")
+        raise ValueError(f"the schema has {len(schema):,} characters, and at most {MAX_SCHEMA:,} are read")
     return _Checker(json.loads(schema))
 
 

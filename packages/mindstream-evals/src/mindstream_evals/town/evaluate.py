@@ -113,7 +113,9 @@ class Evaluation:
         self._event = find_event(self.history)
         self.asked = CachedPrompts(self.models, self.ledger, self.told)
         if self.design.shuffled and len(self.history.names) < 2:
-            raise InputError("the control needs answers of another resident, and the town has only one resident")
+            raise InputError(
+                "the control needs answers of another resident, and the town has only one resident: omit --control"
+            )
 
     @property
     def has_judge(self) -> bool:

@@ -29,7 +29,8 @@ def find_entrance(town: OpenTown, person: Person, typed: str) -> str:
     ]
     if not open_to_all:
         raise InputError(
-            f"no public place in {setting.name} is open now: wait, or name with --at where someone can let you in"
+            f"no public place in {setting.name} is open now: wait, or name a place with --at where a resident can let"
+            " you in"
         )
     return open_to_all[0]
 

@@ -249,7 +249,7 @@ def _load(files: Mapping[int, Path | bytes], kind: str, step: int) -> tuple[str,
     try:
         return where, expect_object(parse_json(source.decode("utf-8"), where), where)
     except UnicodeDecodeError:
-        raise InputError(f"{where}: the file is not UTF-8 text") from None
+        raise InputError(f"{where}: the file is not UTF-8 text: save it as UTF-8") from None
 
 
 def _read_archive(path: Path, found: Mapping[str, dict[int, Path | bytes]]) -> None:
