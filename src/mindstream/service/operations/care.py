@@ -88,7 +88,8 @@ class HowHeld(Reply):
     `counts_again`: the time from which a recall makes it stronger. `drawn`: the probability that a sleep selects it.
     `curve`: pairs of days since its last recall and the probability that it is not archived by then, if it is never
     recalled and a sleep happens each day. `rehearsals_s`: the earliest times of recalls, in seconds, that would make a
-    new memory permanent. `nights`: the sleeps that weakened or archived it, by the row in which each began.
+    new memory permanent. `nights`: the sleeps (not undone) that weakened or archived it, by the row in which each
+    began.
     """
 
     fades: bool
@@ -133,10 +134,10 @@ class NightList(Reply):
 
 
 class ForgetAboutRequest(Ask):
-    """Which memories to forget: those that meet all the given conditions.
+    """Which memories to forget: those in `ids`, and in addition those that meet all the other given conditions.
 
-    `ids`: these memories. `kinds`: of these kinds. `about`: that mention this subject. `session`: from this
-    conversation. `since`, `until`: written in this time span. `dry_run`: only report what would be deleted.
+    `kinds`: of these kinds. `about`: that mention this subject. `session`: from this conversation. `since`, `until`:
+    written in this time span. `dry_run`: only report what would be deleted.
     """
 
     ids: list[str] = Field([], max_length=1_000)
@@ -315,7 +316,8 @@ async def _drawn_from(memory: Memory, id_: str) -> list[str]:
     leaves_out=("items", "left"),
 )
 async def forget_about(runtime: Runtime, principal: Principal, request: ForgetAboutRequest) -> ForgetResult:
-    """Forget permanently what meets all conditions; unless `dry_run` is false, only report what would be deleted."""
+    """Forget memories permanently, by ids or by conditions; unless `dry_run` is false, only report what would be
+    deleted."""
     memory = await runtime.memory(principal)
     removal = await memory.find_removal(
         *request.ids,

@@ -207,7 +207,8 @@ def _files(folder: Path, key: StreamKey) -> Iterator[tuple[str, bytes]]:
 
 
 def _page(found: PersonalData) -> str:
-    """Return an HTML page with a list of the files and all records, oldest first."""
+    """Return an HTML page: a list of the files, then the person's records, then texts of the person in other
+    streams."""
     person, when = html.escape(found.person), html.escape(format_iso(found.at)[:16].replace("T", " "))
     files = "".join(
         f"<li><a href='{name}.jsonl'>{name}.jsonl</a> ({len(rows)}): {html.escape(ABOUT.get(name, ''))}</li>"
