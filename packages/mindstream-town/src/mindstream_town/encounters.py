@@ -23,7 +23,7 @@ class Encounters:
     """The encounters of one step.
 
     Attributes:
-        turns: turns by name; a resident gets a turn here if another resident involves it.
+        turns: turns by name; a resident without a turn gets one if a user or another resident involves it.
         deeds: actions of users, by the resident that the user controls.
     """
 

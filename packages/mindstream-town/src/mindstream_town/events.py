@@ -372,7 +372,7 @@ class Released(TownEvent):
 
 
 class Spoke(TownEvent):
-    """A line of a talk with a user that is still going on; written to the streams of both.
+    """A line of a talk with a user that is still going on; written to the streams of both speakers.
 
     When the talk is over, `Talked` or `Declined` has all its lines.
     """
@@ -385,7 +385,8 @@ class Spoke(TownEvent):
 
 
 class Declined(TownEvent):
-    """A resident did not answer when spoken to; written to the streams of both."""
+    """A resident did not answer when spoken to; written to the streams of both, or only to the speaker's if the
+    resident did not hear the words."""
 
     kind = "talk_declined"
     partner: Name

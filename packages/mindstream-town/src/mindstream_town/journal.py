@@ -60,7 +60,7 @@ class Saved(BaseModel):
     """The complete state of a town after a step, as stored in `TownSaved`.
 
     Attributes:
-        changed: objects that changed in that step; in saves of earlier versions.
+        changed: objects that changed in that step; only in states that earlier versions saved.
         changes, reached, marked, entered: see `TownState`.
     """
 

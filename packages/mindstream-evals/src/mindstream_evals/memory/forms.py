@@ -25,7 +25,7 @@ ADVERSARIAL = 5
 """LoCoMo's category of questions that the conversation does not answer."""
 LOCOMO_TYPES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", ADVERSARIAL: "adversarial"}
 STEP_S = 1.0
-"""Seconds between the messages of a session whose data have no times."""
+"""Assumed seconds between two messages of a session, because the data have times of sessions only."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -261,8 +261,8 @@ class Evaluation:
         found: dict[str, list[Trial]],
         count: Callable[[], None],
     ) -> None:
-        """Let an experience learn from all training tasks. This arm attempts the tasks if it trains alone or is the
-        pool's; otherwise the stored attempts of the pool's training are used."""
+        """Let an experience learn from all training tasks. If each arm trains alone, or for the pool, an agent attempts
+        the tasks; otherwise the stored attempts of the pool's training are used."""
         trainee = group if self.separate else "pool"
         title = f"training {arm}" if self.separate else "training"
         said, trials = list[str](), list[Trial]()

@@ -31,7 +31,7 @@ class Pair:
 
     @property
     def item(self) -> Item:
-        """The item of both."""
+        """The item to which both are answers."""
         return self.first.item
 
     @property

@@ -16,7 +16,7 @@ def find_entrance(town: OpenTown, person: Person, typed: str) -> str:
     """Return the place where a visitor enters: the typed place, or a public one that is open.
 
     Raises:
-        InputError: there is no such place, or it is private.
+        InputError: there is no such place, the visitor may not enter it now, or no public place is open.
     """
     setting = town.setting
     if typed:

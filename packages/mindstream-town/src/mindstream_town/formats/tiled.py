@@ -338,7 +338,7 @@ def write_tiled(map: TiledMap, path: Path) -> None:
 
 
 def _outer(tileset: Tileset, look: Mapping[str, int]) -> dict[str, str | int]:
-    """Return the attributes of a tileset; one in a file of its own is only referred to, without its `look`."""
+    """Return the attributes of a tileset; for a tileset in an external file, only its first id and the file."""
     if tileset.source:
         return {"firstgid": tileset.firstgid, "source": tileset.source}
     return {**tileset.model_dump(exclude={"tiles", "source"}), **look}

@@ -84,7 +84,7 @@ class TownTable(Table):
 
 
 class MapTable(Table):
-    """`[map]`: a drawing, or the name of a map file next to the town file."""
+    """`[map]`: a drawing, or the path of a map file in the folder of the town file."""
 
     rows: str = ""
     things: str = ""
@@ -665,7 +665,8 @@ def _build_map(name: Address, table: MapTable, folder: Path, faults: list[str]) 
 
 
 def _beside(folder: Path, name: str) -> Path:
-    """Return the path of a file next to the town file. Other folders are refused: a town file may be untrusted."""
+    """Return the path of a file in the folder of the town file, or below it. Other folders are refused: a town file may
+    be untrusted."""
     path = Path(name)
     if path.is_absolute() or ".." in path.parts:
         raise InputError(f"{name!r:.99} must be a relative path inside the folder of the town file, without `..`")

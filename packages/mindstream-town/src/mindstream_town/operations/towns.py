@@ -50,7 +50,7 @@ class StatusRequest(TownName):
 
 
 class WhyRequest(StatusRequest):
-    """A resident at a time; the first name is enough."""
+    """A resident and a time; the first name is enough."""
 
     resident: NotBlank
 

@@ -33,7 +33,8 @@ class MeetPerson(Meeting, Question):
 
 @rule(MeetPerson)
 def meet_by_acquaintance(ask: MeetPerson) -> dict[str, float]:
-    """Rule: talk as acquaintance, news and earlier talks of the day suggest; else continue."""
+    """Rule: the probability of a talk depends on acquaintance, important news, and whether the two have talked today;
+    otherwise continue."""
     p = ask.wish_to_talk()
     return {CONTINUE: 1 - p, TALK: p, WAIT: 0.0, GO_ALONG: 0.0, AVOID: 0.0}
 

@@ -150,8 +150,8 @@ class Meeting(AboutOther):
     """News that the other person has not heard yet."""
 
     def wish_to_talk(self) -> float:
-        """Return the probability that rules begin a talk: higher with acquaintances and with important news, lower
-        twice on one day."""
+        """Return the probability that rules begin a talk: higher with acquaintances and with important news, lower if
+        the two have talked today."""
         p = (0.4 if self.relation else 0.2) * (0.3 if self.last_talk == "today" else 1.0)
         return p + 0.3 * any(each.importance >= MATTERS for each in self.news)
 
@@ -164,7 +164,8 @@ class ShouldTalk(YesNo, Meeting, Question):
 
 @rule(ShouldTalk)
 def talk_by_acquaintance(ask: ShouldTalk) -> dict[str, float]:
-    """Rule: talk as acquaintance, news and earlier talks of the day suggest."""
+    """Rule: the probability of a talk depends on acquaintance, important news, and whether the two have talked
+    today."""
     return {"yes": ask.wish_to_talk(), "no": 1 - ask.wish_to_talk()}
 
 

@@ -174,7 +174,7 @@ class Recorder:
                     life.thing_places[each.id] = place
 
     def _person(self, name: str) -> int:
-        """Return the number of a resident; -1: it is not one."""
+        """Return the number of a resident; -1: no resident has this name."""
         return self._people.get(name, -1)
 
     def _place(self, place: str) -> int:

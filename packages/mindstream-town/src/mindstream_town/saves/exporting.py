@@ -68,8 +68,7 @@ def restore(now: Save, then: Mapping[str, tuple[Scratch, PlaceTree]], saved: Sav
 
 
 def _join(before: Mapping[int, Path | bytes], after: Mapping[int, Path | bytes], step: int) -> dict[int, Path | bytes]:
-    """Return the steps of the recording `before` up to a step (excluded), and the steps of `after` from that step
-    on."""
+    """Return the steps of the recording `before` up to a step (excluded); all other steps are those of `after`."""
     first = {each: before[each] for each in before if each < step}
     return first | {each: after[each] for each in after if each >= step or each not in first}
 
@@ -112,7 +111,7 @@ def _restore_vectors(now: Embeddings, saved: Embeddings) -> Embeddings:
 
 EXPIRES = timedelta(days=30)
 SAID = 60
-"""Maximum characters of a text that serve as object of a node without a triple."""
+"""Maximum characters of a record's text that become the object of its node, if the record has no triple."""
 Type = Literal["event", "thought", "chat"]
 
 

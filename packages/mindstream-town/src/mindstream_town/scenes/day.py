@@ -145,7 +145,8 @@ def last_met(turn: ResidentTurn, other: str) -> str:
 
 
 def find_place(said: str, places: Mapping[str, str]) -> str:
-    """Return the address of a place that a reply names; "" if the name is unknown, or is a part of several names.
+    """Return the address of the place that a reply names, in full or by a part that fits only one place; "" if the name
+    is unknown or ambiguous.
 
     Args:
         places: addresses by their names in the prompt.
@@ -283,8 +284,8 @@ def _others_at_home(turn: ResidentTurn, date: datetime) -> tuple[str, ...]:
 
 
 def _habits(turn: ResidentTurn, date: datetime) -> tuple[str, ...]:
-    """Return a line for each acquaintance about where it usually is on a date: its first duty of that date, or the
-    beginning of its habits."""
+    """Return a line for each acquaintance outside the household, at most MAX_ACQUAINTANCES, about where it usually is
+    on a date: its first duty of that date, or the beginning of its habits."""
     near = {turn.name, *housemates(turn.setting, turn.person), *avoided_by(turn)}
     known = [turn.setting.people[each.name] for each in turn.person.relations if each.name in turn.setting.people]
     lines = []
@@ -843,7 +844,7 @@ def is_errand_to(state: ResidentState, other: str, step: int) -> bool:
 
 
 def is_sought(turn: ResidentTurn, other: str) -> bool:
-    """Return whether a resident's current act names another or is a visit to its home."""
+    """Return whether a resident's current act names another resident or is a visit to the other's home."""
     act = turn.state.act
     return act is not None and (other in _named_in(turn, act) or other in _hosts(turn, act))
 

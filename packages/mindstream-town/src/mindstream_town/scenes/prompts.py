@@ -73,7 +73,8 @@ class SceneDay(Frozen):
         return self
 
     def spans(self) -> list[tuple[int, int, SceneItem]]:
-        """Return the items with their first and last minutes, in the order of the day; minutes may exceed 24 hours.
+        """Return the items with their starts and ends in minutes after midnight, in the order of the day; a value may
+        exceed 24 hours.
 
         The order of the reply is kept if it is the order of a day; else the items are sorted.
         """
@@ -278,7 +279,7 @@ class TalkScene(Prompt[Scene]):
     near: tuple[str, ...] = ()
     """Names of other people in sight."""
     before: str = ""
-    """Time of the last meeting in words; "": never."""
+    """Time of the last meeting in words; "": never, or they live together."""
     strangers: bool = False
     """Whether they have not met, and neither description names the other or anyone of the other's household."""
     at_home: bool = False
@@ -286,7 +287,7 @@ class TalkScene(Prompt[Scene]):
     together: str = ""
     """The activity of their appointment, if both are here for one; "": they meet by chance."""
     places: tuple[str, ...] = ()
-    """Places that both may mention, in words."""
+    """Places that they may mention, in words: rooms that at least one of them knows."""
 
 
 @rule(TalkScene)
