@@ -50,7 +50,7 @@ class RecordedCall(BaseModel):
 
 
 class Recorder:
-    """Appends every finished call, with request and answer but without keys, to a file that only its owner can read."""
+    """Appends every finished call to a file that only its owner can read: request and answer, but no API keys."""
 
     def __init__(self, model: Model, path: Path | str) -> None:
         self.name = model.name

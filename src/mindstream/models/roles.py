@@ -85,17 +85,21 @@ class Models:
         return set(self.names.values()) == {Rules.name}
 
     def each(self, wrap: Callable[[Model], Model]) -> Models:
-        """Return the same models, shared, with a wrapper around each."""
+        """Return a copy with a wrapper around each model; the models themselves are shared, not copied."""
         return self.with_roles({role: wrap(model) for role, model in self._models.items()}, self._waits)
 
     def with_roles(self, roles: Mapping[str, Model], waits: Mapping[str, Waits] = MappingProxyType({})) -> Models:
-        """Return the same models, shared, with other models for some roles; `waits` has the timeouts of these."""
+        """Return a copy with other models for some roles; the remaining models are shared, not copied.
+
+        Args:
+            waits: the timeouts of the new models, by role; the usual ones where it has none.
+        """
         models = Models(None, {**self._models, **roles})
         models._waits = {role: each for role, each in self._waits.items() if role not in roles} | dict(waits)
         return models
 
     def with_listener(self, on_call: Callable[[Metered], None]) -> Models:
-        """Return the same models, shared, which also report the calls made through the returned object to `on_call`."""
+        """Return a copy that reports the calls made through it to `on_call`; the models are shared, not copied."""
         return self.each(lambda model: WithListener(model, on_call))
 
     @classmethod

@@ -78,7 +78,7 @@ function of the request."""
 
 
 TEXTS = "*"
-"""Key of the answers that are not for one prompt, but for all that expect a text."""
+"""Key of the answers for all prompts that expect a text."""
 
 
 class FakeModel:
@@ -89,10 +89,11 @@ class FakeModel:
 
         FakeModel([Call("weather", {"city": "Bern"}), "It rains."])  # first a tool call, then the answer
 
-    A text is streamed word by word; a list of texts in one line is streamed in these pieces.
+    A text is streamed word by word; a list of texts in place of one text is streamed in these pieces.
 
     The answers of a list are for all prompts that expect a text; typed prompts, such as `extract_facts`, then get `{}`,
-    an empty answer. `mindstream prompts` lists the prompts. A prompt without further lines raises ModelRefused.
+    an empty answer. `mindstream prompts` lists the prompts. A prompt for which no scripted answer is left raises
+    ModelRefused.
     """
 
     def __init__(self, lines: Mapping[str, Sequence[Line]] | Sequence[Line], name: str = "scripted") -> None:

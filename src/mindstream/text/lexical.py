@@ -307,7 +307,7 @@ class Matches(NamedTuple):
         times: for each of these, how often it contains the term.
         counts: for each term, the number of its documents.
         held: for each term, the number of its documents in the whole index, of which this may be a part.
-        of: the matches in the whole index, if this is a part of one.
+        of: if these are the matches in a part of an index, the matches in the whole index; otherwise None.
     """
 
     documents: Ints

@@ -21,7 +21,7 @@ from mindstream.models.providers.openai_chat import read_count
 from mindstream.models.providers.wire import ERROR_READERS, Client
 
 MAX_BYTES = 1_000_000
-"""Maximum size of a response."""
+"""Maximum size of a response, in bytes."""
 QUESTION = "question"
 
 

@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from mindstream.models.providers.gguf import Engine
 
 MAX_BYTES = 1_000_000
-"""Maximum size of a response."""
+"""Maximum size, in bytes, of a response of llama.cpp about a given text (`GivenText`)."""
 MAX_TOKENS = 64
 """Maximum number of tokens of a text whose log-probabilities are read."""
 Method = Literal["echo", "prompt_logprobs", "grammar"]
@@ -92,7 +92,7 @@ class GivenText:
     client: Client
 
     async def tokens(self, text: str, most: int) -> list[int]:
-        """Return the first tokens of a text."""
+        """Return the ids of a text's first tokens, at most `most`."""
         answer = await self._post("/tokenize", {"content": text, "with_pieces": True})
         with failures(self.at, {}):
             found = [(each["id"], each["piece"]) for each in answer["tokens"][:most]]

@@ -16,7 +16,8 @@ from mindstream.models.recording import costs_nothing
 MIN_REPLY = 200
 """Minimum number of tokens left for a reply (less if the reply is shorter); with fewer, the call is not made."""
 UNTRIED = 20
-"""Until the first call has ended, another call starts only if this multiple of its estimated tokens is left."""
+"""Until the first call has ended, a parallel call starts only if this multiple of the tokens that it may use is
+left."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,9 +36,9 @@ class Budget:
     that is more. A call waits while running calls leave too few tokens. If no call runs, its reply may use all tokens
     that are left; if fewer than MIN_REPLY are left, the call is not made.
     The limit in US dollars is exceeded by at most one call: a call waits while the running calls may use up the rest at
-    the highest known price per token. The first call runs alone, to find out the price. If an endpoint reports no
-    usage, an estimate is counted. A call whose price is not known adds nothing to `spent_usd`; it is counted in
-    `unpriced`, unless the model is free.
+    the highest known price per token. With this limit, the first call runs alone, to find out the price. If an endpoint
+    reports no usage, an estimate is counted. A call whose price is not known adds nothing to `spent_usd`; it is counted
+    in `unpriced`, unless the model is free.
     """
 
     calls: int | None = None
