@@ -29,7 +29,7 @@ class Line(BaseModel):
     by_user: bool
     text: str
     by: str = "mind"
-    """The name of the speaker, if it is not the user."""
+    """The speaker's name, if the speaker is not the user."""
     later: str = ""
     """How much time has passed since the previous conversation, such as "the next day"; set for the first line of a
     conversation after another one."""

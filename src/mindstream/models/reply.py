@@ -148,7 +148,7 @@ def _values(text: str) -> Iterator[tuple[int | None, Any]]:
 
 
 def _closing(text: str, start: int) -> int:
-    """Return the end position of the bracket that opens at `start`, ignoring brackets in strings.
+    """Return the position after the bracket that closes the one at `start`; brackets in strings do not count.
 
     Raises:
         ReplyInvalid: the bracket is not closed, or the nesting is too deep.

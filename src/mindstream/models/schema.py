@@ -265,7 +265,8 @@ def _limit(node: Any, room: int, shared: Mapping[str, JsonSchema], depth: int) -
 
 
 def _limit_text(plain: JsonSchema, longest: int) -> JsonSchema:
-    """Limit a text's length, and exclude the prompt's tags, which small models tend to repeat."""
+    """Limit a text's length. Unless the schema has a pattern or format, exclude `<`, which begins the tags of a prompt:
+    small models tend to repeat them."""
     longest = min(plain.get("maxLength", longest), longest)
     if "pattern" in plain or "format" in plain:
         return {**plain, "maxLength": longest}

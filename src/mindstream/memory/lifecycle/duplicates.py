@@ -27,7 +27,7 @@ MERGED: tuple[Kind, ...] = ("note", "thought")
 MIN_COSINE = 0.85
 """Minimum cosine similarity for two records to be compared word by word."""
 MAX_COMPARED = 30
-"""Maximum number of nearest records that are compared word by word."""
+"""Maximum number of a record's nearest neighbours (by vectors) that are compared with it word by word."""
 FILLER_WORDS = "a an the just really so very also that quite"
 QUALIFYING_WORDS = """
 not no never nor don doesn didn isn wasn aren weren won can cannot t without rarely seldom hardly barely sometimes

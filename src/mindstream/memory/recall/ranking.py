@@ -371,7 +371,7 @@ def confidences(certain: float, size: int, relevances: Sequence[float], vectors:
     Args:
         certain: the certainty that any record answers the question.
         size: number of valid records of the stream.
-        relevances: relevance of the hits and of the next best records, best first by the policy.
+        relevances: relevance of the hits and of the next best records, in the order in which the policy ranks them.
         vectors: the part `vector` of the relevance of each hit; its length is the number of hits.
     """
     fit, odds = CALIBRATION, log_odds(certain)

@@ -569,7 +569,8 @@ class Columns:
         self.fields.add(at, record)
 
     def _less_said(self, dropped: Mapping[int, Record], reworded: Reworded) -> Iterator[tuple[int, int, int]]:
-        """Yield a speaker's number and the changes of that speaker's numbers of messages and words, for each record."""
+        """Yield, for each dropped or reworded chat message: its speaker's number in the column `by`, and the changes of
+        that speaker's count of messages and count of words."""
         for at, record in dropped.items():
             if record.by and record.kind == "chat":
                 yield int(self.by.values[at]), -1, -len(_terms(record))

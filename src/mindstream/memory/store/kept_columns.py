@@ -59,7 +59,7 @@ class Live(NamedTuple):
 
 
 class ArrayFile:
-    """A mapped file.
+    """A file of arrays, mapped into memory.
 
     Attributes:
         meta: the description of its content.

@@ -162,7 +162,7 @@ class Vectors:
         return {"mean": self.mean.copy(), "alone_at": np.array(list(self._alone), np.int64), "alone": alone}
 
     def adopt(self, state: Mapping[str, Array], seen: int) -> None:
-        """Start with an earlier state."""
+        """Start with a state read from a file. `seen`: the number of records when its mean was computed."""
         self.mean, self.seen, self._changed = state["mean"].copy(), seen, []
         self._alone = dict(zip(state["alone_at"].tolist(), state["alone"].copy(), strict=True))
 
@@ -269,8 +269,8 @@ class Vectors:
         return np.flatnonzero(chosen & among)
 
     def nearest_by_bits(self, query: Floats, among: Mask, n: int) -> Ints:
-        """Return n to 2n rows of `among` (fewer if there are fewer): those whose vectors are on the same side of the
-        mean as the query in most dimensions."""
+        """Return about n to 2n rows of `among` (fewer if there are fewer): those whose vectors are on the same side of
+        the mean as the query in most dimensions."""
         self._settle()
         signs = signs_of(query - self.mean)
         byte, few = self._words <= BYTE_OF_WORDS, np.count_nonzero(among) < len(self) // 4

@@ -219,8 +219,8 @@ class Address:
 
 
 def address(name: str, *, base_url: str | None = None, api_key: str | None = None) -> Address:
-    """Parse a model's name. `OPENAI_API_KEY` is sent only to OpenAI, to `OPENAI_BASE_URL`, and to the URLs in
-    `openai:NAME@URL` and `decisions:NAME@URL`.
+    """Parse a model's name. `OPENAI_API_KEY` is sent only to OpenAI, to `OPENAI_BASE_URL`, and for names that begin
+    with `openai:` or `decisions:` also to `base_url` or the URL after @.
 
     Raises:
         SettingsError: see `provider`.

@@ -123,7 +123,7 @@ class ToolCalls:
         return piece or name
 
     def whole(self) -> Iterator[Call]:
-        """Yield all calls, and discard them."""
+        """Yield all calls, and remove them from this object."""
         calls, self._calls = self._calls, []
         ids: set[str] = set()
         for call in calls:

@@ -14,7 +14,8 @@ from mindstream.models.providers.limits import all_tokens
 from mindstream.models.recording import costs_nothing
 
 MIN_REPLY = 200
-"""Minimum number of tokens left for a reply (less if the reply is shorter); with fewer, the call is not made."""
+"""Minimum number of tokens that must be left for a reply, or the reply's own limit if that is lower; with fewer, the
+call is not made."""
 UNTRIED = 20
 """Until the first call has ended, a parallel call starts only if this multiple of the tokens that it may use is
 left."""

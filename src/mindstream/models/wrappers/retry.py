@@ -37,8 +37,9 @@ class Limit:
 class Pauses:
     """Computes the pauses before a failed request is repeated, for at most `attempts` attempts.
 
-    The pause is the one that the endpoint asks for; otherwise `base_s`, doubled after each attempt, minus a random part
-    of up to half. A request is not repeated if the endpoint asks for more than `longest_s`, or timed out.
+    The pause is the one that the endpoint asks for; otherwise `base_s`, doubled after each attempt up to `longest_s`,
+    minus a random part of up to half. A request is not repeated if the endpoint asks for more than `longest_s`, or
+    timed out.
     """
 
     def __init__(
