@@ -54,6 +54,8 @@ def test_positions_map_to_addresses_and_back() -> None:
     assert world.arena_of((0, 3)) == 0 and world.address_at((0, 3)) == VILLE
     assert world.distance((0, 0), (2, 3)) == 3
     assert world.near((0, 0), 1) == [(0, 0), (1, 0), (0, 1), (1, 1)]
+    for spot, radius in (((0, 0), 1), ((4, 2), 2), ((1, 3), 9)):
+        assert world.places_around(spot, radius) == {world.address_at(each) for each in world.near(spot, radius)}
     assert world.visible((1, 1), 1) == ((0, 0), (1, 0), (2, 0), (0, 1), (1, 1), (2, 1), (0, 2), (1, 2), (2, 2))
     assert world.visible((4, 2), 1) == ((4, 1), (5, 1), (4, 2), (5, 2)), "neither the wall next to it, nor outside"
     assert not world.walkable((3, 0)) and not world.walkable((-1, 0)) and not world.walkable((0, 4))

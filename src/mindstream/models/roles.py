@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import TypeAlias, Union
@@ -69,10 +68,11 @@ class Models:
         return self._waits.get(self._find(roles) or DEFAULT, Waits())
 
     def _find(self, roles: tuple[str, ...]) -> str | None:
-        for each in (*chain.from_iterable(map(stand_by, roles)), DEFAULT):
-            if each in self._models:
-                return each
-        return None
+        for role in roles:
+            for each in stand_by(role):
+                if each in self._models:
+                    return each
+        return DEFAULT if DEFAULT in self._models else None
 
     @property
     def names(self) -> dict[str, str]:

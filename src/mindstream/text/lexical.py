@@ -12,7 +12,6 @@ import hashlib
 import math
 import mmap
 from array import array
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Generic, NamedTuple, TypeVar
@@ -296,7 +295,10 @@ MAX_TIMES, MAX_TERMS = 15, 65_535
 
 def _postings(document: int, terms: Sequence[str]) -> Iterator[tuple[str, int]]:
     """Yield each term of a document with its posting."""
-    return ((term, document << 4 | min(times, MAX_TIMES)) for term, times in Counter(terms).items())
+    counts = dict.fromkeys(terms, 0)
+    for term in terms:
+        counts[term] += 1
+    return ((term, document << 4 | min(times, MAX_TIMES)) for term, times in counts.items())
 
 
 class Matches(NamedTuple):
@@ -407,7 +409,10 @@ class Lexical:
 
     def scores(self, terms: Iterable[str]) -> Floats:
         """Return BM25 of every document."""
-        found = self.matches_of(list(dict.fromkeys(terms)))
+        return self.scores_of(self.matches_of(list(dict.fromkeys(terms))))
+
+    def scores_of(self, found: Matches) -> Floats:
+        """Return BM25 of every document for these matches."""
         resistance = resisting(self.lengths(found.documents), self.mean_length, K1, B)
         weights = saturated(found.times, resistance, self.idf_of(found), K1)
         return np.bincount(found.documents, weights, self.documents).astype(np.float32)

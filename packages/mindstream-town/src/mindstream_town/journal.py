@@ -357,6 +357,7 @@ class Writing:
 
     def __init__(self, store: Store, fence: Fence | None = None) -> None:
         self.store, self.fence = store, fence
+        self._journal = store.key(JOURNAL)
         self._waiting: list[Commit] = []
         self._in_flight: list[Commit] = []
         self._task: asyncio.Task[None] | None = None
@@ -377,7 +378,7 @@ class Writing:
         while self._waiting:
             self._in_flight, self._waiting = self._waiting, []
             commits = self._in_flight
-            held = [Commit(mind=self.store.key(JOURNAL), at=commits[0].at, fence=self.fence)] if self.fence else []
+            held = [Commit(mind=self._journal, at=commits[0].at, fence=self.fence)] if self.fence else []
             await self.store.commit(*held, *commits)
             self._in_flight = []
 

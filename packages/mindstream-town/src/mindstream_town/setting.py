@@ -85,6 +85,18 @@ class Setting:
         """Return the addresses of the objects in a place."""
         return self._objects.get(place, ())
 
+    def rooms_in(self, sector: str) -> list[str]:
+        """Return the addresses of the arenas in a sector, sorted."""
+        return self._rooms.get(sector, [])
+
+    @cached_property
+    def _rooms(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for address, place in sorted(self.addresses.items()):
+            if place.level == ARENA:
+                found.setdefault(sector_of(address), []).append(address)
+        return found
+
     @cached_property
     def _objects(self) -> dict[str, tuple[str, ...]]:
         found: dict[str, list[str]] = {}
@@ -116,8 +128,8 @@ class Setting:
         found = self._near.get(spot)
         if found is None:
             here = self.world.address_at(spot).upto(ARENA)
-            seen = {self.world.address_at(each) for each in self.world.near(spot, self.profile.vision)}
-            seen = {each if each.is_within(here) else each.upto(2) for each in seen}
+            around = self.world.places_around(spot, self.profile.vision)
+            seen = {each if each.is_within(here) else each.upto(2) for each in around}
             wider = {address.upto(level) for address in seen for level in (2, 3)}
             found = self._near[spot] = tuple(sorted(str(each) for each in seen | wider if each.level > 1))
         return found

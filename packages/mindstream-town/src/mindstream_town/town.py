@@ -309,8 +309,8 @@ class Town:
                     self._write(commits)
                 if self._rows >= SAVE_EVERY:
                     await self.save()
-                if self.step > before:
-                    on_step(before := self.step)
+                if (step := self.step) > before:
+                    on_step(before := step)
                 if stop():
                     return
 

@@ -170,7 +170,7 @@ class Embedding:
             if rows is None or not texts:
                 return rows
             known |= zip(new, rows, strict=True)
-        return np.stack([known[text] for text in texts])
+        return np.array([known[text] for text in texts])
 
     async def _asked(self, patience_s: float, texts: Sequence[str]) -> Floats | None:
         patience_s = LONG_S if self._in_process else patience_s

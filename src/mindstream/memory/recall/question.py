@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from rapidfuzz.distance import OSA
 from rapidfuzz.process import extract
 
-from mindstream.arrays import Ints, Mask
+from mindstream.arrays import Array, Mask
 from mindstream.caches import remember
 from mindstream.clock import Moment
 from mindstream.memory.store.columns import KIND_CODES, PORTION, Columns, entries, is_plain
@@ -140,10 +140,10 @@ def find_bearer(word: str, columns: Columns, begins_sentence: bool = False) -> i
     if lower in STOP or lower in columns.named:
         return -1
     term = next(iter(terms(word)), "")
-    holds = columns.lexical.matches(term)[0]
-    if len(holds) >= OFTEN and not begins_sentence and (called := _find_called(term, holds, columns)) >= 0:
+    count = columns.lexical.postings.count(term)
+    if count >= OFTEN and not begins_sentence and (called := _find_called(term, columns)) >= 0:
         return called
-    return _find_resembling(lower, columns, is_used=bool(len(holds)))
+    return _find_resembling(lower, columns, is_used=bool(count))
 
 
 def _find_resembling(word: str, columns: Columns, is_used: bool) -> int:
@@ -158,28 +158,35 @@ def _find_resembling(word: str, columns: Columns, is_used: bool) -> int:
     return bearers.pop() if len(bearers) == 1 else -1
 
 
-def _find_called(term: str, holds: Ints, columns: Columns) -> int:
+def _find_called(term: str, columns: Columns) -> int:
     """Return the number of the speaker whose nickname a word is; -1: none.
 
     In a stream with two speakers, a word is the nickname of one if nearly all of its uses are by the other (the
     caller), and it occurs in at least a share EPISODES of the episodes in which the caller speaks.
     """
-    talk = columns.kind.values == CHAT
-    by, group = columns.by.values, columns.group.values
-    two, said = columns.speakers.taking_part(), by[holds[talk[holds]]]
+    two = columns.speakers.taking_part()
     if len(two) != 2:
         return -1
+    holds, _ = columns.lexical.matches(term)
+    talk = columns.kind.values == CHAT
+    by, group = columns.by.values, columns.group.values
+    said = by[holds[talk[holds]]]
     caller, called = sorted(two, key=lambda each: -int(np.count_nonzero(said == each)))
     if np.count_nonzero(said == caller) < BY_ONE * len(holds):
         return -1
-    episodes, index = len(np.unique(group[talk & (by == caller)])), columns.lexical
+    episodes, index = _count_distinct(group[talk & (by == caller)]), columns.lexical
     if (  # compare with the whole stream first: candidates were found by this word, so among them it is too frequent
         index.counts([term])[0] * index.groups < EPISODES * episodes * index.all_groups
     ):
         return -1
-    if episodes < 2 or len(np.unique(group[holds])) < EPISODES * episodes:
+    if episodes < 2 or _count_distinct(group[holds]) < EPISODES * episodes:
         return -1
     return called
+
+
+def _count_distinct(numbers: Array) -> int:
+    """Return how many different numbers, each at least -1, there are."""
+    return int(np.count_nonzero(np.bincount(numbers + 1)))
 
 
 WISH = re.compile(r"\b(?:can|could|would|will|do)\s+you\b", re.IGNORECASE)

@@ -125,10 +125,10 @@ def relevance(
     total[~candidates] = -np.inf
     parts["vector"] = np.float32(weights.vector) * _nearness(columns, vectors, candidates, total, valid)
     total = total + parts["vector"]
-    if weights.asks and np.any(asking := columns.only_asks.values & candidates):
+    if weights.asks and (asking := columns.only_asks.values & candidates).any():
         rows = np.flatnonzero(asking)
         added = columns.lexical.lengths(rows) - held[rows]  # terms that the query does not have
-        share = np.clip(added / np.float32(weights.asks), 0, 1)
+        share = np.minimum(np.maximum(added / np.float32(weights.asks), 0), 1)
         for values in (total, *parts.values()):
             values[rows] = np.where(values[rows] > 0, values[rows] * share, values[rows])
     return Scored(total, parts)
@@ -161,10 +161,10 @@ def _by_words(columns: Columns, question: RecallQuery, weights: Weights) -> tupl
         parts["neighbours"] = reached[:-1] - words
         parts["episode"] = np.float32(weights.episode) * episodes[columns.group.values]
     if question.name_terms:
-        named = index.scores(question.name_terms)
+        called = index.matches_of(list(dict.fromkeys(question.name_terms)))
+        named = index.scores_of(called)
         named[columns.kind.values == CHAT] = 0
         parts["words"] = words + named
-        called = index.matches_of(list(dict.fromkeys(question.name_terms)))
         held += np.bincount(called.documents, called.times, count).astype(np.float32)
     return parts, held
 
@@ -270,7 +270,7 @@ def _nearness(columns: Columns, vectors: Floats, candidates: Mask, total: Floats
     also = np.argpartition(-total, ALSO)[:ALSO] if len(total) > ALSO else np.arange(len(total))
     talk = columns.kind.values == CHAT
     for vector, these in ((vectors[0], candidates & talk), (vectors[-1], candidates & ~talk)):
-        if len(vector) == columns.width and np.any(vector) and np.any(these):
+        if len(vector) == columns.width and these.any() and vector.any():
             rows, cosines = columns.vectors.near(vector, these, also)
             near[rows] = cosines
             if valid is not None:
@@ -404,7 +404,7 @@ def signs(
 
     `asked` is 1 if the question itself is a record of the stream; that record is not counted.
     """
-    if not np.any(candidates):
+    if not candidates.any():
         return 0.0, 1.0, 0.0
     index = columns.lexical
     is_dated = bool(question.spans) and bool(np.any(candidates & columns.inside(question.spans)))
@@ -593,7 +593,7 @@ class Cosine:
 
 def rated(importance: Doubles) -> Doubles:
     """Scale importance to 0 … 1; a record without a rating gets 0.5."""
-    return np.where(np.isnan(importance), 0.5, np.clip((importance - 1) / 9, 0, 1))
+    return np.where(np.isnan(importance), 0.5, np.minimum(np.maximum((importance - 1) / 9, 0), 1))
 
 
 def spread(values: Doubles) -> Doubles:

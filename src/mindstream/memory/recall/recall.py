@@ -252,7 +252,7 @@ class Recaller:
             found = _without_repetitions(found, query)
         if second and len(found.returned) > 1:
             found = await _reranked(found, second, query, k)
-        return replace(found, without_vectors=without, by_candidates=by_candidates, certainty=certain)
+        return Recall(found.returned, found.passed_over, without, found.not_reranked, by_candidates, certain)
 
     async def _columns(self, stream: StreamKey, query: str, now: Moment, filters: Filters, policy: Policy) -> Columns:
         """Return a stream's columns (its index in memory). Until they are available, return columns of the candidates
@@ -327,9 +327,9 @@ class Recaller:
         holding = [columns.keywords.of(word.lower()) for word in keywords]
         if not any(map(len, holding)):
             return []
-        found = np.unique(np.concatenate(holding)).astype(np.int64)
-        candidates = allowed_mask(columns, Filters(kinds=kinds), now, {})
-        positions = found[candidates[found]][::-1][:n]
+        found = np.zeros(len(columns), np.bool_)  # np.unique would import numpy.ma
+        found[np.concatenate(holding)] = True
+        positions = np.flatnonzero(found & allowed_mask(columns, Filters(kinds=kinds), now, {}))[::-1][:n]
         return await self._records(columns, [columns.ids[at] for at in positions.tolist()])
 
 

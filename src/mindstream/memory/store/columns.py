@@ -10,7 +10,6 @@ import copy
 from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from operator import index
 from typing import SupportsIndex, TypeVar, overload
 
@@ -21,7 +20,7 @@ from pydantic import JsonValue
 from mindstream.arrays import Array, Doubles, Floats, Ints, Mask
 from mindstream.clock import Moment
 from mindstream.log.names import StreamKey
-from mindstream.memory.store.record import KINDS, Kind, Record, Vector
+from mindstream.memory.store.record import KINDS, Kind, Record, Vector, without_vectors
 from mindstream.memory.store.store import Changes, Store
 from mindstream.memory.store.validation import is_finite
 from mindstream.memory.store.vectors import Vectors
@@ -437,7 +436,7 @@ class Columns:
         return not (begins and not self._left)
 
     def take(self, changes: Changes) -> None:
-        """Add new records, update changed ones and mark erased ones."""
+        """Add new records, update changed ones and mark erased ones; no other code may use the records afterwards."""
         self.taken += 1
         for id_ in changes.gone:
             self.whole.pop(id_, None)
@@ -448,8 +447,6 @@ class Columns:
                 self.importance.values[at] = np.nan
                 self.traces = True
         for record in changes.records:
-            if self.ahead <= WHOLE:  # otherwise later records of this reading would displace this one
-                self.hold(replace(record, vector=None))
             at = self.position.get(record.id)
             if at is None:
                 self._append(record)
@@ -460,6 +457,9 @@ class Columns:
                 around = (int(self.before.values[at]), int(self.after.values[at]))
                 self.vectors.give(at, vector, [near for near in around if near >= 0])
                 self.compared.values[at] = True
+        if self.ahead <= WHOLE:  # otherwise later records of this reading would displace these
+            for record in without_vectors(changes.records):
+                self.hold(record)
 
     def hold(self, record: Record) -> None:
         """Hold a record with its text. If more than the maximum are held, drop those written, changed or read first."""
@@ -669,8 +669,8 @@ class Columns:
     def held_at(self, now: Moment) -> Mask:
         """Mark the records whose validity has not ended, and that are not archived, at a moment."""
         held = self.open.values.copy()
-        ending = np.flatnonzero(~held)
-        held[ending] = (self.valid_until.values[ending] > now) & (self.forgotten.values[ending] > now)
+        if len(ending := np.flatnonzero(~held)):
+            held[ending] = (self.valid_until.values[ending] > now) & (self.forgotten.values[ending] > now)
         return held
 
     def inside(self, spans: Sequence[DateSpan]) -> Mask:

@@ -115,6 +115,8 @@ class IndexCache:
 
         Concurrent callers share the work; if a call is cancelled, a later one continues its work.
         """
+        if (held := self._current(stream)) is not None:
+            return self._used(held)
         async with self._lock(stream):
             columns = await self._begun(stream)
             await self._fill(columns)
@@ -130,9 +132,7 @@ class IndexCache:
         """
         if stream in self._behind:
             return self._readable(stream)
-        held = self.whole(stream)
-        if held is not None and stream not in self._filling and not held.traces and self._is_read(stream, held.upto):
-            self._held[stream] = self._held.pop(stream)  # the most recently used
+        if (held := self._current(stream)) is not None:
             return held
         async with self._lock(stream):
             columns = await self._begun(stream)
@@ -146,6 +146,14 @@ class IndexCache:
                 return self._readable(stream)
             await (self._fill if more else self._settle)(columns)
         return self._used(columns)
+
+    def _current(self, stream: StreamKey) -> Columns | None:
+        """Return a stream's columns if nothing can have changed since they were filled."""
+        held = self.whole(stream)
+        if held is None or stream in self._filling or held.traces or not self._is_read(stream, held.upto):
+            return None
+        self._held[stream] = self._held.pop(stream)  # the most recently used
+        return held
 
     def _readable(self, stream: StreamKey) -> Columns | None:
         columns = self._held.get(stream)

@@ -104,11 +104,7 @@ def home_to_visit(setting: Setting, name: str) -> str:
 
 def rooms_of(setting: Setting, person: Person) -> list[str]:
     """Return the rooms of a person's home that the person may use, sorted."""
-    return sorted(
-        address
-        for address, place in setting.addresses.items()
-        if place.level == ARENA and is_home(person, address) and may_use(setting, person, address)
-    )
+    return [each for each in setting.rooms_in(sector_of(person.home)) if may_use(setting, person, each)]
 
 
 def _holds_several(setting: Setting, room: str) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
@@ -40,6 +41,11 @@ DATED = 40
 
 class StepFailed(ModelError):  # noqa: N818
     """A model call for a resident failed, so the resident's turn is not written."""
+
+
+@lru_cache(maxsize=8)
+def _in_words(day: date) -> str:
+    return f"{day:%A, %B} {day.day}, {day.year}"
 
 
 @dataclass
@@ -154,11 +160,12 @@ class ResidentTurn:
     @property
     def date(self) -> str:
         """The date in words."""
-        return f"{self.when:%A, %B} {self.when.day}, {self.when.year}"
+        return _in_words(self.when.date())
 
     @property
     def date_and_time(self) -> str:
-        return f"{self.date}, {self.when:%H:%M}"
+        when = self.when
+        return f"{_in_words(when.date())}, {when.hour:02}:{when.minute:02}"
 
     def beyond_identity(self, records: Iterable[Record]) -> tuple[str, ...]:
         """Return the texts of memories, each once, without those that the identity contains already."""

@@ -74,6 +74,10 @@ class PlaceWorld:
         """Return the spots within a number of steps, nearest first."""
         return [there for there, steps in spread(self.neighbours, [spot], radius).items() if steps <= radius]
 
+    def places_around(self, spot: Spot, radius: int) -> set[Address]:
+        """Return the narrowest places in the square around a spot."""
+        return {self.address_at(each) for each in self.near(spot, radius)}
+
     def visible(self, spot: Spot, radius: int) -> tuple[Spot, ...]:
         """Return the spots within a number of steps that are in the same arena, nearest first."""
         return tuple(there for there in self.near(spot, radius) if self.arena_of(there) == self.arena_of(spot))

@@ -62,6 +62,13 @@ class TileWorld:
         across = range(max(0, x - radius), min(self.width, x + radius + 1))
         return [(i, j) for j in range(max(0, y - radius), min(self.height, y + radius + 1)) for i in across]
 
+    def places_around(self, spot: Spot, radius: int) -> set[Address]:
+        """Return the narrowest places in the square around a spot."""
+        x, y = spot
+        left, right = max(0, x - radius), min(self.width, x + radius + 1)
+        rows = range(max(0, y - radius) * self.width, min(self.height, y + radius + 1) * self.width, self.width)
+        return {self.places[each] for each in set().union(*(self.here[row + left : row + right] for row in rows))}
+
     def visible(self, spot: Spot, radius: int) -> tuple[Spot, ...]:
         """Return the spots in the square around a spot that are in the same arena, row by row."""
         known = self._visible.get((spot, radius))
