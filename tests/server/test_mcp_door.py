@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
+import socket
 import subprocess
 import sys
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import jsonschema_rs
 import pytest
@@ -33,18 +36,70 @@ async def test_memories_are_kept_over_stdio(folder: Path, era: str) -> None:
         assert "has no memory" in await refused(client, "get_memory", memory_id=made["id"])
 
 
-def test_every_request_before_the_end_of_input_is_answered(folder: Path) -> None:
-    client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
-    kept = [{"name": "retain", "arguments": {"content": f"Key {number} is in drawer {number}."}} for number in range(5)]
-    lines: list[dict[str, object]] = [
-        {"id": 0, "method": "initialize", "params": client},
-        {"method": "notifications/initialized"},
-        *({"id": number, "method": "tools/call", "params": each} for number, each in enumerate(kept, 1)),
-    ]
+OPENING: list[dict[str, object]] = [
+    {
+        "id": 0,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "x", "version": "1"},
+        },
+    },
+    {"method": "notifications/initialized"},
+]
+
+
+def on_input(folder: Path, given: bytes, **settings: str) -> list[dict[str, Any]]:
+    """Run `mindstream mcp` on an input, and return its messages."""
     words = [sys.executable, "-m", "mindstream", "mcp", "--data", str(folder)]
-    given = "".join(json.dumps({"jsonrpc": "2.0", **each}) + "\n" for each in lines)
-    done = subprocess.run(words, input=given, capture_output=True, text=True, timeout=60, check=True)
-    answers = {each["id"]: each["result"] for each in map(json.loads, done.stdout.splitlines())}
+    done = subprocess.run(
+        words, input=given, capture_output=True, timeout=60, check=True, env={**os.environ, **settings}
+    )
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def as_lines(*messages: dict[str, object]) -> bytes:
+    return b"".join(json.dumps({"jsonrpc": "2.0", **each}).encode() + b"\n" for each in messages)
+
+
+def retaining(number: object, content: str) -> dict[str, object]:
+    return {"id": number, "method": "tools/call", "params": {"name": "retain", "arguments": {"content": content}}}
+
+
+def test_inexact_lines_are_read_or_refused(folder: Path) -> None:
+    batch = json.dumps([{"jsonrpc": "2.0", **retaining(number, f"Box {number}.")} for number in (1, 2)]).encode()
+    said = on_input(
+        folder,
+        b"\xef\xbb\xbf"
+        + as_lines(*OPENING, retaining(3, "A cut \ud83d face."))
+        + batch
+        + b"\nhello\n\n{}\n"
+        + as_lines({"id": 4, "method": "tools/call", "params": []})
+        + as_lines({"id": 5, "method": "ping"}).strip(),  # a last line without an end
+    )
+    answers = [each for each in said if each["id"] is not None]
+    assert sorted(each["id"] for each in answers if "result" in each) == [0, 1, 2, 3, 5]
+    assert [(each["id"], each["error"]["code"]) for each in answers if "error" in each] == [(4, -32600)]
+    assert [each["error"]["code"] for each in said if each["id"] is None] == [-32700, -32600]
+
+
+def test_a_cancelled_request_does_not_delay_the_end(folder: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        model = f"http://127.0.0.1:{silent.getsockname()[1]}/v1#silent"
+        cancel: dict[str, object] = {"method": "notifications/cancelled", "params": {"requestId": "slow"}}
+        reflect: dict[str, object] = {"id": "slow", "method": "tools/call", "params": {"name": "reflect"}}
+        lines = as_lines(*OPENING, retaining(1, "Anna keeps bees behind the house."), reflect, cancel)
+        said = on_input(folder, lines, MINDSTREAM_MODEL=model)
+    assert 1 in [each["id"] for each in said]
+
+
+def test_every_request_before_the_end_of_input_is_answered(folder: Path) -> None:
+    kept = [{"name": "retain", "arguments": {"content": f"Key {number} is in drawer {number}."}} for number in range(5)]
+    calls: list[dict[str, object]] = [
+        {"id": number, "method": "tools/call", "params": each} for number, each in enumerate(kept, 1)
+    ]
+    answers = {each["id"]: each["result"] for each in on_input(folder, as_lines(*OPENING, *calls))}
     assert sorted(answers) == [0, 1, 2, 3, 4, 5]
     assert not any(answers[number].get("isError") for number in range(1, 6))
 

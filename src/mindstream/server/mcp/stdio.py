@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import signal
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
 
 from mindstream.server.mcp.tools import Caller
 from mindstream.service.operations.principal import LOCAL_PRINCIPAL
@@ -17,6 +20,8 @@ if TYPE_CHECKING:
     from mcp.shared._stream_protocols import ReadStream, WriteStream
     from mcp.shared.message import SessionMessage
 
+WHOLE = ("json_invalid", "model_type", "missing")
+"""Types of Pydantic's faults whose `input` is the whole line, or the whole message."""
 CLOSE_S = 5.0
 """Maximum seconds for closing the runtime after a signal."""
 
@@ -51,19 +56,29 @@ def _answer_before_the_end(
     The returned input ends only after every request has its reply, so that `mindstream mcp < FILE` answers all of FILE.
     """
     from mcp.shared._context_streams import create_context_streams
+    from mcp.shared.jsonrpc_dispatcher import cancelled_request_id_from_params
     from mcp.shared.message import SessionMessage
-    from mcp_types import JSONRPCRequest
+    from mcp_types import JSONRPCNotification, JSONRPCRequest
 
     to_server, reading = create_context_streams[SessionMessage | Exception](0)
     writing, from_server = create_context_streams[SessionMessage](0)
     open_requests, all_answered = set[object](), asyncio.Event()
 
+    async def forward(item: SessionMessage) -> None:
+        if isinstance(item.message, JSONRPCRequest):
+            open_requests.add(item.message.id)
+        await to_server.send(item)
+        if isinstance(item.message, JSONRPCNotification) and item.message.method == "notifications/cancelled":
+            open_requests.discard(cancelled_request_id_from_params(item.message.params))  # it gets no reply
+
     async def forward_requests() -> None:
         async with to_server:
             async for item in requests:
-                if isinstance(item, SessionMessage) and isinstance(item.message, JSONRPCRequest):
-                    open_requests.add(item.message.id)
-                await to_server.send(item)
+                messages, refusal = ([item], None) if isinstance(item, SessionMessage) else _read_again(item)
+                for message in messages:
+                    await forward(message)
+                if refusal:
+                    await replies.send(refusal)
             while open_requests:
                 all_answered.clear()
                 await all_answered.wait()
@@ -79,6 +94,29 @@ def _answer_before_the_end(
     tasks.create_task(forward_requests())
     tasks.create_task(forward_replies())
     return reading, writing
+
+
+def _read_again(fault: Exception) -> tuple[list[SessionMessage], SessionMessage | None]:
+    """Return the messages of a line that the SDK could not read, or a refusal, or neither for an empty line.
+
+    Without a refusal the client would wait for a reply until its own time limit.
+    """
+    from mcp.shared.message import SessionMessage
+    from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError
+
+    from mindstream.tools.mcp.stdio import read_messages
+
+    faults = fault.errors() if isinstance(fault, ValidationError) else []
+    value = next((each["input"] for each in faults if each["type"] in WHOLE), "")
+    line = value if isinstance(value, str) else json.dumps(value)
+    if messages := read_messages(line.encode("utf-8", "replace")):
+        return [SessionMessage(each) for each in messages], None
+    if not line.strip():
+        return [], None
+    number = value.get("id") if isinstance(value, dict) else None
+    number = number if type(number) in (int, str) else None
+    error = (PARSE_ERROR, "this line is no JSON") if isinstance(value, str) else (INVALID_REQUEST, "no valid request")
+    return [], SessionMessage(JSONRPCError(jsonrpc="2.0", id=number, error=ErrorData(code=error[0], message=error[1])))
 
 
 @contextlib.contextmanager

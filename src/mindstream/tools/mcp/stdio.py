@@ -113,7 +113,7 @@ async def _read(process: Process, got: Got, ending: Ending, listening: asyncio.T
                 if ending.lines > MAX_LINES:
                     ending.fault = f"the server sent more than {MAX_LINES:,} lines without a request"
                     return
-                messages = _parse(line)
+                messages = read_messages(line)
                 ending.lines += max(len(messages) - 1, 0)
                 ending.other = ending.other if messages else line[:TAIL]
                 for message in messages:
@@ -131,7 +131,7 @@ async def _read(process: Process, got: Got, ending: Ending, listening: asyncio.T
         ending.over.set()
 
 
-def _parse(line: bytes) -> list[JSONRPCMessage]:
+def read_messages(line: bytes) -> list[JSONRPCMessage]:
     """Return the messages of a line; [] for other text."""
     line = readable(line)
     try:
