@@ -137,7 +137,12 @@ class LiveFlags:
         str, flag("TIME", "With --forever, minimum time between two searches for work: 1h, 30 min, 1 day [1h].")
     ] = ""
     tokens_per_day: Annotated[
-        int | None, flag("N", f"Maximum number of tokens a day (UTC) [{FOREVER_TOKENS:,} with --forever].", min=0)
+        int | None,
+        flag(
+            "N",
+            f"Maximum number of tokens a day (UTC) [{FOREVER_TOKENS:,} with --forever and without --usd-per-day].",
+            min=0,
+        ),
     ] = None
     as_published: Annotated[
         bool,

@@ -123,8 +123,8 @@ async def curve(
 ) -> None:
     """Show the quality of the pool at each size, the best size, and the gain of training as it grows.
 
-    For each pair that the retriever was not trained on, three exemplars are recalled. Their quality is the similarity
-    of their answers to the pair's own answer: half ROUGE-L, half cosine.
+    For each pair that the retriever was not trained on (for all pairs, if these are too few), three exemplars are
+    recalled. Their quality is the similarity of their answers to the pair's own answer: half ROUGE-L, half cosine.
     """
     async with pools.open_pool(settings, name) as pool:
         with progress(f"learning from {name} as it grew") as bar:

@@ -30,7 +30,7 @@ async def lessons(
     settings: Settings,
     name: Name,
     retire: Annotated[Ids, flag("ID", "Stop showing this lesson; repeatable.", "--retire")] = None,
-    share: Annotated[Ids, flag("ID", "Show this private lesson to all members; repeatable.", "--share")] = None,
+    share: Annotated[Ids, flag("ID", "Show this private lesson to other members; repeatable.", "--share")] = None,
     because: Annotated[str, flag("WORDS", "The reason for --retire.")] = "",
     all_: Annotated[bool, switch("--all", "Also list retired lessons.")] = False,
     json: AsJson = False,
@@ -63,7 +63,10 @@ async def lesson(
     amend: Annotated[str, flag("ID", "Replace the text of this lesson.")] = "",
     json: AsJson = False,
 ) -> None:
-    """Write a lesson by hand, or replace the text of a lesson; the lesson counts as confirmed."""
+    """Write a lesson by hand, or replace the text of a lesson.
+
+    The lesson counts as confirmed if you are listed as a member by name; otherwise it is private and assumed.
+    """
     async with calling(settings, own=True) as call:
         known = (await call("pools.lessons", pool=name)).lessons
         id_ = _full(amend, known) if amend else ""

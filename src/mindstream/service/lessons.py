@@ -37,7 +37,8 @@ class Judged:
 async def judge_run(pool: Pool, model: Model, memory: Memory, run: str, verdict: Verdict, writer: str) -> Judged:
     """Let a pool learn from the verdict on a run.
 
-    Accepted work becomes an exemplar, unless it is untrusted or an agent has passed the verdict on.
+    Accepted work becomes an exemplar, unless it is untrusted, an agent has passed the verdict on, or the pool does not
+    admit it (see `admit_work`).
 
     Args:
         model: the model that writes the lessons.

@@ -112,7 +112,9 @@ def sleep(
 @command(app, "data user", "mindstream memory undo-sleep --user ann", name="undo-sleep")
 async def undo_sleep(
     settings: Settings,
-    row: Annotated[int, word("[ROW]", "The row of the log in which the sleep began [the last sleep].", min=0)] = 0,
+    row: Annotated[
+        int, word("[ROW]", "The row of the log in which the sleep began [the last one that is not undone].", min=0)
+    ] = 0,
     json: AsJson = False,
 ) -> None:
     """Undo a sleep: restore the records that it archived, or replaced by a merged one.

@@ -169,7 +169,7 @@ class Reflected(Reply):
 
 
 class UndoRequest(Ask):
-    """`sleep`: the row of the log in which the sleep began; 0: the last sleep."""
+    """`sleep`: the row of the log in which the sleep began; 0: the last sleep that is not undone."""
 
     sleep: Seq = 0
 
@@ -177,8 +177,8 @@ class UndoRequest(Ask):
 class Undone(Reply):
     """The effect of undoing a sleep, as ids of memories.
 
-    `held_again`: restored. `archived`: created by the sleep (its dream, merged memories), and archived now. `left`: not
-    restored, because they were recalled or archived since.
+    `held_again`: restored. `archived`: created by the sleep (its dream, merged memories), and archived now. `left`:
+    weakened memories that are not restored, because they were recalled, archived or deleted since.
     """
 
     sleep: int
@@ -358,7 +358,7 @@ async def reflect(runtime: Runtime, principal: Principal, request: EmptyRequest,
 
 @operation("memory.undo_sleep", "write", "POST /users/{user}/memories/undo-sleep", cli="memory undo-sleep")
 async def undo_sleep(runtime: Runtime, principal: Principal, request: UndoRequest) -> Undone:
-    """Undo a sleep: memories that it archived or merged are restored."""
+    """Undo a sleep: memories that it archived, merged or weakened are restored."""
     memory = await runtime.memory(principal)
     done = await memory.undo_sleep(request.sleep)
     return Undone.from_object(done)

@@ -153,7 +153,7 @@ async def verdict(
 
 @operation("pools.write_lesson", "write", "POST /users/{user}/pools/{pool}/lessons", cli="pool lesson")
 async def write(runtime: Runtime, principal: Principal, request: WriteLessonRequest) -> LessonList:
-    """Write a lesson by hand, or replace one; it counts as confirmed."""
+    """Write a lesson by hand, or replace one; it counts as confirmed if the user is listed as a member by name."""
     from mindstream.sharing.lessons import write_lesson
 
     async with open_pool(runtime, principal, request.pool) as pool:
@@ -165,7 +165,8 @@ async def write(runtime: Runtime, principal: Principal, request: WriteLessonRequ
 
 @operation("pools.share_lessons", "write", "POST /users/{user}/pools/{pool}/lessons/share", cli="pool lessons")
 async def share(runtime: Runtime, principal: Principal, request: LessonIdsRequest) -> Done:
-    """Show private lessons to all members; if the pool's owner shares them, they count as confirmed."""
+    """Show private lessons to the members that may read their writers' pairs; if the owner shares them, they are
+    confirmed."""
     from mindstream.sharing.lessons import share_lessons
 
     async with open_pool(runtime, principal, request.pool) as pool:

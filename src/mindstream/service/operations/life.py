@@ -276,7 +276,7 @@ async def drop_task(runtime: Runtime, principal: Principal, request: TaskNumber)
 
 @operation("life.open_task", "write", "POST /users/{user}/life/tasks/{number}/open", cli="life open")
 async def open_task(runtime: Runtime, principal: Principal, request: TaskNumber) -> LifeShape:
-    """Reopen a task that waits, is done, or was dropped: it becomes the current task."""
+    """Reopen a task that waits, is done, or was dropped: the life can work on it now."""
     return await _change(runtime, principal, lambda memory: commands.open_task(memory, request.number))
 
 

@@ -41,7 +41,7 @@ class RetainRequest(Ask):
 
 
 class Retained(Reply):
-    """The new memory, or the existing one if the memory's policy keeps equal texts only once.
+    """The new memory, or the existing one with the same text (notes, thoughts and exemplars are stored only once).
 
     `redacted`: how many pieces of personal data were removed before storage, by kind (server option `--redact`).
     """
