@@ -27,11 +27,12 @@ from mindstream.errors import InputError
 class Strength:
     """The constants of the rules (see the module).
 
-    With the defaults, T(level) is 1, 2, 4, 8, 16 hours, then one day, the cap. A return before T has passed does not
-    raise the level, and T starts again. So ten returns within an hour raise the level once, and a record in daily use
-    becomes long-term within a week. With a cap above 32 hours it never would, because each daily return would come
-    before T(5), 32 hours, has passed. A record that was not returned for 14 days loses a level each time a sleep draws
-    it. A record that was not returned for 30 days also loses a level each time a recall finds it and returns others.
+    With the defaults, T(level) is 1, 2, 4, 8, 16 hours, then one day, the cap. At level 0 every return raises the
+    level. Later, a return before T has passed does not raise the level, and T starts again. So ten returns within an
+    hour raise the level once, and a record in daily use becomes long-term within a week. With a cap above 32 hours it
+    never would, because each daily return would come before T(5), 32 hours, has passed. A record that was not returned
+    for 14 days loses a level each time a sleep draws it. A record that was not returned for 30 days also loses a level
+    each time a recall finds it and returns others.
     Decay is slow on purpose: recall does not find archived records, and a fact that was mentioned once may be needed a
     week later.
 
@@ -64,7 +65,8 @@ class Strength:
         return max(1, math.ceil(math.log(self.cap_s / self.first_s, self.base) - 1e-9))
 
     def interval_s(self, level: int) -> float:
-        """Return T(level): minimum time since the last return for another return to raise the level."""
+        """Return T(level): minimum time since the last return for another return to raise the level. (At level 0 every
+        return raises the level.)"""
         return self.cap_s if level >= self.lasting_level else self.first_s * self.base**level
 
 

@@ -150,7 +150,8 @@ async def _known(stream: Stream, records: Sequence[Record]) -> tuple[dict[str, R
 
 
 async def build_records(stream: Stream, news: Sequence[RecordDraft]) -> list[Record]:
-    """Build records from drafts, with vectors; they are not written, and `commit` validates them.
+    """Build records from drafts, with the vectors that the embedder returns in time. The records are not written yet;
+    `commit` validates them.
 
     A text that is too long is shortened, not rejected, because it may be the answer of a model, whose run must not
     fail.
@@ -621,8 +622,8 @@ class Stream:
         where: Mapping[str, JsonValue] | None = None,
         over: bool = False,
     ) -> list[Record]:
-        """Return at most n current records that match the filters, newest first. They are not ranked, and their
-        strength does not change.
+        """Return at most n current records (None: all) that match the filters, newest first. They are not ranked, and
+        their strength does not change.
 
         Args:
             since, until, where: as in `recall`.

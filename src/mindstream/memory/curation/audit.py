@@ -134,8 +134,8 @@ def _junk(text: str) -> str:
 
 
 def _echoes(records: Iterable[Record], now: Moment) -> list[Echo]:
-    """Find current notes, thoughts and exemplars with the same words as an older record of another kind, except chat
-    messages."""
+    """Find current notes, thoughts and exemplars whose words were first written in a record of another kind that is not
+    a chat message."""
     first: dict[str, Record] = {}
     found: list[Echo] = []
     for record in records:

@@ -271,7 +271,7 @@ def _run(wanted: str) -> Piece:
 
 
 def _literal(wanted: str) -> Piece:
-    """Match a word with symbols, an emoji or a symbol exactly, apart from letter case."""
+    """Match a word with symbols, an emoji or a symbol exactly, apart from letter case and accents."""
     folded = _folded(wanted)
     first, last = folded[0], folded[-1]
 
@@ -425,8 +425,8 @@ def certain_terms(text: str, *, at_edges: bool = False) -> set[str]:
 
 
 def _is_plain(word: str) -> bool:
-    """Return whether a word has only one spelling in the index. A word with ß, for example, may also be spelt with
-    ss."""
+    """Return whether the index contains a word in one spelling only. It does not contain stop words; and a word with ß,
+    for example, may also be spelt with ss."""
     return word not in STOP and word.casefold() == word and "ss" not in word
 
 

@@ -91,8 +91,8 @@ def lost_items(versions: Sequence[Record], without: Without) -> list[SlotItem]:
 
 
 def replay(versions: Sequence[Record], without: Without) -> list[Fields]:
-    """Return the state after each of a slot's versions (oldest first), as if the deleted versions had never been
-    written."""
+    """Return the state after each of a slot's versions (oldest first), as if the deleted versions and the words to
+    remove had never been written."""
     held: Fields = {}
     states = []
     for record, before in zip(versions, [{}, *map(body, versions)], strict=False):

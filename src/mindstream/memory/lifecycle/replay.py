@@ -25,7 +25,7 @@ CAPS_S = (12 * HOUR_S, DAY_S, 3 * DAY_S, 7 * DAY_S)
 PASSED_OVER_S = (7 * DAY_S, 14 * DAY_S, 30 * DAY_S, 60 * DAY_S, 90 * DAY_S)
 ASLEEP_S = (7 * DAY_S, 14 * DAY_S, 30 * DAY_S, 60 * DAY_S)
 OCCASION_S = HOUR_S
-"""Minimum time, in seconds, between two returns of a record at which the second counts as a new request for the
+"""Minimum time, in seconds, since a record was written or last returned for a return to count as a new request for the
 record."""
 MIN_ASKED, MIN_DAYS = 20, 14
 """Minimum number of new requests, and of days in the log, for a meaningful result."""

@@ -41,7 +41,7 @@ MAX_PIECES = 7
 
 
 class Dream(Prompt[str]):
-    """Make a dream of what was forgotten."""
+    """Make a dream of the archived records."""
 
     role: ClassVar[str] = "reasoner"
 
@@ -184,7 +184,8 @@ async def _find_none() -> list[list[Record]]:
 
 
 async def tidy_up(run: SleepRun, find: Callable[[], Awaitable[list[list[Record]]]]) -> str:
-    """Rate importance, merge the groups that `find` returns, and archive expired records; return the dream, or "".
+    """Rate importance, merge the groups that `find` returns, archive expired records, and compact the store. Return the
+    dream, or "".
 
     With the policy `keep`, expired records are not archived.
     """
@@ -199,7 +200,8 @@ async def tidy_up(run: SleepRun, find: Callable[[], Awaitable[list[list[Record]]
 
 
 async def draw(stream: Stream, n: int) -> Draw:
-    """Draw n random records and apply the sleep's decay rule to them, without writing the changes."""
+    """Draw n random records that can decay (none under the policy `keep`), and apply the sleep's decay rule to them,
+    without writing the changes."""
     columns, now = await stream.columns(), stream.clock.now()
     rows: list[int] = np.flatnonzero(columns.holding(FADING, now)).tolist() if stream.decays else []
     drawn = [columns.ids[at] for at in chance.sample(rows, n, stream.name, "sleep", now)]

@@ -264,7 +264,8 @@ def _find_records(connection: Sql, stream: StreamKey, carriers: Carriers) -> Non
 
 
 def _rewrite(connection: Sql, stream: StreamKey, carriers: Carriers, changed: int) -> None:
-    """Write the new text and data of versions of beliefs and plans, also into their rows of the log."""
+    """Write the new text and data of records that stay (versions of beliefs and plans, answers), also into their rows
+    of the log."""
     for id_, record in carriers.rewritten.items():
         connection.execute(
             "UPDATE records SET text = ?, data = ?, vector = NULL, vector_sum = NULL, embedder = '', changed = ?"

@@ -214,7 +214,8 @@ def _versions(connection: Sql, stream: StreamKey, slots: Sequence[str] | None) -
 
 def _bare_rows(connection: Sql, stream: StreamKey, lineage: _Lineage, gone: set[str]) -> Iterator[int]:
     """Yield the rows of the log that contain only words of forgotten records: messages, decisions that quote a
-    forgotten answer, thoughts about forgotten messages, and the runs that led to these thoughts."""
+    forgotten answer, reflections of which all thoughts are forgotten, thoughts about forgotten messages, and the runs
+    that led to these thoughts."""
     heard = {row for id_ in gone if (row := lineage.said_in(id_, ("heard",))) is not None}
     said = {row for id_ in gone if (row := lineage.said_in(id_, ANSWERS)) is not None}
     yield from heard | said

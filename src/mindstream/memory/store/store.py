@@ -203,7 +203,8 @@ class Erasure:
     Attributes:
         ids: ids of the records to delete.
         rows: rows of the log that lose all their words, and whose open work ends.
-        rewritten: records that stay with a new text and new data (versions of beliefs and plans).
+        rewritten: records that stay with a new text and new data: versions of beliefs and plans, and answers that
+            repeated deleted text.
         is_meant: returns whether a text must be removed completely; it is called for texts in rows of the log and in
             the terminal's input history.
         deed: an entry for the audit log; it is written in the same transaction, with the number of deleted records.

@@ -71,7 +71,7 @@ class Vectors:
             column.reserve(count)
 
     def append(self, vector: NDArray[np.float16] | None, before: int = -1) -> None:
-        """Add a record's unit vector.
+        """Add a record's unit vector; None: the record has none.
 
         Args:
             before: the row of the record before it in the episode; -1: none. Half of each of the two vectors is added

@@ -81,7 +81,7 @@ def copy(source: Location, target: Location) -> list[Copied]:
 
 
 def copy_part(source: Location, folder: Path) -> None:
-    """Copy the current log and records of one tenant of a database into a folder.
+    """Copy the current log, records and checkpoints of one tenant of a database into a folder (OF_A_TENANT).
 
     Raises:
         StorageError: the database or the folder cannot be used.

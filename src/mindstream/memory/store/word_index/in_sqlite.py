@@ -366,8 +366,8 @@ def remove_from_word_index(connection: sqlite3.Connection, stream: StreamKey, id
 
 
 def _take_out(connection: sqlite3.Connection, segment: int, number: int, record: Record) -> bool:
-    """Remove a record from its segment. Return False if the segment has the record with other words: then the caller
-    must delete the segment."""
+    """Remove a record from its segment. Return False if the segment does not have the record, or has it with other
+    words: then the caller must delete the segment."""
     numbers, episode = (
         np.frombuffer(row, each)
         for row, each in zip(
