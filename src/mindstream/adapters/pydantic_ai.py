@@ -49,7 +49,7 @@ class MemoryCapability(AbstractCapability[Any]):
             half as many messages are recalled.
         shown: the place of the recalled text: before the user's words (`message`), or in the agent's `instructions`.
         talk: whether to store the prompt and the answer after a run; a run that forgot something is never stored.
-        most_forgotten: maximum number of records that one call of `forget` erases; it refuses more.
+        most_forgotten: maximum number of records that one call of `forget` erases; if more match, it erases none.
         embed: an embedder, or its name; None: the embedder of the stored vectors.
     """
 

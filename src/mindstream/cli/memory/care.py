@@ -63,7 +63,7 @@ WITHOUT_MESSAGES: tuple[Kind, ...] = tuple(kind for kind in KINDS if kind != "ch
 
 @command(app, "data user embedder", "mindstream memory audit --user ann")
 async def audit(settings: Settings, json: AsJson = False) -> None:
-    """Look for duplicates, junk and echoes (records that repeat an older one) in a memory.
+    """Look for duplicates, junk and echoes (records that repeat an older one of another kind) in a memory.
 
     Nothing is changed.
     """

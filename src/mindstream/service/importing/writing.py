@@ -222,7 +222,7 @@ class Import:
         return [record for record in records if found.get(record.id, record.text) != record.text]
 
     async def _unsaid(self, records: Sequence[Record]) -> list[Record]:
-        """Return the records without those whose text may exist only once in the memory and exists there already."""
+        """Return the records except those whose text may exist only once in the memory and already exists there."""
         now, said = self.clock.now(), set[tuple[StreamKey, str, str]]()
         asked = {(each.stream, each.kind): list[str]() for each in records if _is_once(each, now)}
         for each in records:

@@ -135,8 +135,9 @@ class SourceShape(Reply):
 class VersionShape(Reply):
     """A trained version of a pool's retriever.
 
-    `learned_from`: the number of pairs it was trained on. `helps`: on held-out pairs, how often its first result helps;
-    `before`: the same for the previous version. `held`: it is used; false: it ranks no better than the previous one.
+    `learned_from`: the number of pairs that this version was trained on. `helps`: the share of held-out pairs for which
+    the exemplar ranked first helps, 0 if too few pairs are held out; `before`: the same for the previous version.
+    `held`: this version is used; false: it ranks no better than the previous one.
     """
 
     number: int

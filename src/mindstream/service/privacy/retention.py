@@ -148,7 +148,7 @@ async def _of_user(place: TenantData, memory: Memory, rule: Rule, until: Moment,
 
 
 async def _wordy_rows(memory: Memory, until: Moment) -> frozenset[int]:
-    """Return the numbers of old rows of the log that still contain words, except rows of an active life."""
+    """Return the numbers of old rows of the log with words; rows of a life only if the mind has no open work."""
     life = {plugin.name: plugin for plugin in plugins.registered()}.get("life")
     lives = (
         {each.kind for each in life.events() if issubclass(each, Event)}
