@@ -175,7 +175,7 @@ class ModelCalled(Event):
     seconds: float = 0.0
     cost_usd: float | None = None
     cut: Name = ""
-    """Names of the parts of the prompt that were left out to fit the model's window."""
+    """The parts of the prompt that were left out to fit the model's window, with their amounts: `conversation -3`."""
     error: Quotes[str] = ""
     mended: bool = False
     """The reply was not valid JSON and was accepted after parsing it as JSON5."""
@@ -235,7 +235,7 @@ class Observed(Event):
 
 
 class BeliefChanged(Event):
-    """A Reasoner wrote a new version of a belief."""
+    """A new version of a belief was written: by a Reasoner, or because items of the belief were forgotten."""
 
     kind = "belief_changed"
     slot: Name

@@ -178,7 +178,8 @@ def check_held(connection: Sql, mind: str, ids: Sequence[int], owner: str) -> No
 
 
 def release(connection: Sql, mind: str, ids: Sequence[int], owner: str, error: str, *, counts: bool = True) -> None:
-    """Release work after a run that did not finish, so that it is tried again.
+    """Release work after a run that did not finish, so that it is tried again: by its owner at once, by other processes
+    when the lease has expired.
 
     Args:
         counts: True: the run counts as a failure, and the number of failures is limited. False: the run is not counted

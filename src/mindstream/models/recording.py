@@ -145,7 +145,8 @@ def _lines_of(messages: Iterable[Message]) -> set[str]:
 
 
 def fingerprint(request: Request, *more: str) -> str:
-    """Return a hash of a request: messages, tools, options, and any further texts that distinguish answers."""
+    """Return a hash of a request: messages, tools, options, continuation, and any further texts that distinguish
+    answers."""
     read: list[Any] = [
         [asdict(message) for message in request.messages],
         [asdict(tool) for tool in request.tools],

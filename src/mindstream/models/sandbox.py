@@ -51,7 +51,7 @@ class _Work:
     left: int = MAX_WORK
 
     def spend(self, size: int) -> None:
-        """Subtract a number of characters or items that a filter or call produces.
+        """Subtract a number of characters or items that a filter or call produces, and 100 for the operation itself.
 
         Raises:
             TooMuch: the number exceeds MAX_TEXT, or the total exceeds MAX_WORK.

@@ -69,7 +69,8 @@ CLAUSE = re.compile(r"[，；。]")
 
 
 def find_headings(lines: Sequence[str]) -> Iterator[tuple[int, int, str]]:
-    """Yield for each heading its position in `lines`, its level (0: a title without a mark such as #), and its text."""
+    """Yield for each heading its position in `lines`, its level, and its text. A heading without a mark such as # has
+    level 0 in the first line with text (the title), and level 2 in any other line."""
     is_first = True
     for at, line in enumerate(lines):
         words = line.strip()

@@ -422,7 +422,7 @@ class Lexical:
         return np.repeat(telling_all(found.held, len(self)), found.counts)
 
     def lengths(self, documents: Ints) -> Floats:
-        """Return the number of terms of these documents."""
+        """Return the number of terms of these documents, at most MAX_TERMS."""
         return self.sizes.values[documents].astype(np.float32)
 
     @property

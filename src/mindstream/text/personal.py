@@ -92,7 +92,8 @@ class Presidio:
 
 
 def _apart(found: list[_Found]) -> Iterator[_Found]:
-    """Merge overlapping matches into one that covers them all and has the kind that is listed first in RECOGNISERS."""
+    """Merge overlapping matches into one that covers them all. Its kind is `key` (a secret) if a key is among the
+    matches, otherwise the kind that is listed first in RECOGNISERS."""
     order = ["key", *RECOGNISERS]
     held: _Found | None = None
     for each in found:

@@ -209,7 +209,8 @@ class Address:
         return ". The address usually ends in /v1" if self.vendor in ("compatible", "ollama") else ""
 
     def key_source(self) -> str:
-        """Return the name of the environment variable for the key."""
+        """Return, for error messages, the name of the environment variable for the key; for a bare URL, also how to
+        name the model so that the key is sent."""
         own = KEYS.get(self.name.partition(":")[0])
         return (
             " or ".join(own)

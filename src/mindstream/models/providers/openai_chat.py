@@ -514,7 +514,7 @@ class _Reply:
             done: the stream announced its end.
 
         Raises:
-            ModelUnavailable: the reply was cut off.
+            ModelUnavailable: the reply broke off: the server aborted it, or its end is missing.
         """
         finish = self._finish.casefold()
         filtered = self._blocked or (self._finish if FILTERED.search(finish) else "")
