@@ -21,7 +21,7 @@ def is_visible(text: str) -> bool:
 
 def legible(text: str) -> str:
     """Return a text without characters that no file or endpoint accepts; halves of a character are joined."""
-    if text.isascii() and text.isprintable():
+    if text.isascii() and "\0" not in text:
         return text
     return ILLEGIBLE.sub("", with_whole_characters(text))
 

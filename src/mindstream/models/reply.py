@@ -42,8 +42,8 @@ class LegiblePieces:
 
     def add(self, piece: str) -> str:
         """Return the text of a piece, and of the half character before it."""
-        if piece.isascii() and piece.isprintable() and not self._half:
-            return piece
+        if piece.isascii() and not self._half:
+            return legible(piece)
         text = self._half + piece
         self._half = text[-1] if HALF.search(text) else ""
         return legible(text.removesuffix(self._half))

@@ -326,7 +326,8 @@ class Executor:
             return failed(f"not called: {error}")
         if traits.key and (key := key_argument(tool)):
             arguments[key] = key_of(self._run, step.id, {**arguments, key: ""})
-        arguments = fit(arguments, tool.spec.parameters)  # evidence is text, also where a number is expected
+        if tool.spec.checker.find_faults(arguments):  # evidence is text, also where a number is expected
+            arguments = fit(arguments, tool.spec.parameters)
         written = _encode(arguments)
         self._written += len(written)
         if self._written > MOST_WRITTEN:

@@ -419,9 +419,11 @@ MOST_LINES, LONGEST = 200, 20_000
 
 def scan_text(text: str) -> JsonValue:
     """Return a text with each `#E1` as a reference; a text that consists of one reference becomes that reference."""
+    if not IN_REFERENCE.search(text):
+        return text
     found = (
         (each, _step_id(each))
-        for each in (REFERENCE.finditer(text) if IN_REFERENCE.search(text) else ())
+        for each in REFERENCE.finditer(text)
         if each[0][0] != "#" or not FRAGMENT.search(text, max(0, each.start() - MOST_LINES), each.start())
     )
     whole = split_at(text, found)
