@@ -50,7 +50,7 @@ WATCH = """(what) => {
 def serving(data: Path) -> Iterator[str]:
     """Serve the studio from a thread; yield its address."""
     api_app = app(data, model="rules")
-    add_studio(api_app.api)
+    add_studio(api_app)
     add_recorded(api_app)
     socket = listen("127.0.0.1", 0)
     server = Server(api_app, configure(api_app))

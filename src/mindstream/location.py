@@ -117,6 +117,10 @@ class Location:
         """Return this location; if it is a relative path, it is resolved against `folder`."""
         return self if self.folder is None else Location(folder / self.folder)
 
+    def resolved(self) -> Location:
+        """Return this location; a folder by its absolute path without symbolic links."""
+        return self if self.folder is None else Location(self.folder.resolve())
+
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_plain_validator_function(

@@ -38,7 +38,7 @@ def run_apart(work: Coroutine[Any, Any, None]) -> None:
 def serve_studio(data: Path, **more: Any) -> Served:
     """Return a server with the studio; a context manager."""
     served = Served(data, **more)
-    add_studio(served.api_app.api)
+    add_studio(served.api_app)
     add_recorded(served.api_app)
     return served
 

@@ -19,7 +19,7 @@ API = "/recorded/api/v1"
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A server with the recordings, and no other data."""
     serving = Served(tmp_path_factory.mktemp("studio") / "data", model="rules")
-    add_studio(serving.api_app.api)
+    add_studio(serving.api_app)
     add_recorded(serving.api_app)
     with serving as running:
         yield running

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import httpx
 from served import ServerProcess
+from studio import serve_studio
 
 
-def test_studio_starts_a_server_and_prints_its_address(folder: Path) -> None:
+def test_studio_starts_a_server_and_prints_its_address(folder: Path, tmp_path: Path) -> None:
     words = [sys.executable, "-m", "mindstream", "studio", "--no-open", "--port", "0", "--data", str(folder)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONUNBUFFERED": "1"}) as one:
         assert one.stdout is not None
@@ -20,7 +21,13 @@ def test_studio_starts_a_server_and_prints_its_address(folder: Path) -> None:
         address = said.removeprefix("the studio: ")
         assert httpx.get(address).status_code == 200
         again = ask("--port", address.rstrip("/").split(":")[-1].split("/")[0], "--data", str(folder))
-        assert (again.returncode, again.stdout.strip()) == (0, said)
+        assert (again.returncode, again.stdout.strip(), again.stderr) == (0, said, "")
+        port, other = ["--port", address.split(":")[2].split("/")[0]], tmp_path / "other"
+        refused = ask(*port, "--data", str(other))
+        assert (refused.returncode, refused.stdout) == (2, "") and not other.exists()
+        assert str(folder.resolve()) in refused.stderr and str(other) in refused.stderr and "--port" in refused.stderr
+        refused = ask(*port, "--data", str(folder), "--town", "v=./nope", "--model", "rules")
+        assert (refused.returncode, refused.stdout) == (2, "") and "--town, --model would have no" in refused.stderr
         one.send_signal(signal.SIGTERM)
     assert one.returncode == 0
 
@@ -30,6 +37,14 @@ def test_a_server_without_the_studio_is_reported(folder: Path) -> None:
         refused = ask("--port", server.url.rpartition(":")[2], "--data", str(folder))
     assert refused.returncode == 2
     assert "has no studio" in refused.stderr and "--studio" in refused.stderr
+
+
+def test_only_programs_that_need_no_token_are_told_where_the_data_is(folder: Path) -> None:
+    for more, told in (({}, str(folder.resolve())), ({"require_token": True}, None)):
+        with serve_studio(folder, **more) as served, httpx.Client(base_url=served.url) as client:
+            assert client.get("/studio/about.json").json().get("data") == told
+            asked = ask("--port", served.url.rpartition(":")[2], "--data", str(folder))
+            assert asked.returncode == 0 and ("does not say" in asked.stderr) == (told is None)
 
 
 def ask(*flags: str) -> subprocess.CompletedProcess[str]:

@@ -15,7 +15,7 @@ def _add_pages(api_app: ApiApp) -> None:
     from mindstream_studio.recorded import add_recorded
     from mindstream_studio.serve import add_studio
 
-    add_studio(api_app.api)
+    add_studio(api_app)
     add_recorded(api_app)
 
 

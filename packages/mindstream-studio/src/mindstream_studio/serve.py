@@ -9,12 +9,17 @@ import gzip
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
+from mindstream.server.rest import principal_of
+from mindstream.service.operations.principal import LOCAL_PRINCIPAL
 from mindstream_studio.joining import join_pages
+
+if TYPE_CHECKING:
+    from mindstream.server.api_app import ApiApp
 
 STATIC = Path(__file__).parent / "static"
 PREFIX = "/studio/"
@@ -64,9 +69,10 @@ def read_page(path: Path, text: str | None = None) -> PageFile:
     return PageFile(body, gzip.compress(body, mtime=0), KINDS[path.suffix], etag)
 
 
-def add_studio(api: Starlette, folder: Path = STATIC) -> None:
-    """Mount the pages on an application; browsers check for a newer version at each request."""
-    pages = read_pages(folder)
+def add_studio(api_app: ApiApp, folder: Path = STATIC) -> None:
+    """Mount the pages on a server; browsers check for a newer version at each request."""
+    pages, api = read_pages(folder), api_app.api
+    data = str(api_app.runtime.settings.data.resolved())
 
     async def page(request: Request) -> Response:
         found = pages.get(request.path_params["path"] or "index.html")
@@ -80,11 +86,15 @@ def add_studio(api: Starlette, folder: Path = STATIC) -> None:
             return Response(found.packed, 200, headers | {"content-encoding": "gzip"})
         return Response(found.body, 200, headers)
 
-    async def about(_: Request) -> Response:
+    async def about(request: Request) -> Response:
+        """Describe the recordings, and to programs on this machine that need no token also the location of the data."""
         inner = next(
             (getattr(route, "app", None) for route in api.routes if getattr(route, "path", "") == RECORDED), None
         )
-        return JSONResponse({"recordings": list(getattr(inner, "listed", ()))}, headers={"cache-control": "no-store"})
+        described: dict[str, Any] = {"recordings": list(getattr(inner, "listed", ()))}
+        if principal_of(request.scope) == LOCAL_PRINCIPAL:
+            described["data"] = data
+        return JSONResponse(described, headers={"cache-control": "no-store"})
 
     async def front(_: Request) -> Response:
         return RedirectResponse(PREFIX)

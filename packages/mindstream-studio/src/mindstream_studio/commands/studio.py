@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import urllib.error
 import urllib.request
 import webbrowser
+from collections.abc import Iterator
+from http.client import HTTPException
+from json import loads as load_json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -43,6 +47,8 @@ def studio(
 ) -> None:
     """Open the studio in a browser; start a server if none answers on that port.
 
+    A server that runs already must hold the same data; other flags than --port, --data and --no-open are refused then.
+
     By default, contacts no other machine; models, tools, MCP servers and a database that you name may be on others.
     While the server runs, prompts and replies of models are stored in full in the log (keep_prompts), for the page
     Traces.
@@ -58,7 +64,8 @@ def studio(
         if not no_open:
             webbrowser.open(f"{address}/studio/")
 
-    if port and is_served(address := f"http://127.0.0.1:{port}"):
+    if port and (served := find_studio(address := f"http://127.0.0.1:{port}")) is not None:
+        require_same(served, address, settings, [*flags_given(context)])
         show(address)
         return
     from mindstream.server.api_app import app as make
@@ -71,27 +78,61 @@ def studio(
     settings = settings.model_copy(update={"keep_prompts": True})
     offered = Offered(split_names([tools]) or (), tuple(docs or ()), tuple(mcp or ()), read_towns(town or ()))
     api_app = make(settings.data, settings=settings, offered=offered)
-    add_studio(api_app.api)
+    add_studio(api_app)
     add_recorded(api_app)
     with asyncio.Runner(loop_factory=new_loop()) as runner:
         runner.run(serve(api_app, "127.0.0.1", port, show))
 
 
-def is_served(address: str) -> bool:
-    """Return whether a server with the studio answers at an address.
+def find_studio(address: str) -> dict[str, Any] | None:
+    """Return what the server at an address says about its studio; None: no server answers.
 
     Raises:
         InputError: a server without the studio answers.
     """
     try:
-        with urllib.request.urlopen(f"{address}/studio/", timeout=5) as answer:
-            return bool(answer.status == 200)
-    except urllib.error.HTTPError:
+        with urllib.request.urlopen(f"{address}/studio/about.json", timeout=5) as answer:
+            about = load_json(answer.read())
+    except (urllib.error.HTTPError, ValueError):
+        about = None
+    except (OSError, HTTPException):
+        return None
+    if not isinstance(about, dict):
         raise InputError(
             f"the server at {address} has no studio: start it with --studio, or name another port with --port"
-        ) from None
-    except (OSError, ValueError):
-        return False
+        )
+    return about
+
+
+def flags_given(context: typer.Context) -> Iterator[str]:
+    """Yield the flags of the command line that only a new server can follow."""
+    for each in context.command.params:
+        source = context.get_parameter_source(each.name or "")
+        if source is not None and source.name == "COMMANDLINE" and each.name not in ("port", "data", "no_open"):
+            yield each.opts[0]
+
+
+def require_same(about: dict[str, Any], address: str, settings: Settings, flags: list[str]) -> None:
+    """Compare a running server with the command line.
+
+    A server that requires tokens does not name its data; it is accepted, with a note.
+
+    Raises:
+        InputError: the server holds other data, or flags would have no effect.
+    """
+    running, wanted = about.get("data"), str(settings.data.resolved())
+    if running not in (None, wanted):
+        raise InputError(
+            f"a server with the data of {running} runs at {address}, and you asked for {wanted}: choose another port"
+            f" with --port, or open that one with --data {shlex.quote(running)}"
+        )
+    if flags:
+        raise InputError(
+            f"a server runs at {address} already, and {', '.join(flags)} would have no effect on it: choose another"
+            " port with --port, or stop that server first"
+        )
+    if running is None:
+        complain(f"the server at {address} does not say whether it holds the data of {wanted}")
 
 
 @command(
