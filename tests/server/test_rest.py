@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -22,6 +23,21 @@ def test_a_retained_memory_is_recalled_with_a_receipt(client: httpx.Client) -> N
     assert memory["id"] == made.json()["id"] and memory["kind"] == "note"
     receipt = memory["receipt"]
     assert receipt["parts"]["words"] > 0 and receipt["ranks"]["words"] == 1 and receipt["source"] == "user"
+
+
+@pytest.mark.parametrize("name", ["team/ann", "Ann Smith/..", "a/memories/recall", "ann/" + "b/" * 48])
+def test_a_user_with_a_slash_in_the_name_is_reached(client: httpx.Client, name: str) -> None:
+    user = f"/api/v1/users/{quote(name, safe='')}"
+    made = client.post(f"{user}/memories", json={"text": f"Of {name}."}).json()
+    assert client.get(f"{user}/memories/{made['id']}").json()["text"] == f"Of {name}."
+    assert client.get(f"{user}/memories/", follow_redirects=True).json()["memories"][0]["id"] == made["id"]
+    sent = client.post(f"{user}/send", json={"text": "Hello!", "session": "day/1"})
+    assert sent.status_code == 202
+    listed = client.get(f"{user}/sessions").json()
+    assert [each["session"] for each in listed["sessions"]] == ["day/1"]
+    assert name in client.get("/api/v1/users").json()["users"]
+    again = name.replace("/", "%252F").replace(" ", "%20")  # encoded twice: not the same name
+    assert client.get(f"/api/v1/users/{again}/memories").status_code == 422
 
 
 @pytest.mark.parametrize("letter", ["q", "森", "🦊", "\n-"])

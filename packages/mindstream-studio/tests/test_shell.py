@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -15,7 +16,7 @@ OpenStudio = Callable[..., Studio]
 
 
 def remember(url: str, text: str, user: str = "ann") -> str:
-    made = httpx.post(f"{url}/api/v1/users/{user}/memories", json={"text": text}, timeout=30)
+    made = httpx.post(f"{url}/api/v1/users/{quote(user, safe='')}/memories", json={"text": text}, timeout=30)
     return str(made.raise_for_status().json()["id"])
 
 
@@ -81,6 +82,18 @@ def test_colours_follow_the_system_until_chosen(studio: OpenStudio) -> None:
     seen.page.reload()
     seen.page.get_by_role("heading", level=1).wait_for()
     assert seen.page.evaluate(paper) == light
+
+
+def test_recorded_minds_are_marked_and_a_name_with_a_slash_opens(studio: OpenStudio, served: Served) -> None:
+    remember(served.url, "Ann likes tea.", "ann")
+    remember(served.url, "Both like cake.", "Ann/team")
+    seen = studio()
+    seen.open("memory")  # the first one of the list
+    seen.page.get_by_text("Both like cake.").wait_for()
+    listed = seen.page.get_by_label("Whose mind").get_by_role("option").all_inner_texts()
+    assert listed.count("ann") == listed.count("ann (recorded)") == 1, listed
+    seen.page.get_by_label("Whose mind").select_option("ann (recorded)")
+    seen.page.wait_for_url("**from=recorded**")
 
 
 def test_a_link_to_an_unknown_page_opens_the_first(studio: OpenStudio) -> None:

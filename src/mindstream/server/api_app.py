@@ -21,7 +21,7 @@ from mindstream.location import AnyData
 from mindstream.memory.opening import open_everyone
 from mindstream.minds.chat_bot import BotFactory
 from mindstream.models.roles import AnyModels, build_models
-from mindstream.server.asgi import App, Receive, Scope, Send
+from mindstream.server.asgi import App, Receive, Scope, Send, escape_names
 from mindstream.server.auth import Admission, AuthMiddleware, checked_public_url
 from mindstream.server.budgets import Budgets
 from mindstream.server.chat import add_chat
@@ -31,7 +31,7 @@ from mindstream.server.idempotency import PATIENCE_S, Writes
 from mindstream.server.limits import Limits
 from mindstream.server.mcp.http import add_mcp
 from mindstream.server.problems import Refusal, problem_response
-from mindstream.server.rest import add_rest, describe_api
+from mindstream.server.rest import PREFIX, add_rest, describe_api
 from mindstream.server.server_state import ServerState
 from mindstream.server.tokens import Tokens
 from mindstream.service.operations.offered import Offered
@@ -88,7 +88,7 @@ class ApiApp:
         self._more = [add_mcp(self.api, runtime, [issuer.url] if issuer else [])]
         add_problems(self.api)
         limits = Limits(runtime.clock, self._state if is_shared else None)
-        self._app: App = AuthMiddleware(self.api, admission, limits, self._budgets, self.metrics)
+        self._app: App = AuthMiddleware(self._route, admission, limits, self._budgets, self.metrics)
         if admission.origins:
             self._app = CORSMiddleware(
                 self._app,
@@ -100,6 +100,9 @@ class ApiApp:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._app(scope, receive, send)
+
+    async def _route(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.api(escape_names(scope, f"{PREFIX}/"), receive, send)
 
     def keep_open(self, more: contextlib.AbstractAsyncContextManager[Any]) -> None:
         """Open a context with the runtime, and close it before the runtime. Call this before the server runs."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, MutableMapping
 from importlib.util import find_spec
 from typing import Any, TypeAlias
+from urllib.parse import unquote
 
 from mindstream.errors import SettingsError
 
@@ -19,6 +20,27 @@ def path_of(scope: Scope) -> str:
     """Return the path of a request, relative to the path at which the application is mounted."""
     path, root = str(scope["path"]), str(scope.get("root_path", ""))
     return path[len(root) :] if root and f"{path}/".startswith(f"{root}/") else path
+
+
+def escape_names(scope: Scope, prefix: str) -> Scope:
+    """Return a request in whose path %2F stays escaped below `prefix`, so that names in a path may contain a slash.
+
+    Servers decode the whole path; a router would then split `team%2Fann` into two parts. Routes read the names with
+    `unescape_name`. The path is changed only if it contains a percent sign.
+    """
+    raw, path = scope.get("raw_path") or b"", str(scope["path"])
+    if b"%" not in raw and "%" not in path:
+        return scope
+    head, found, rest = path.partition(prefix)
+    sent = raw.decode("latin-1").partition(prefix)[2]
+    names = map(unquote, sent.split("/")) if unquote(sent) == rest else rest.split("/")
+    escaped = "/".join(each.replace("%", "%25").replace("/", "%2F") for each in names)
+    return {**scope, "path": head + found + escaped} if found else scope
+
+
+def unescape_name(text: str) -> str:
+    """Return the name of which `escape_names` made a part of the path."""
+    return text.replace("%2F", "/").replace("%25", "%")
 
 
 def require_server() -> None:

@@ -11,10 +11,10 @@ from urllib.parse import quote
 
 from fastapi import Body, FastAPI, Path, Query, Request, Response
 from fastapi.openapi.utils import get_openapi
-from pydantic import BaseModel, ConfigDict, create_model
+from pydantic import BaseModel, BeforeValidator, ConfigDict, create_model
 from pydantic.fields import FieldInfo
 
-from mindstream.server.asgi import Scope
+from mindstream.server.asgi import Scope, unescape_name
 from mindstream.server.idempotency import Writes
 from mindstream.server.problems import BY_STATUS, OPENAI, PROBLEMS, TYPE, Problem, Refusal
 from mindstream.server.streams import answer_stream, wants_stream
@@ -126,7 +126,8 @@ def _endpoint(each: Operation, runtime: Runtime, writes: Writes) -> Callable[...
     for name in each.path_names:
         info = fields.get(name)
         is_text = info is None or info.annotation is str
-        kind = Annotated[str, Path(min_length=1, max_length=100)] if is_text else _with(info, Path())
+        text = Annotated[str, BeforeValidator(unescape_name), Path(min_length=1, max_length=100)]
+        kind = text if is_text else _with(info, Path())
         parameters.append(_parameter(name, kind))
     rest = {name: (info.annotation, info) for name, info in fields.items() if name not in each.path_names}
     if rest:

@@ -32,7 +32,7 @@ export function writeLink(page, params) {
 export const link = computed(() => readLink(hash.value));
 export const page = computed(() => link.value.page);
 export const params = computed(() => link.value.params);
-/** Names of the users that the server knows, newest first; set by the shell. */
+/** Names of the users that the server knows, in alphabetical order; set by the shell. */
 export const users = signal(/** @type {string[]} */ ([]));
 /**
  * The shipped recordings; set by the shell.

@@ -44,7 +44,7 @@ function Whose() {
     go(page.value, { ...of, seq: "" });
   };
   /** @param {string} prefix @param {string} name */
-  const option = (prefix, name) => html`<option value=${prefix + name} selected=${prefix + name === now}>${name}</option>`;
+  const option = (prefix, name) => html`<option value=${prefix + name} selected=${prefix + name === now}>${name}${prefix && " (recorded)"}</option>`;
   return html`
     <label for=${id}><span>Whose mind</span>
       <select id=${id} value=${now} onChange=${choose}>
