@@ -151,7 +151,7 @@ def mindstream(
     debug: Annotated[bool, switch("--debug", "Show tracebacks.")] = False,  # noqa: ARG001 (see edge)
     settings: Annotated[Path | None, flag("FILE", "The settings file [~/.config/mindstream/settings.toml].")] = None,
 ) -> None:
-    """A mind that answers at once and thinks in the background, with a durable memory.
+    """Run and inspect agents that answer at once, think in the background, and have a durable memory.
 
     --debug and --settings may stand anywhere in a command line.
     """

@@ -67,13 +67,15 @@ app = typer.Typer(**PLAIN)
 def chat(
     settings: Settings,
     session: Annotated[
-        str | None, flag("NAME", "The conversation to continue [a new one]; memory spans all of them.")
+        str | None, flag("NAME", "The conversation to continue [a new one]; all conversations share one memory.")
     ] = None,
     no_wait: Annotated[
         bool, switch("--no-wait", "Without a terminal: do not wait for an answer before the next line is read.")
     ] = False,
     json: Annotated[bool, switch("--json", "One event a line, as JSON; nothing else on standard output.")] = False,
-    tools: Annotated[str, flag("A,B,…", "Tools of the reasoner: web, wikipedia, read_page, planner, …")] = "",
+    tools: Annotated[
+        str, flag("A,B,…", "Tools that the reasoner may call: web, wikipedia, read_page, planner, …")
+    ] = "",
     reasoner: Annotated[
         str, flag("A,B", "Additional reasoners: reflect (writes insights), sleep (maintains an idle memory).")
     ] = "",
@@ -84,12 +86,16 @@ def chat(
     offer: OfferTo = "",
     record: Record = None,
     as_published: Annotated[
-        bool, switch("--as-published", "As in Christakopoulou 2024: the belief decides when to wait (--gate belief).")
+        bool,
+        switch(
+            "--as-published",
+            "As in Christakopoulou 2024: the belief state decides when to wait for the reasoner (--gate belief).",
+        ),
     ] = False,
 ) -> int:
     """Talk to an agent that answers at once, thinks in the background, and remembers.
 
-    The talker answers from memory; reasoners think about the conversation, and write beliefs and a plan.
+    The talker answers from memory; the reasoners think about the conversation, and write beliefs and a plan to memory.
     """
     called = CalledTools(split_names([tools]) or (), tuple(docs or ()), tuple(mcp or ()), trust)
     more = split_names([reasoner] if reasoner else None) or ()

@@ -23,7 +23,9 @@ COLUMNS = ("calls", "failed", "tokens in", "of them cached", "tokens out", "seco
 @command(app, "data user", "mindstream cost", "mindstream cost --by model --user ann")
 async def cost(
     settings: Settings,
-    by: Annotated[By | None, typer.Option(help="Show only the totals by this field [day, user and role].")] = None,
+    by: Annotated[
+        By | None, typer.Option(help="Show only the totals by this field [totals by day, user and role].")
+    ] = None,
     user: OneUser = None,
     json: AsJson = False,
 ) -> None:

@@ -30,7 +30,7 @@ app = group("Copy all data, set retention, export a person's data, delete a tena
 
 @command(app, "", "mindstream data copy ./data postgresql://mind@localhost:5432/mind")
 def copy(
-    source: Annotated[str, word("FROM", "A data folder, or postgresql://user@host:port/db.")],
+    source: Annotated[str, word("FROM", "The data to copy: a data folder, or postgresql://user@host:port/db.")],
     target: Annotated[
         str, word("TO", "The target: a PostgreSQL URL if FROM is a folder, else a folder; it must be empty.")
     ],
@@ -128,7 +128,7 @@ async def export_person(
     user: Annotated[str, flag("NAME", "The person; there is no default.")],
     tenant: Tenant = "",
     also: Annotated[
-        list[str] | None, flag("DIR", "Another data folder to include, such as a town's; repeatable.")
+        list[str] | None, flag("DIR", "Another data folder to export from, such as a town's; repeatable.")
     ] = None,
     json: AsJson = False,
 ) -> None:

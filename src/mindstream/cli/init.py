@@ -37,7 +37,7 @@ is written."""
 def init(
     model: Annotated[str | None, flag("NAME", "The model of all roles; without it you are asked.")] = None,
     data: Annotated[str | None, flag("DIR", "Also set the data folder, or postgresql://user@host:port/db.")] = None,
-    user: Annotated[str | None, flag("NAME", "Also set the user whose memory it is.")] = None,
+    user: Annotated[str | None, flag("NAME", "Also set the user whose memory is used.")] = None,
     no_test: Annotated[bool, switch("--no-test", "Do not call the model.")] = False,
     json: AsJson = False,
 ) -> None:

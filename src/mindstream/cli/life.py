@@ -34,15 +34,15 @@ app = group(
     "Show a life, answer its questions and steer it, from any process.\n\n"
     "A life is an agent that works for a goal over many turns; `mindstream live` runs it."
 )
-Words = Annotated[list[str], word("TEXT", "The text.")]
-Because = Annotated[list[str] | None, word("WHY", "The reason; kept in the log.")]
+Words = Annotated[list[str], word("TEXT", "The text to send to the life.")]
+Because = Annotated[list[str] | None, word("WHY", "The reason, for the log.")]
 Number = Annotated[int, word("N", "The task's number in `life tasks`.", min=1)]
 Call = Annotated[str, word("ID", "The id of the tool call that waits for permission [the only one that waits].")]
 
 
 @command(app, "data user", "mindstream life status --json")
 async def status(settings: Settings, json: AsJson = False) -> None:
-    """Show the state of the life: goal, standing orders, tasks, open questions, cost."""
+    """Show the state of a life (an agent that works for a goal): goal, standing orders, tasks, open questions, cost."""
     async with calling(settings, begins=BEGINS) as call:
         life = await call("life.status")
         now, state = call.runtime.clock.now(), life.local
@@ -151,7 +151,7 @@ async def move(
 
 @command(app, "data user", "mindstream life drop 2")
 async def drop(settings: Settings, number: Number, json: AsJson = False) -> None:
-    """Give up a task; the log still holds it."""
+    """Give up a task; it stays in the log."""
     await _do(settings, "life.drop_task", json, number=number)
 
 
@@ -165,7 +165,7 @@ async def open_(settings: Settings, number: Number, json: AsJson = False) -> Non
 async def turn(
     settings: Settings, number: Annotated[int, word("N", "The number of the turn.", min=1)], json: AsJson = False
 ) -> None:
-    """Show a turn in full, as the log holds it, also an old turn that was condensed to a memory."""
+    """Show all log rows of a turn, also of an old turn that was condensed to a memory."""
     async with calling(settings, begins=BEGINS) as call:
         screen = LifeScreen(Console(highlight=False))
         for row in await commands.read_turn(await call.memory(), number):
@@ -174,7 +174,7 @@ async def turn(
 
 @command(app, "data user", 'mindstream life wake "The build failed."')
 async def wake(settings: Settings, words: Words, json: AsJson = False) -> None:
-    """Report an event to the life, from a hook or a script; the life wakes."""
+    """Report an event to the life, such as from a hook or a script; the life wakes."""
     async with calling(settings, begins=BEGINS) as call:
         await commands.notice(await call.memory(), text := " ".join(words))
         await _tell(call, settings, json, {"did": "it is notified, and wakes", "text": text})

@@ -101,8 +101,8 @@ app = typer.Typer(**PLAIN)
 class LiveFlags:
     """The flags of `live`."""
 
-    goal: Annotated[str, flag("WORDS", "The goal of the life [the goal in its log].")] = ""
-    for_: Annotated[str, flag("TIME", "Begin no turn after this time: 2h, 90 min, until 18:00.", "--for")] = ""
+    goal: Annotated[str, flag("WORDS", "The goal that the life works for [the goal in its log].")] = ""
+    for_: Annotated[str, flag("TIME", "Begin no new turn after this time: 2h, 90 min, until 18:00.", "--for")] = ""
     turns: Annotated[int | None, flag("N", "Maximum number of turns of this command.", min=0)] = None
     every: Annotated[
         list[str] | None,
@@ -116,8 +116,8 @@ class LiveFlags:
         list[str] | None,
         flag(
             "A,B",
-            "Tools that M1, the acting model, may call: those of `solve`, and planner, which solves tasks in steps with"
-            " the other tools [calculator].",
+            "Tools that the acting model (M1) may call: those of solve, and planner, which solves a task in planned"
+            " steps with the other tools [calculator].",
         ),
     ] = None
     docs: Docs = None
@@ -126,12 +126,16 @@ class LiveFlags:
     out: Annotated[Path | None, flag("DIR", "A folder into which the life may write files without asking.")] = None
     allow: Allow = None
     pool: PoolName = ""
-    offer: Annotated[bool, switch("--offer", "Offer each finished task with its result to the pool of --pool.")] = False
+    offer: Annotated[
+        bool, switch("--offer", "Offer each finished task, with its result, to the pool named by --pool.")
+    ] = False
     hours: Annotated[
-        str, flag("FROM-TO", "Active hours, such as 08:00-22:00; outside them it does nothing by itself [always].")
+        str,
+        flag("FROM-TO", "Active hours, such as 08:00-22:00; outside them the life does nothing by itself [always]."),
     ] = ""
     forever: Annotated[
-        bool, switch("--forever", "When nothing is left to do, let it propose work for itself, or rest and say why.")
+        bool,
+        switch("--forever", "When nothing is left to do, the life proposes work for itself, or rests and says why."),
     ] = False
     beat: Annotated[
         str, flag("TIME", "With --forever, minimum time between two searches for work: 1h, 30 min, 1 day [1h].")
@@ -154,28 +158,26 @@ class LiveFlags:
         str,
         flag(
             "A,B",
-            "Tools that M1 may call while it makes a dream of archived memories: R (recall), U (store a memory), M0"
-            " (ask the thinking model), or others of M1 [none].",
+            "Tools that the acting model (M1) may call while it writes a dream (a summary of archived memories): R"
+            " (recall), U (store a memory), M0 (ask the thinking model), or other tools of M1 [none].",
         ),
     ] = ""
     usd_per_day: Annotated[float | None, flag("X", "Maximum cost a day (UTC) in US dollars.", min=0)] = None
     words_per_day: Annotated[
-        int | None, flag("N", "Maximum number of words of unsolicited questions a day.", min=0)
+        int | None, flag("N", "Maximum number of words a day in questions that the life asks you by itself.", min=0)
     ] = None
     prompt_tokens: Annotated[
-        int,
-        flag(
-            "N",
-            "Maximum length of the prompt of M2, the planning model, in tokens; older turns are condensed to memories.",
-        ),
+        int, flag("N", "Maximum tokens of the planning model's (M2's) prompt; older turns are condensed to memories.")
     ] = PROMPT_TOKENS
-    wait_for_input: Annotated[bool, switch("--wait-for-input", "Wait for you when nothing is left to do.")] = False
+    wait_for_input: Annotated[
+        bool, switch("--wait-for-input", "When nothing is left to do, wait for your input and do not end.")
+    ] = False
     watch: Annotated[
         Path | None, flag("DIR", "A folder to watch: a file that appears, changes or disappears wakes the life.")
     ] = None
     ignore_chat: Annotated[bool, switch("--ignore-chat", "Do not let the life read your messages in `chat`.")] = False
     without_model: Annotated[
-        bool, switch("--without-model", "Let rules continue a life that was run with a model.")
+        bool, switch("--without-model", "Let rules, without a model, continue a life that was run with a model.")
     ] = False
     record: Record = None
     json: Annotated[bool, switch("--json", "One event a line, as JSON; nothing else on standard output.")] = False

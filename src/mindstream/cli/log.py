@@ -29,17 +29,21 @@ app = typer.Typer(**PLAIN)
 @command(app, "data user", "mindstream log -n 20", "mindstream log --follow --all --json")
 def log(
     settings: Settings,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Also print new rows, until Ctrl-C.")] = False,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Also print new rows as they are written, until Ctrl-C.")
+    ] = False,
     after: Annotated[int, flag("SEQ", "Only rows after the row with this number.", min=0, max=2**53)] = 0,
     limit: Annotated[int | None, flag("N", "Only the last N rows.", "--limit", "-n", min=1, max=MAX_ROWS)] = None,
-    everybody: Annotated[bool, switch("--all", "Rows of all users.")] = False,
+    everybody: Annotated[bool, switch("--all", "Print the rows of all users.")] = False,
     otlp: Annotated[
         str, flag("URL", "Send the log as OpenTelemetry spans to this collector instead of printing it.")
     ] = "",
-    with_content: Annotated[bool, switch("--with-content", "Include texts in the spans.")] = False,
+    with_content: Annotated[
+        bool, switch("--with-content", "With --otlp: include texts (prompts, messages) in the spans.")
+    ] = False,
     json: AsJson = False,
 ) -> None:
-    """Print the log: the numbered events of a mind."""
+    """Print the log: the numbered events of a user's mind."""
     if otlp and (follow or limit):
         raise InputError("--otlp sends complete traces of the current log: it cannot be used with --follow or --limit")
     if with_content and not otlp:

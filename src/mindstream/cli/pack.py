@@ -28,7 +28,7 @@ def check(
 ) -> int:
     """List the errors of a pack by file and line, and its gaps ("thin spots").
 
-    Exit code 2 if it cannot be used, 1 if it has gaps.
+    Exit code: 2 if the pack cannot be used, 1 if it has gaps, else 0.
     """
     from mindstream.coach.packs import check as checking
     from mindstream.coach.packs.load import phrase_names, phrases

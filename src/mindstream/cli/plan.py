@@ -58,9 +58,9 @@ def check_plan(
     mcp: Mcp = None,
     json: AsJson = False,
 ) -> int:
-    """List the faults for which `plan run` with the same flags would refuse a plan, and how to fix them.
+    """List the faults of a plan, for which `plan run` with the same flags would refuse it, and how to fix them.
 
-    Exit code 1 if anything is wrong.
+    Exit code 1 if the plan has a fault.
     """
     named = SolveSettings(task, tools=split_names(tools), docs=tuple(docs or ()), mcp=tuple(mcp or ()), file=file)
     plan, faults = asyncio.run(find_faults(settings, named))
@@ -151,10 +151,10 @@ def _names(plan: Plan, tool: str) -> tuple[str, ...]:
 )
 def edit(
     file: PlanFile,
-    step: Annotated[str, flag("ID", "The step to change; a new id adds a step.")] = "",
-    tool: Annotated[str, flag("TOOL", "Its tool.")] = "",
-    input: Annotated[str | None, flag("INPUT", "Its input; #E1 is the result of E1.")] = None,
-    why: Annotated[str | None, flag("WORDS", "Its purpose.")] = None,
+    step: Annotated[str, flag("ID", "The id of the step to change; a new id adds a step.")] = "",
+    tool: Annotated[str, flag("TOOL", "The tool of the step named by --step.")] = "",
+    input: Annotated[str | None, flag("INPUT", "The input of that step; #E1 stands for the result of step E1.")] = None,
+    why: Annotated[str | None, flag("WORDS", "The purpose of that step.")] = None,
     remove: Annotated[list[str] | None, flag("ID", "Remove this step; repeatable.")] = None,
 ) -> int:
     """Change a plan in its file, and show the changes.
@@ -203,7 +203,8 @@ def export(
 ) -> None:
     """Write plans as training data for a planner, one plan a line, with the prompt that the runtime uses.
 
-    A line holds a task, the tools and the plan. Name the tools that the plans were made with.
+    A line holds a task, the tools and the plan. With --tools, --docs and --mcp, name the tools that the plans were made
+    with.
     """
     specs = _find_specs(settings, tools, docs, mcp)
     if solved == (file is not None):

@@ -48,19 +48,25 @@ async def create(
     name: Name,
     domain: Annotated[str, flag("WORDS", "The topic of the pool's exemplars [the name of the pool].")] = "",
     member: Annotated[
-        list[str] | None, flag("NAME", "Another agent that may write and recall; repeatable.", "--member", "--add")
+        list[str] | None,
+        flag("NAME", "Another agent that may write and recall pairs; repeatable.", "--member", "--add"),
     ] = None,
-    is_open: Annotated[bool, switch("--open", "Every user of these data may write and recall.")] = False,
+    is_open: Annotated[bool, switch("--open", "Every user of this data folder may write and recall.")] = False,
     private: Annotated[
-        bool, switch("--private", "A member's pairs are private until the member grants reading.")
+        bool, switch("--private", "Other members cannot read a member's pairs until that member grants it.")
     ] = False,
     form: Annotated[
         Literal["composed", "bare", "pair"],
-        typer.Option(help="The text to embed: the prompt with its examples, the query, or query and answer."),
+        typer.Option(
+            help="The text to embed of a pair: its query with the examples (composed), its query, or both (pair)."
+        ),
     ] = "composed",
     json: AsJson = False,
 ) -> None:
-    """Create a pool. You own it; only you and the members that you name may use it (with --open: every user)."""
+    """Create a pool of exemplars (pairs of query and answer).
+
+    You own the pool; only you and the members that you name may use it (with --open: every user).
+    """
     members = [*(member or ()), *[EVERYONE] * is_open]
     async with pools.calling_pool(settings, name, new=True) as call:
         made = await call("pools.create", pool=name, domain=domain, members=members, private=private, form=form)
@@ -96,7 +102,8 @@ async def rubric(
 ) -> None:
     """Draft a rubric, freeze it, or show the frozen one.
 
-    A frozen rubric never changes: freezing again makes a new version, and each pair names the version that graded it.
+    A rubric lists the criteria by which offered pairs are graded. A frozen rubric never changes: freezing again makes a
+    new version, and each pair names the version that graded it.
     """
     async with pools.open_pool(settings, name) as pool:
         if freeze is not None:
@@ -134,7 +141,7 @@ async def add(
     name: Name,
     query: Annotated[str, flag("WORDS", "The query.")] = "",
     answer: Annotated[str, flag("WORDS", "The answer to the query.")] = "",
-    file: Annotated[Path | None, flag("FILE", "Pairs, as `pool export` writes them.")] = None,
+    file: Annotated[Path | None, flag("FILE", "A file of pairs, as `pool export` writes it.")] = None,
     answers: Annotated[
         Path | None, flag("FILE", "Answers, separated by lines of ---; a model drafts their queries.")
     ] = None,
@@ -170,7 +177,7 @@ async def add(
 async def import_file(
     settings: Settings, name: Name, file: Source = None, writer: Writer = "", json: AsJson = False
 ) -> int:
-    """Import pairs, as `pool add --file` does; the writers that the file names are ignored."""
+    """Import pairs of query and answer, as `pool add --file` does; the writers that the file names are ignored."""
     return await _add(settings, name, list(read_pairs(files.read_lines(file), files.source(file))), writer, json)
 
 
@@ -202,7 +209,7 @@ async def _add(settings: Settings, name: str, pairs: list[Pair], writer: str, js
 async def recall(
     settings: Settings,
     name: Name,
-    query: Annotated[str, word("QUERY", "The query to answer.")],
+    query: Annotated[str, word("QUERY", "The query for which exemplars are recalled.")],
     k: Annotated[int, flag("N", "Number of exemplars.", "-k", min=0, max=64)] = 3,
     json: AsJson = False,
 ) -> None:
@@ -282,9 +289,11 @@ async def grant(
 
 @command(app, "data user", "mindstream pool share verse dnkxxgi47ru7lejrzy2xw3i2", user=ME)
 async def share(
-    settings: Settings, name: Name, ids: Annotated[list[str], word("ID…", "Pairs that you offered privately.")]
+    settings: Settings,
+    name: Name,
+    ids: Annotated[list[str], word("ID…", "Ids of pairs that you offered and that are still private.")],
 ) -> None:
-    """Share pairs that you offered with `chat --offer` or `solve --offer`.
+    """Share pairs that you offered with `chat --offer` or `solve --offer`, which are private at first.
 
     The agents that may read your pairs (`pool grant`) can then read them.
     """
@@ -305,7 +314,9 @@ async def helped(
     name: Name,
     id: Annotated[str, word("ID", "An exemplar that was shown for an answer; `pool recall --json` prints ids.")],
     value: Annotated[Literal["yes", "no"], word("yes|no", "Whether the answer was good.")],
-    query: Annotated[str, flag("WORDS", "The query; the rating counts more when this query is asked again.")] = "",
+    query: Annotated[
+        str, flag("WORDS", "The query that was answered; the rating counts more when this query is asked again.")
+    ] = "",
 ) -> None:
     """Rate an answer for which an exemplar was shown; exemplars that help often are ranked higher."""
     async with pools.calling_pool(settings, name) as call:

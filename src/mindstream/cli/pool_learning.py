@@ -116,12 +116,12 @@ async def curve(
     name: Name,
     form: Annotated[
         Literal["composed", "bare"] | None,
-        typer.Option(help="The text to embed: the prompt with its examples, or the query [both, if they differ]."),
+        typer.Option(help="The text to embed: the query with its examples, or the query alone [both, if they differ]."),
     ] = None,
     file: Svg = None,
     json: AsJson = False,
 ) -> None:
-    """Show the quality of the pool at each size, the best size, and the gain of training as it grows.
+    """Show the quality of a pool's recall at each pool size, the best size, and the gain of training as the pool grows.
 
     For each pair that the retriever was not trained on (for all pairs, if these are too few), three exemplars are
     recalled. Their quality is the similarity of their answers to the pair's own answer: half ROUGE-L, half cosine.
@@ -155,7 +155,7 @@ def trim(
     yes: Yes = False,
     json: AsJson = False,
 ) -> None:
-    """Remove the least useful exemplars, by grade, use and similarity; pairs added by hand stay."""
+    """Remove the least useful exemplars of a pool, by grade, use and similarity; pairs added by hand stay."""
     if not yes and not output.confirm(f"Trim {name} to {capacity}?"):
         return
 

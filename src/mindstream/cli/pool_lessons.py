@@ -93,7 +93,7 @@ async def verdict(
     wrong: Annotated[str, flag("WORDS", "The result was wrong, and why: the correction in your words.")] = "",
     json: AsJson = False,
 ) -> None:
-    """Record in a pool whether the result of a run was right, or why it was wrong.
+    """Record in a pool whether the result of a run of `mindstream solve` was right, or why it was wrong.
 
     A model turns the correction into lessons for later tasks, in one call; the work of a right run becomes an exemplar.
     """

@@ -89,12 +89,12 @@ class SolveOptions:
     tools: Tools = None
     docs: Docs = None
     trust_docs: Annotated[
-        bool, switch("--trust-docs", "The documents are your own: a plan is revised with what they say.")
+        bool, switch("--trust-docs", "Trust the documents of --docs: their text may change the plan.")
     ] = False
     mcp: Mcp = None
     trust: Trust = False
     approve: Annotated[bool, switch("--approve", "Show the plan, and ask before any step runs.")] = False
-    yes: Annotated[bool, switch("--yes", "Do not ask, even if the estimated cost is high.")] = False
+    yes: Annotated[bool, switch("--yes", "Do not ask for confirmation if the estimated cost is high.")] = False
     allow: Allow = None
     replans: Replans = 1
     own_knowledge: Annotated[
@@ -185,8 +185,8 @@ def solve(
     exemplars: Annotated[str, flag("FILE", EXEMPLARS)] = NONE,
     pool: PoolName = "",
     offer: OfferTo = "",
-    resume: Annotated[str, flag("NAME", "Resume this run.")] = "",
-    list_: Annotated[bool, switch("--list", "List the runs.")] = False,
+    resume: Annotated[str, flag("NAME", "Resume the run with this name.")] = "",
+    list_: Annotated[bool, switch("--list", "List the runs of this user.")] = False,
     as_published: Annotated[
         bool, switch("--as-published", "As in Xu 2023: the planner's prompt has exemplars (--exemplars shipped).")
     ] = False,

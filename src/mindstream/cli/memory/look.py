@@ -48,7 +48,7 @@ def record_line(record: Record, width: int = 300) -> str:
 )
 async def recall(
     settings: Settings,
-    words: Annotated[list[str], word("WORDS", "The query.")],
+    words: Annotated[list[str], word("WORDS", "The query, in words.")],
     kind: Kinds = None,
     limit: Limit = 10,
     since: Annotated[
@@ -59,15 +59,16 @@ async def recall(
         str | None, flag("TIME", "Only records written at this time or earlier; a date means the end of that day.")
     ] = None,
     as_of: Annotated[
-        str | None, flag("TIME", "The memory at this time: records written by then and valid then.", "--as-of")
+        str | None,
+        flag("TIME", "Search the memory as of this time: records written by then and valid then.", "--as-of"),
     ] = None,
     json: AsJson = False,
 ) -> None:
     """Find the records that best answer a query, and show the parts of each score.
 
     If recall is less than 10% certain that any record answers the query, the best matches are still shown, marked "low
-    confidence". Nothing is written, so this recall does not strengthen a memory. With --reranker, a model (in one call)
-    or a cross-encoder (`cross:NAME`) ranks the results again; first_stage is the rank before that.
+    confidence". Nothing is written, so this recall does not strengthen the records that it finds. With --reranker, a
+    model (in one call) or a cross-encoder (`cross:NAME`) ranks the results again; first_stage is the rank before that.
     """
     kinds = parse_kinds(kind) if kind else None
     async with calling(settings, known=True) as call:
@@ -206,8 +207,10 @@ def import_file(
     each_user: Annotated[
         bool, switch("--each-user", "With --from: import the data of each user in FILE into that user's memory.")
     ] = False,
-    trust: Annotated[bool, switch("--trust", "With --from: do not mark other people's text as untrusted.")] = False,
-    dry_run: Annotated[bool, switch("--dry-run", "With --from: only report what would be kept and what not.")] = False,
+    trust: Annotated[bool, switch("--trust", "With --from: do not mark text by other people as untrusted.")] = False,
+    dry_run: Annotated[
+        bool, switch("--dry-run", "With --from: only report which fields would be kept and which not.")
+    ] = False,
     json: AsJson = False,
 ) -> None:
     """Import a file that export wrote, or the export of another program.

@@ -52,10 +52,10 @@ async def policy(
     words: Annotated[
         list[str] | None, typer.Argument(metavar="[NAME=VALUE]...", help="A setting of this memory, and its new value.")
     ] = None,
-    reset: Annotated[bool, switch("--reset", "Remove what was set for this memory.")] = False,
+    reset: Annotated[bool, switch("--reset", "Remove all settings that were set for this memory.")] = False,
     json: AsJson = False,
 ) -> None:
-    """Show how a memory recalls and whether it decays, or set it.
+    """Show or change the settings of a memory: how it recalls, and whether unused records are archived.
 
     Retention `keep` (the default) archives nothing; `decay` archives unused records, by rules with the constants shown.
     """

@@ -69,13 +69,16 @@ QUESTION = "Apply this? Type yes, no (changes nothing), or the ids of records to
 def sleep(
     settings: Settings,
     n: Annotated[
-        int | None, flag("N", "Number of records to select [20; see `memory policy`].", "-n", min=0, max=MAX_ROWS)
+        int | None,
+        flag("N", "Number of records to select under `decay` [20; see `memory policy`].", "-n", min=0, max=MAX_ROWS),
     ] = None,
     review: Annotated[
         bool, switch("--review", "Show the proposed changes first, and ask before they are applied.")
     ] = False,
     accept: Annotated[Path | None, flag("FILE", "Apply the proposal that --review --json wrote to this file.")] = None,
-    keep: Annotated[list[str] | None, flag("ID", "Leave this record unchanged; repeatable.")] = None,
+    keep: Annotated[
+        list[str] | None, flag("ID", "With --review or --accept: leave this record unchanged; repeatable.")
+    ] = None,
     yes: Yes = False,
     json: AsJson = False,
 ) -> None:
@@ -119,8 +122,8 @@ async def undo_sleep(
 ) -> None:
     """Undo a sleep: restore the records that it archived, or replaced by a merged one.
 
-    All records are as before, except those recalled or forgotten since. The dream and merged records are archived.
-    A sleep cannot be undone after one of its records was purged or corrected.
+    Records that were recalled or forgotten after the sleep stay as they are. The dream and the merged records that the
+    sleep wrote are archived. A sleep cannot be undone after one of its records was purged or corrected.
     """
     async with calling(settings, own=True, known=True) as call:
         done = await call("memory.undo_sleep", sleep=row)
@@ -136,18 +139,18 @@ async def undo_sleep(
 async def curve(
     settings: Settings,
     days: Annotated[int, flag("N", "Number of days to predict.", min=1, max=3650)] = 90,
-    sleeps: Annotated[float, flag("X", "Assumed sleeps a day.", min=0, max=24)] = 1.0,
-    n: Annotated[int, flag("N", "Number of records that a sleep selects.", "-n", min=0, max=MAX_ROWS)] = 20,
+    sleeps: Annotated[float, flag("X", "Assumed number of sleeps a day.", min=0, max=24)] = 1.0,
+    n: Annotated[int, flag("N", "Assumed number of records that each sleep selects.", "-n", min=0, max=MAX_ROWS)] = 20,
     passed_over: Annotated[
-        float, flag("X", "Assumed recalls a day that find a record but do not return it.", min=0, max=1000)
+        float, flag("X", "Assumed number of recalls a day that find a record without returning it.", min=0, max=1000)
     ] = 0.0,
     file: Svg = None,
     json: AsJson = False,
 ) -> None:
-    """Predict how fast records are archived if no recall returns them any more.
+    """Predict how fast sleep would archive records that no recall returns any more.
 
-    For each level of strength, the prediction follows the rules in docs/memory.md; it depends on the number of records
-    in this memory.
+    The prediction is made for each level of strength, by the rules in docs/memory.md; it depends on the number of
+    records in this memory.
     """
     async with open_user_memory(settings, known=True) as opened:
         drawn, levels = await predict_forgetting(opened, Habit(days, sleeps, n, passed_over))
@@ -312,11 +315,12 @@ class DreamSentence:
 @command(app, "data user", "mindstream memory dreams", "mindstream memory dreams -n 50 --seed 2 --json")
 async def dreams(
     settings: Settings,
-    n: Annotated[int, flag("N", "Number of sentences.", "-n", min=1, max=10_000)] = 20,
+    n: Annotated[int, flag("N", "Number of sentences to show.", "-n", min=1, max=10_000)] = 20,
     seed: Annotated[int, flag("N", "Seed of the random sample.", "--seed")] = 0,
     json: AsJson = False,
 ) -> None:
-    """Show a random sample of sentences from dreams, each with its sources, to check that the sources support it.
+    """Show random sentences from dreams (summaries that sleep wrote), each with its sources, to check that they support
+    it.
 
     Archived dreams are included.
     """

@@ -42,13 +42,17 @@ def serve(
     settings: Settings,
     host: Annotated[str, flag("ADDRESS", "The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, flag("N", "The port to listen on; 0 chooses a free port.", min=0, max=65_535)] = 8377,
-    require_token: Annotated[bool, switch("--require-token", "Every request needs a token.")] = False,
-    allow_host: Annotated[list[str] | None, flag("NAME", "A host name that requests may use; repeatable.")] = None,
+    require_token: Annotated[
+        bool, switch("--require-token", "Require a token of requests from this machine too.")
+    ] = False,
+    allow_host: Annotated[
+        list[str] | None, flag("NAME", "A host name by which requests may address the server; repeatable.")
+    ] = None,
     public_url: Annotated[
         str, flag("URL", "The address at which a proxy publishes the server, such as https://mind.example.org.")
     ] = "",
     tools: Annotated[
-        str, flag("A,B", "Tools of plans and lives; the names are those of solve --tools.")
+        str, flag("A,B", "Tools that plans and lives may call; the names are those of solve --tools.")
     ] = "calculator,recall",
     docs: Docs = None,
     mcp: Mcp = None,
@@ -59,7 +63,9 @@ def serve(
     allow_origin: Annotated[
         list[str] | None, flag("URL", "A web origin whose pages may call the server from a browser; repeatable.")
     ] = None,
-    issuer: Annotated[str, flag("URL", "An OIDC issuer whose tokens are accepted too.")] = "",
+    issuer: Annotated[
+        str, flag("URL", "An OIDC issuer whose tokens are accepted, in addition to those of `mindstream token`.")
+    ] = "",
     audience: Annotated[
         list[str] | None, flag("NAME", "The audience that the issuer's tokens must have; repeatable.")
     ] = None,
@@ -67,7 +73,9 @@ def serve(
     user_claim: Annotated[
         str,
         flag(
-            "NAME", "The token's claim (such as sub) that names the only user whose data it opens [all of the tenant]."
+            "NAME",
+            "The claim of the issuer's tokens (such as sub) that names the only user whose data a token opens [none:"
+            " all users of the tenant].",
         ),
     ] = "",
     issuer_max_tokens: Annotated[
@@ -78,14 +86,14 @@ def serve(
         flag("X", "Maximum model cost a day in US dollars for each holder of an issuer's token.", min=0.0),
     ] = None,
     webhook: Annotated[
-        str, flag("URL", "The address to which unsolicited follow-ups (sent after an answer) are posted.")
+        str, flag("URL", "The address to which follow-ups (messages that a mind adds after its answer) are posted.")
     ] = "",
     webhook_secret: Annotated[
-        Path | None, flag("FILE", "The file with the signing secret [MINDSTREAM_WEBHOOK_SECRET].")
+        Path | None, flag("FILE", "The file with the secret that signs these posts [MINDSTREAM_WEBHOOK_SECRET].")
     ] = None,
     studio: Annotated[bool, switch("--studio", "Also serve the studio's pages, at /studio/.")] = False,
     no_thinking: Annotated[
-        bool, switch("--no-thinking", "Only answer messages; `mindstream work` runs the reasoners.")
+        bool, switch("--no-thinking", "Only answer messages; leave background thinking to `mindstream work`.")
     ] = False,
 ) -> None:
     """Serve REST, events, an OpenAI-compatible endpoint and MCP, until a signal stops the server."""

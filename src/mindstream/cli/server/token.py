@@ -40,10 +40,10 @@ async def new(
         str, flag("A,B,…", "read, write, admin; for one group of operations only: GROUP.read, such as memory.read.")
     ] = "read,write",
     days: Annotated[float, flag("N", "The token's lifetime in days.")] = 90.0,
-    user: Annotated[str, flag("NAME", "The only user whose data it opens [all users of the tenant].")] = "",
+    user: Annotated[str, flag("NAME", "The only user whose data the token opens [all users of the tenant].")] = "",
     a_minute: Annotated[int | None, flag("N", "Maximum number of requests a minute.", min=1)] = None,
     at_once: Annotated[int | None, flag("N", "Maximum number of parallel requests.", min=1)] = None,
-    bytes_a_day: Annotated[int | None, flag("N", "Maximum size of all requests of a day, in bytes.", min=1)] = None,
+    bytes_a_day: Annotated[int | None, flag("N", "Maximum total size of a day's requests, in bytes.", min=1)] = None,
     max_tokens: Annotated[int | None, flag("N", "Maximum number of model tokens a day.", min=1)] = None,
     max_usd: Annotated[float | None, flag("X", "Maximum model cost a day in US dollars.", min=0.0)] = None,
     json: AsJson = False,

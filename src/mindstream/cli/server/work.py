@@ -40,7 +40,9 @@ TOLD_S = 5.0
 )
 def work(
     settings: Settings,
-    minds: Annotated[int, flag("N", "Maximum number of minds in parallel.", min=1, max=10_000)] = 64,
+    minds: Annotated[
+        int, flag("N", "Maximum number of minds (users) whose messages are processed in parallel.", min=1, max=10_000)
+    ] = 64,
     at_once: Annotated[int, flag("N", "Maximum number of parallel calls of each model.", min=1, max=10_000)] = 64,
     issuer_max_tokens: Annotated[
         int | None,

@@ -42,8 +42,11 @@ def word(metavar: str, help: str, **more: Any) -> Any:
 
 AsJson = Annotated[bool, switch("--json", "Machine-readable output.")]
 Yes = Annotated[bool, switch("--yes", "Do not ask for confirmation.")]
-PoolName = Annotated[str, flag("NAME", "A pool of exemplars to read; you must be a member.", "--pool")]
-OFFER = "Offer answers to this pool; you see each offered answer, others only after `pool share`."
+PoolName = Annotated[
+    str,
+    flag("NAME", "A pool whose exemplars (solved examples) may be used in prompts; you must be a member.", "--pool"),
+]
+OFFER = "Offer answers to this pool as exemplars; you see each offered answer, others only after `pool share`."
 OfferTo = Annotated[str, flag("POOL", OFFER, "--offer")]
 Limit = Annotated[int, flag("N", "Maximum number of records.", "--limit", "-n", min=1, max=1_000)]
 Kinds = Annotated[list[str] | None, flag("KIND", "Only records of this kind; repeatable.", "--kind")]
@@ -51,14 +54,18 @@ Id = Annotated[str, word("ID", "A record's id, as `memory recall` shows it.")]
 OneUser = Annotated[str | None, flag("NAME", "Only this user [all users].", "--user")]
 Target = Annotated[Path | None, word("FILE", "The file to write [standard output].")]
 Source = Annotated[Path | None, word("FILE", "The file to read [standard input].")]
-Record = Annotated[Path | None, flag("FILE", "Record all model calls, for playback:FILE.", "--record")]
-Svg = Annotated[Path | None, flag("FILE", "Also write the chart to this file, as SVG.", "--svg")]
+Record = Annotated[
+    Path | None, flag("FILE", "Record all model calls in FILE; the model playback:FILE repeats them.", "--record")
+]
+Svg = Annotated[Path | None, flag("FILE", "Also draw the result as a chart in this SVG file.", "--svg")]
 Docs = Annotated[list[Path] | None, flag("DIR", "A folder of documents to search; repeatable.", "--docs")]
 Mcp = Annotated[
     list[str] | None, flag("SERVER", "An MCP server: a command line in quotes, or a URL; repeatable.", "--mcp")
 ]
-Trust = Annotated[bool, switch("--trust", "Accept the tools of MCP servers without a question; the tools are shown.")]
-ALLOW = "A tool that may change things without a question, unless its call contains untrusted text; repeatable."
+Trust = Annotated[
+    bool, switch("--trust", "Accept the tools of MCP servers without asking you; the tools are still shown.")
+]
+ALLOW = "A tool that may change things without asking you, unless its call contains untrusted text; repeatable."
 Allow = Annotated[list[str] | None, flag("TOOL", ALLOW, "--allow")]
 
 SETTINGS: Mapping[str, tuple[Any, str, str]] = {

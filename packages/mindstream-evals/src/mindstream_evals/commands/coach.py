@@ -40,15 +40,26 @@ async def contest(
     settings: Settings,
     talks: Annotated[Path, flag("FILE", "The scripted conversations: the user's lines.")],
     judge: Annotated[
-        str, flag("MODEL", "The model that judges the pairs, blind, in both orders [people judge on a page].")
+        str,
+        flag(
+            "MODEL",
+            "The model that judges pairs of conversations, blind, in both orders [none: writes a page for people].",
+        ),
     ] = "",
     out: Annotated[Path, flag("DIR", "Folder of all results; the same command resumes.")] = Path("contest"),
-    against: Annotated[str, flag("SIDES", f"Opponents, separated by commas: {', '.join(OPPONENTS)}.")] = PLAIN,
-    constitution: Annotated[Path | None, flag("FILE", "Constitution of the plain agent [the pack's].")] = None,
+    against: Annotated[
+        str, flag("SIDES", f"Opponents of the coach, separated by commas: {', '.join(OPPONENTS)}.")
+    ] = PLAIN,
+    constitution: Annotated[
+        Path | None, flag("FILE", "The constitution (rules) of the plain agent [the pack's].")
+    ] = None,
     estimate_only: Annotated[bool, switch("--estimate", "Only show what it would cost.")] = False,
     json: AsJson = False,
 ) -> None:
-    """Play scripted conversations with the coach and with plain agents on the same models, and have pairs judged."""
+    """Play scripted conversations with the coach and with plain agents, on the same models, and compare them.
+
+    A model or people judge pairs of conversations with the same script: one by the coach, one by a plain agent.
+    """
     expected = estimate(read_talks(talks))
     told = f"{expected['turns']} turns: about {expected[COACH]:,} tokens of the coach, {expected[PLAIN]:,} of the agent"
     if estimate_only:
@@ -101,7 +112,10 @@ def _opponents(named: str) -> list[str]:
 
 @command(app, "data user pack", "mindstream coach calibration", "mindstream coach calibration --user ann")
 async def calibration(settings: Settings, user: OneUser = None, json: AsJson = False) -> None:
-    """Show how well the coach predicts what users do: the share of steps done per range of predicted probability."""
+    """Show how well the coach predicts which steps of their plans users do.
+
+    For each range of predicted probabilities, shows the share of steps that the users reported as done.
+    """
     pack = load(settings.pack)
     async with open_user_memory(settings) as opened:
         minds, now = [opened.key] if user else await opened.store.streams(), opened.clock.now()

@@ -45,10 +45,14 @@ class Runs:
 
     without: Annotated[
         list[str] | None,
-        flag("A,B", "Also run without these parts: observation, reflection, planning, recall, talk; repeatable."),
+        flag(
+            "A,B",
+            "Also run the town with these parts switched off together (a condition): observation, reflection,"
+            " planning, recall, talk; repeat the flag for further conditions.",
+        ),
     ] = None
     workers: Annotated[int, flag("N", "Concurrent runs [one per processor].", "--workers", min=0, max=100_000)] = 0
-    ray: Annotated[bool, switch("--ray", "Run as Ray tasks instead of local processes.")] = False
+    ray: Annotated[bool, switch("--ray", "Execute each run as a Ray task instead of in a local process.")] = False
 
 
 @dataclass(frozen=True)
@@ -56,15 +60,17 @@ class Measuring:
     """Measures in addition to those of `town metrics`."""
 
     fact: Annotated[
-        list[str] | None, flag("WORDS", "Also count the residents who know this at the end; repeatable.")
+        list[str] | None, flag("WORDS", "Also count the residents who know this fact at the end of a run; repeatable.")
     ] = None
     evaluate: Annotated[
-        bool, switch("--evaluate", "Also rate how believably residents answer (see town evaluate).")
+        bool, switch("--evaluate", "Also rate how believably residents answer questions (see town evaluate).")
     ] = False
     judge: Annotated[str, flag("NAME", "The model that judges [--role judge=NAME, else --model].", "--judge")] = ""
-    questions: Annotated[int, flag("N", "Questions per resident, equally from all categories [all 25].", min=0)] = 0
+    questions: Annotated[
+        int, flag("N", "Number of questions to each resident, equally from all categories [all 25].", min=0)
+    ] = 0
     pairs: Annotated[
-        int, flag("N", "Number of pairs of answers to judge, drawn question by question [all].", min=0)
+        int, flag("N", "With --evaluate: number of pairs of answers to the same question to judge [all].", min=0)
     ] = 0
 
 
@@ -95,8 +101,8 @@ def ensemble(
 ) -> int:
     """Run one town many times, with different seeds or with parts of its residents switched off, and compare the runs.
 
-    Each measure has its mean, spread and 95 % interval (Student) over the seeds. A condition is compared with the whole
-    town seed by seed (sign test, corrected by Holm). Each run lasts one day by default.
+    Each measure has its mean, spread and 95 % interval (Student) over the seeds. A condition (parts that are switched
+    off) is compared with the whole town seed by seed (sign test, corrected by Holm). A run lasts one day by default.
     """
     span = Span(days, hours, until, steps)
     design = Design(questions=measuring.questions, pairs=measuring.pairs) if measuring.evaluate else None

@@ -33,9 +33,9 @@ for nothing: share of the turns that waited for a thought that changed no answer
 
 @command(app, "data user", "mindstream gate report --user ann")
 async def report(settings: Settings, user: OneUser = None, json: AsJson = False) -> None:
-    """Show how often each gate waited, and how often it was wrong.
+    """Show how often each gate let the talker wait for the reasoner, and how often that decision was wrong.
 
-    Uses only the log: the decision for each utterance, and the reasoner's later result.
+    Uses only the log: the gate's decision for each utterance, and the reasoner's later result.
     """
     async with open_user_memory(settings) as opened:
         found = await gate_report(opened.store, opened.key if user else None)
@@ -56,9 +56,10 @@ async def report(settings: Settings, user: OneUser = None, json: AsJson = False)
 
 @command(app, "data user pack", "mindstream gate curve --user ann")
 async def curve(settings: Settings, user: OneUser = None, json: AsJson = False) -> None:
-    """Compute what other waiting rules would have cost in the logged conversations: stale answers, seconds, tokens.
+    """Compute what other rules for waiting would have cost in the logged conversations: stale answers, seconds, tokens.
 
-    Uses only the log: whether each thought was needed, and how long it took.
+    An answer is stale if it needed the reasoner's thought and was given without it. Uses only the log: whether each
+    thought was needed, and how long it took.
     """
     waiting = [phase.name for phase in load(settings.pack).phases if phase.waits]
     async with open_user_memory(settings) as opened:

@@ -53,9 +53,12 @@ def evaluate(
     tokens: Annotated[
         int, flag("N", "Maximum tokens of the recalled messages in the prompt.", "--tokens", min=50)
     ] = 1500,
-    whole_tokens: Annotated[int, flag("N", "Maximum tokens of the newest messages for `whole`.", min=50)] = 100_000,
+    whole_tokens: Annotated[
+        int, flag("N", "For --arms whole: maximum tokens of the newest messages.", min=50)
+    ] = 100_000,
     arms: Annotated[
-        str, flag("A,B", "What the reader gets: messages found by memory or by bm25, or the newest (whole).", "--arms")
+        str,
+        flag("A,B", "What the reader gets: messages found by memory or by bm25, or the newest ones (whole).", "--arms"),
     ] = ",".join(ARMS),
     questions: Annotated[int, flag("N", "Number of questions, equally from all types [all].", min=0)] = 0,
     types: Annotated[str, flag("A,B", "Only questions of these types [all].", "--types")] = "",

@@ -64,12 +64,16 @@ class Compared:
     """The strategies and questions to compare."""
 
     form: Annotated[Form | None, flag("FORM", "The format of the file [detected].", "--form")] = None
-    how: Annotated[str, flag("A,B", "rewoo, react, plan-execute; without tools: direct, cot.", "--how")] = (
+    how: Annotated[str, flag("A,B", "Strategies: rewoo, react, plan-execute; without tools: direct, cot.", "--how")] = (
         "rewoo,react,direct,cot"
     )
     exemplars: Annotated[
         str,
-        flag("A,B", "Exemplars of the planner: none, shipped, or a FILE; several are compared.", "--exemplars"),
+        flag(
+            "A,B",
+            "Example plans in the planner's prompt: none, shipped, or a FILE; several are compared.",
+            "--exemplars",
+        ),
     ] = NONE
     limit: Annotated[int, flag("N", "Number of questions, drawn by the seed [all].", "--limit", "-n", min=0)] = 0
     seed: Annotated[int, flag("N", "Seed of the random draw and of tool failures.", "--seed")] = 0
@@ -81,12 +85,16 @@ class Compared:
         str, flag("MODEL", "The model that judges the answers [none: text comparison only].", "--judge")
     ] = ""
     control: Annotated[
-        Literal["shuffled"] | None, flag("shuffled", "Also score each answer against another question.", "--control")
+        Literal["shuffled"] | None,
+        flag("shuffled", "As a control, also score each answer against another question.", "--control"),
     ] = None
     out: Annotated[Path | None, flag("DIR", "The folder of all results [next to FILE].", "--out")] = None
     estimate: Annotated[bool, switch("--estimate", "Only show what it would cost.")] = False
     at_once: Annotated[
-        int, flag("N", "Concurrent questions; seconds are exact only with 1.", "--at-once", min=1, max=64)
+        int,
+        flag(
+            "N", "Number of concurrent questions; measured seconds are exact only with 1.", "--at-once", min=1, max=64
+        ),
     ] = 4
     ray: Annotated[bool, switch("--ray", "Run each question as a Ray task (docs/ray.md).")] = False
 
@@ -126,10 +134,10 @@ def evaluate(
 ) -> int:
     """Solve a set of questions by several strategies, and compare accuracy and cost.
 
-    An answer is right if it equals the expected one (exact), contains it (contained), or has the same meaning
-    (judged, with --judge). Each share has its 95 % interval (Wilson). Tokens are shown twice: tokens read from the
-    provider's cache count in full, or at a tenth. Pairs of strategies are compared on the same questions (McNemar,
-    corrected by Holm). The control scores each answer against the expected answer of another question.
+    Shows three shares of right answers: those that equal the expected answer (exact), contain it (contained), or have
+    the same meaning (judged, with --judge). Each share has its 95 % interval (Wilson). Tokens are shown twice: tokens
+    read from the provider's cache count in full, or at a tenth. Pairs of strategies are compared on the same questions
+    (McNemar, corrected by Holm). The control scores each answer against the expected answer of another question.
     """
     if compared.judge:
         settings = settings.model_copy(update={"roles": {**settings.roles, service.JUDGE: compared.judge}})

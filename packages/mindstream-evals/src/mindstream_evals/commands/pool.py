@@ -83,24 +83,32 @@ def experiment(
     settings: Settings,
     agents: Annotated[str, flag("A,B,…", "Only these agents [all].")] = "",
     agents_from: Annotated[
-        Path | None, flag("DIR", "Your own agents, or the published question sets.", "--data")
+        Path | None, flag("DIR", "Folder of your own agents, or of the published question sets.", "--data")
     ] = None,
     studies: Annotated[str, flag("A,B,…", "The studies to run.")] = "shots,pools,growth,controls",
-    shots: Annotated[str, flag("N,N,…", "Numbers of exemplars; all studies but `shots` use the largest.")] = "0,1,2,3",
+    shots: Annotated[
+        str, flag("N,N,…", "Numbers of exemplars in a prompt; all studies but `shots` use the largest.")
+    ] = "0,1,2,3",
     form: Annotated[
         Literal["both", "composed", "bare"],
-        typer.Option(help="The embedded text of an exemplar: query with its own exemplars, or query alone (bare)."),
+        typer.Option(
+            help="The text that is embedded: the query with its own exemplars (composed), the query alone (bare)."
+        ),
     ] = "both",
     tests: Annotated[int, flag("N", "Maximum tests per agent [all].", min=0)] = 0,
-    seed: Annotated[int, flag("N", "Seed of the random order of the stream.")] = 0,
-    models: Annotated[str, flag("A,B,…", "The models, assigned to the agents in turn.")] = "",
-    scorer: Annotated[str, flag("NAME", "The model that grades offered answers [the first of --models].")] = "",
+    seed: Annotated[int, flag("N", "Seed of the random draws, such as the order in which pairs are offered.")] = 0,
+    models: Annotated[str, flag("A,B,…", "Several models in place of --model, assigned to the agents in turn.")] = "",
+    scorer: Annotated[
+        str, flag("NAME", "The model that grades answers offered to a pool [the first of --models].")
+    ] = "",
     bertscore: Annotated[str, flag("MODEL", "Also compute BERTScore with this Hugging Face model or folder.")] = "",
     own_answers: Annotated[
-        bool, switch("--own-answers", "Offer the agents' own answers to the stream, as in the paper.")
+        bool,
+        switch("--own-answers", "Fill the pools with the agents' own answers, as in the paper, not the given ones."),
     ] = False,
     blind: Annotated[
-        Path | None, flag("DIR", "Write unlabelled pairs of answers with and without exemplars, and a key.")
+        Path | None,
+        flag("DIR", "Write unlabelled pairs of answers (with and without exemplars) to judge blind, and a key."),
     ] = None,
     price: Annotated[bool, switch("--price", "Only show the maximum cost.")] = False,
     out: Annotated[Path | None, flag("FILE.jsonl", "Store each answer; the same command resumes.")] = None,
@@ -170,14 +178,15 @@ def evaluate(
         ),
     ] = "database",
     arms: Annotated[
-        str, flag("A,B,…", "What agents are shown: none, exemplars, lessons, both, notes, facts; or only training.")
+        str,
+        flag("A,B,…", "What agents are shown: none, exemplars, lessons, both, notes, facts; `training`: only train."),
     ] = "none,exemplars,lessons,both",
-    seed: Annotated[int, flag("N", "The seed of the conventions and questions.")] = 1,
+    seed: Annotated[int, flag("N", "Seed of the workplaces' conventions and of the questions.")] = 1,
     training: Annotated[int, flag("N", "Number of training questions.", min=1)] = 8,
     tests: Annotated[int, flag("N", "Number of test questions.", min=1)] = 12,
     mistaken: Annotated[
         float,
-        flag("SHARE", "Share of the corrections that are false.", "--mistaken", "--false-verdicts", min=0, max=1),
+        flag("SHARE", "Share of false corrections in the training.", "--mistaken", "--false-verdicts", min=0, max=1),
     ] = 0.0,
     how: Annotated[
         Literal["react", "rewoo", "plan-execute"], typer.Option(help="The strategy of the agents.")
@@ -185,12 +194,12 @@ def evaluate(
     separate: Annotated[
         bool, switch("--separate", "Train each arm (also `none`) separately, instead of one training shared by all.")
     ] = False,
-    plant: Annotated[int, flag("N", "Only make N attempts to plant a lesson.", min=0)] = 0,
+    plant: Annotated[int, flag("N", "Only make N attempts to plant a lesson for other users.", min=0)] = 0,
     price: Annotated[bool, switch("--price", "Only show the expected cost.")] = False,
     file: Svg = None,
     json: AsJson = False,
 ) -> int:
-    """Measure how much lessons and accepted work help agents with tasks that they have not done before."""
+    """Measure how much lessons and accepted work (exemplars) help agents with tasks that they have not done before."""
     from mindstream_evals.sharing.evaluate import Evaluation, Trial, check_names, curves, expected_cost, summary
     from mindstream_evals.sharing.experience import Arm
     from mindstream_evals.sharing.workplaces import DEPARTMENTS

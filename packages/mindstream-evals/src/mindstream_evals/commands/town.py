@@ -39,19 +39,25 @@ class Compared:
     """The residents, conditions and questions to compare."""
 
     residents: Annotated[str, flag("A,B", "Only these residents [all].", "--residents")] = ""
-    conditions: Annotated[str, flag("A,B", "The parts of the memory that residents may use.", "--conditions")] = (
-        CONDITIONS
-    )
-    questions: Annotated[int, flag("N", "Questions per resident, equally from all categories [all 25].", min=0)] = 0
-    pairs: Annotated[int, flag("N", "Number of pairs of answers, drawn question by question [all].", min=0)] = 0
+    conditions: Annotated[
+        str, flag("A,B", "The conditions to compare; each limits the memories that residents may use.", "--conditions")
+    ] = CONDITIONS
+    questions: Annotated[
+        int, flag("N", "Number of questions to each resident, equally from all categories [all 25].", min=0)
+    ] = 0
+    pairs: Annotated[
+        int, flag("N", "Number of pairs of answers to judge; a pair answers the same question [all].", min=0)
+    ] = 0
     control: Annotated[
-        Literal["shuffled"] | None, flag("shuffled", "Add answers of other residents, which must lose.", "--control")
+        Literal["shuffled"] | None,
+        flag("shuffled", "As a control, add other residents' answers, which must lose.", "--control"),
     ] = None
     person: Annotated[
-        Path | None, flag("FILE", "A person's answers: CSV or JSON of resident, question, answer.", "--person")
+        Path | None, flag("FILE", "Add a person's answers: CSV or JSON of resident, question, answer.", "--person")
     ] = None
     questions_from: Annotated[
-        Path | None, flag("FILE.toml", 'Your own questions: [category], id = "question".', "--questions-from")
+        Path | None,
+        flag("FILE.toml", 'Your own questions, in tables: [category], id = "question".', "--questions-from"),
     ] = None
     seed: Annotated[int, flag("N", "Seed of the random draws.", "--seed")] = 0
 
@@ -61,13 +67,14 @@ class Judging:
     """The judge, and the files to write."""
 
     judge: Annotated[str, flag("NAME", "The model that judges [--role judge=NAME, else --model].", "--judge")] = ""
-    no_claims: Annotated[bool, switch("--no-claims", "Do not check the claims of the answers.")] = False
+    no_claims: Annotated[bool, switch("--no-claims", "Do not check whether facts support the answers.")] = False
     pairs_out: Annotated[
-        Path | None, flag("FILE.html", "Write a page of pairs for people to judge, instead of a model.", "--pairs-out")
+        Path | None,
+        flag("FILE.html", "Write a page on which people judge the pairs; no model judges them.", "--pairs-out"),
     ] = None
-    judged: Annotated[list[Path] | None, flag("FILE.csv", "Verdicts saved from that page; repeatable.", "--judged")] = (
-        None
-    )
+    judged: Annotated[
+        list[Path] | None, flag("FILE.csv", "Verdicts saved from the page of --pairs-out; repeatable.", "--judged")
+    ] = None
     answers: Annotated[Path | None, flag("FILE.csv", "Write all answers to this file.", "--answers")] = None
     questions_out: Annotated[
         Path | None, flag("FILE.csv", "Write the questions for a person to answer, and stop.", "--questions-out")
@@ -91,7 +98,7 @@ class Judging:
 def evaluate(
     settings: Settings, compared: Compared, judging: Judging, at: At = "", yes: Yes = False, json: AsJson = False
 ) -> int:
-    """Ask residents 25 questions in four conditions of their memory, and rate how believable the answers are.
+    """Ask residents 25 questions under four conditions of their memory, and rate how believable the answers are.
 
     As in Park 2023 (section 6), a judge sees two answers and the facts about the resident, but not the conditions.
     The results are TrueSkill ratings, the Kruskal-Wallis test, Dunn's test with Holm's correction, and the number of

@@ -39,11 +39,13 @@ def studio(
     context: typer.Context,
     settings: Settings,
     port: Annotated[int, flag("N", "The server's port; 0: a free one.", min=0, max=65_535)] = 8377,
-    tools: Annotated[str, flag("A,B", "Tools for solving tasks, as for `solve`.")] = "calculator,recall",
+    tools: Annotated[
+        str, flag("A,B", "Tools for solving tasks; the names are those of solve --tools.")
+    ] = "calculator,recall",
     docs: Docs = None,
     mcp: Mcp = None,
     town: Annotated[list[str] | None, flag("NAME=DIR", "A town to show, by name and folder; repeatable.")] = None,
-    no_open: Annotated[bool, switch("--no-open", "Only print the address of the page.")] = False,
+    no_open: Annotated[bool, switch("--no-open", "Print the address of the page, without opening a browser.")] = False,
 ) -> None:
     """Open the studio in a browser; start a server if none answers on that port.
 
@@ -147,7 +149,7 @@ def require_same(about: dict[str, Any], address: str, settings: Settings, flags:
 )
 def export(
     settings: Settings,
-    out: Annotated[Path, flag("FILE", "The page to write; an earlier saved page is replaced.")],
+    out: Annotated[Path, flag("FILE", "The HTML file to write; an earlier saved page is replaced.")],
     talk: Annotated[str, flag("SESSION", "Save this conversation; `memory sessions` lists them.")] = "",
     plan: Annotated[str, flag("RUN", "Save this run and all others of its task; `solve --list` lists them.")] = "",
     with_calls: Annotated[bool, switch("--with-calls", "Include the model calls.")] = False,

@@ -36,21 +36,24 @@ app = group()
 )
 async def cause(
     settings: Settings,
-    outcome: Annotated[str, word("OUTCOME", '"NAME at EVENT" or "NAME knows FACT".')] = "",
+    outcome: Annotated[str, word("OUTCOME", '"NAME at EVENT", "NAME at PLACE" or "NAME knows FACT".')] = "",
     seeds: Annotated[int, flag("N", "Number of seeds per fork.", min=1, max=1_000)] = 10,
     most: Annotated[int, flag("N", "Maximum number of memories to remove, one at a time.", min=1, max=100)] = 6,
-    since: Annotated[str, flag("TIME", "Start of the event, if it is a place.", "--from")] = "",
-    until: Annotated[str, flag("TIME", "End of the event.", "--to")] = "",
+    since: Annotated[str, flag("TIME", "For NAME at a PLACE: from when NAME was there.", "--from")] = "",
+    until: Annotated[str, flag("TIME", "For NAME at a PLACE: until when NAME was there.", "--to")] = "",
     into: Annotated[Path | None, flag("FILE", "Keep results in this file; the same command resumes.")] = None,
-    against: Annotated[Path | None, flag("DIR", "Show instead where another town first differs.")] = None,
+    against: Annotated[
+        Path | None, flag("DIR", "Without OUTCOME: show where the town in DIR first differs from this one.")
+    ] = None,
     ray: Annotated[bool, switch("--ray", "Run the forks as Ray tasks (docs/ray.md).")] = False,
     yes: Yes = False,
     json: AsJson = False,
 ) -> None:
-    """Show what caused an outcome: how often it happens in forks without each memory that led to it.
+    """Show what caused an outcome: how often it still happens in copies of the town without a memory that led to it.
 
-    Each memory on the path of the outcome is removed in forks that begin when it was made; they are compared with forks
-    that keep it, with the same seeds. One memory that is not on the path is removed as a control.
+    For each memory that led to the outcome, forks (copies of the town) begin at the time when it was made, without it;
+    they are compared with forks that keep it, with the same seeds. As a control, forks also begin without a memory that
+    did not lead to the outcome.
     """
     if against is not None:
         await _show_difference(settings, against, json)
@@ -123,7 +126,7 @@ async def beliefs(
     ] = False,
     json: AsJson = False,
 ) -> None:
-    """Show a resident's beliefs next to the facts, and where each false belief began."""
+    """Show a resident's beliefs next to what happened, and where each false belief began."""
     async with towns.look_in(settings) as look:
         step = towns.find_past_step(look.setting, at, look.now) if at else look.now
         history = await read_history(look.store, step)

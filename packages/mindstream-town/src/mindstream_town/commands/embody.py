@@ -59,7 +59,7 @@ def embody(
     when: Annotated[str, flag("TIME", "When the visitor enters; the town first runs until then [now].", "--when")] = "",
     by: Annotated[str, flag("NAME", "Your name in the log, if you control a resident.", "--by")] = "a person",
     pace: Annotated[
-        float | None, flag("X", f"Seconds of the town's time per second [{PACE:g}].", min=0.1, max=3_600)
+        float | None, flag("X", f"Seconds of the town's time that pass per real second [{PACE:g}].", min=0.1, max=3_600)
     ] = None,
     wait: Annotated[
         bool, switch("--wait", "Time passes only during your commands [on if input is piped without --pace].")

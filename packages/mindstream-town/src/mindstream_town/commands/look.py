@@ -35,8 +35,8 @@ LEAST_WIDTH = 60
 """Minimum width of the column with a resident's act, in characters."""
 
 
-From = Annotated[str, flag("TIME", "Start of the shown time.", "--from")]
-To = Annotated[str, flag("TIME", "End of the shown time.", "--to")]
+From = Annotated[str, flag("TIME", "Show only entries from this time on [the beginning].", "--from")]
+To = Annotated[str, flag("TIME", "Show only entries up to this time [now].", "--to")]
 
 
 @command(
@@ -47,9 +47,13 @@ To = Annotated[str, flag("TIME", "End of the shown time.", "--to")]
 )
 async def status(
     settings: Settings,
-    resident: Annotated[str, flag("NAME", "Show one resident's plan and newest memories instead.")] = "",
+    resident: Annotated[
+        str, flag("NAME", "Show only this resident: its activity, its plan and its newest memories.")
+    ] = "",
     at: At = "",
-    limit: Annotated[int, flag("N", "Number of newest memories to show.", "-n", min=0, max=1_000)] = 10,
+    limit: Annotated[
+        int, flag("N", "With --resident: number of newest memories to show.", "-n", min=0, max=1_000)
+    ] = 10,
     json: AsJson = False,
 ) -> None:
     """Show the time in the town, and the place and activity of each resident.
@@ -199,13 +203,13 @@ def timeline(
     name: Name,
     since: From = "",
     until: To = "",
-    about: Annotated[str, flag("WORDS", "Only entries that contain these words.")] = "",
+    about: Annotated[str, flag("WORDS", "Only entries that contain this text.")] = "",
     full: Annotated[bool, switch("--full", "Show each act separately, and all lines of talks.")] = False,
     json: AsJson = False,
 ) -> None:
     """Show what a resident did, said and thought, day by day.
 
-    Related acts are combined into one line. A --to without a day is on the day of --from.
+    Related acts are combined into one line. If --to names no day, it is on the day of --from.
     """
     name, history = _read_of(settings, name)
     setting = history.setting
@@ -257,12 +261,12 @@ async def interview(
     condition: Annotated[
         Condition,
         typer.Option(
-            help="The memories that the resident may use: all, without thoughts, also without plans, or none."
+            help="The memories that the resident may use: all (full), no thoughts, no thoughts and plans, or none."
         ),
     ] = "full",
     json: AsJson = False,
 ) -> None:
-    """Ask a resident a question, as of any time of its life.
+    """Ask a resident a question, as of now or any past time (--at).
 
     The resident does not remember the interview.
     """
@@ -299,7 +303,7 @@ def read(settings: Settings, upto: int | None = None) -> History:
 @command(app, "town", "mindstream town places --data ./ville", "mindstream town places cafe --data ./ville --json")
 async def places(
     settings: Settings,
-    place: Annotated[str, word("PLACE", "Only this place; the end of its address is enough.")] = "",
+    place: Annotated[str, word("PLACE", 'Only this place; the end of its address is enough, such as "cafe".')] = "",
     at: At = "",
     json: AsJson = False,
 ) -> None:

@@ -72,7 +72,7 @@ class Measured:
     "mindstream town metrics --data ./ville",
     'mindstream town metrics --data ./ville --fact "there is a Valentine\'s Day party at Hobbs Cafe" \\',
     '    --event "Hobbs Cafe" --from "Feb 14 17:00" --to "Feb 14 19:00" --plot ./plots',
-    model="The model that reads whether memories state a fact [none: facts are traced by evidence].",
+    model="The model that reads whether memories state a fact [none: facts are traced through derived memories].",
     roles=ROLE,
 )
 def metrics(
@@ -82,21 +82,22 @@ def metrics(
     ] = None,
     event: Annotated[
         str,
-        flag("PLACE", "List the guests at PLACE between --from and --to, and which of them knew the first --fact."),
+        flag("PLACE", "List the residents at PLACE between --from and --to, and which of them knew the first --fact."),
     ] = "",
-    since: Annotated[str, flag("TIME", "When the event begins.", "--from")] = "",
-    until: Annotated[str, flag("TIME", "When the event ends.", "--to")] = "",
+    since: Annotated[str, flag("TIME", "With --event: when the event begins.", "--from")] = "",
+    until: Annotated[str, flag("TIME", "With --event: when the event ends.", "--to")] = "",
     at: At = "",
-    odd: Annotated[bool, switch("--odd", "Also list acts at places that are closed or private.")] = False,
+    odd: Annotated[bool, switch("--odd", "Also list each act at a place that is closed or private.")] = False,
     csv: Annotated[Path | None, flag("DIR", "Also write tables as CSV into this folder.")] = None,
     plot: Annotated[Path | None, flag("DIR", "Also write charts as SVG into this folder.")] = None,
     json: AsJson = False,
 ) -> None:
     """Show measures of a town: talks, reflections, the spread of facts.
 
-    With a model, a resident knows a --fact if one of its memories means it (about one call a resident); without one,
-    if one of its memories is, or is derived from, the memory with most of these words among those that residents had
-    when the town began. Also shows acquaintance, adherence to plans, and acts at closed or private places.
+    With a model, a resident knows a --fact if the model says that one of its memories states the fact (about one call
+    per resident). Without a model, the fact is the initial memory that shares the most words with it, and a resident
+    knows it if one of its memories is that memory or is derived from it. Also shows acquaintance, adherence to plans,
+    and acts at closed or private places.
     """
     history = read(settings)
     if at:

@@ -100,9 +100,9 @@ stored; the next run repeats the interrupted step.
 Exit code: 0; 1 after a model error or a spent budget; 2 after a mistake;
 130 after Ctrl-C."""
 Days = Annotated[float | None, flag("D", "Run D days of the town's time.", min=0, max=36_500)]
-Hours = Annotated[float | None, flag("H", "Run H hours.", min=0, max=876_000)]
+Hours = Annotated[float | None, flag("H", "Run H hours of the town's time.", min=0, max=876_000)]
 Until = Annotated[str, flag("TIME", 'Run up to a time in the town: "Feb 14 19:00", "tomorrow noon".')]
-STEPS = "Run N steps (10 seconds each by default)."
+STEPS = "Run N steps (10 seconds of the town's time each, by default)."
 Steps = Annotated[int | None, flag("N", STEPS, min=0, max=2**40)]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print events, one per line.")]
 MODELS = "model roles fallback patience_s budget_calls budget_tokens budget_usd town embedder"
@@ -124,7 +124,7 @@ def new(
         list[str] | None, flag("A,B", "Parts to switch off: observation, reflection, planning, recall, talk.")
     ] = None,
     as_published: Annotated[
-        bool, switch("--as-published", "As in Park 2023: with a model, residents live step by step (lives=paper).")
+        bool, switch("--as-published", "With a model, residents decide step by step, as in Park 2023 (lives=paper).")
     ] = False,
     json: AsJson = False,
 ) -> None:
@@ -228,7 +228,11 @@ def let_live(
     ] = False,
     order: Annotated[
         Order | None,
-        flag("ORDER", "free: residents run ahead of others; lockstep: all run together [free with a model]."),
+        flag(
+            "ORDER",
+            "free: a resident runs ahead while no other can affect it; lockstep: all run each step together [free with"
+            " a model].",
+        ),
     ] = None,
     slots: Annotated[int, flag("N", "Maximum of simultaneous model calls.", min=1, max=1_000)] = towns.SLOTS,
     json: AsJson = False,
@@ -331,10 +335,10 @@ def show_counts(counted: Counting, usd: float | None, json: bool, note: str, **m
     roles=ROLE,
 )
 def estimate(settings: Settings, days: Days = None, hours: Hours = None, json: AsJson = False) -> None:
-    """Estimate what a model would cost: calls, tokens, US dollars.
+    """Estimate what running the town with a model would cost: calls, tokens, US dollars.
 
-    Simulates a day (or less, if you ask for less) without a model and discards it. Counts the calls that a model would
-    get, with replies of average length.
+    Simulates at most one day of the town without a model, and discards it. Counts the calls that a model would get,
+    with replies of average length; for more days, the counts are scaled up.
     """
 
     async def read() -> Setting:
@@ -389,8 +393,8 @@ def prepare(
     """Let a model add missing keys to a town file, from the descriptions in it.
 
     The keys are days, beds, appointments and acquaintances of residents, purposes of places, and dangers. The model is
-    asked once for each resident and once for the places. The difference is shown and then written to the file; comments
-    and existing keys stay.
+    asked once for each resident and once for the places. The changes are shown; they are written to FILE after you
+    confirm (or with --yes), or to the file named by --out. Comments and existing keys stay.
     """
     if out is not None and out.exists():
         raise InputError(f"{out} exists already: name a new file, or omit --out")

@@ -55,7 +55,7 @@ def open_(
 def fork(
     settings: Settings,
     folder: Annotated[Path, word("DIR", "The folder of the fork.")],
-    at: Annotated[str, flag("TIME", "A past time of the town [now].")] = "",
+    at: Annotated[str, flag("TIME", "The past time in the town from which the fork continues [now].")] = "",
     json: AsJson = False,
 ) -> None:
     """Copy a town as of a time; the copy has the same past and seed, and continues independently."""
@@ -82,7 +82,8 @@ def import_(
     settings: Settings,
     folder: Annotated[Path, word("DIR", "The folder of a saved simulation in the format of Park 2023.")],
     map_: Annotated[
-        Path | None, flag("DIR", "Its map: a matrix folder or a Tiled file [found by its name near DIR].", "--map")
+        Path | None,
+        flag("DIR", "The map of the simulation: a matrix folder or a Tiled file [found near DIR, by name].", "--map"),
     ] = None,
     whispers: Annotated[Path | None, flag("FILE", "First memories of the residents (agent_history….csv).")] = None,
     seed: Seed = 0,
@@ -131,15 +132,17 @@ def export(
     out: Annotated[Path | None, flag("FOLDER", "Write a saved simulation into this new folder.")] = None,
     save: Annotated[
         Path | None,
-        flag("DIR", "With --out: the save that the town was imported from; values that a town lacks are copied."),
+        flag("DIR", "With --out: the folder that the town was imported from; what a town does not store is copied."),
     ] = None,
-    journal: Annotated[Path | None, flag("FILE", "Write all events as JSON Lines, always in the same order.")] = None,
+    journal: Annotated[
+        Path | None, flag("FILE", "Write all events to this file as JSON Lines, always in the same order.")
+    ] = None,
     at: Annotated[str, flag("TIME", "Export the town as of this time [now].")] = "",
     json: AsJson = False,
 ) -> None:
-    """Write a town as a saved simulation, or write its journal.
+    """Write a town as a saved simulation (--out), write its journal, the list of all its events (--journal), or both.
 
-    The published code (Park 2023) and `import` can read the saved simulation; it includes the map.
+    The published code of Park 2023 and `town import` can read the saved simulation; it includes the map.
     """
     if out is None and journal is None:
         raise InputError("name an output: --out FOLDER for a saved simulation, or --journal FILE")
@@ -189,9 +192,11 @@ async def _write_journal(look: towns.Look, file: Path) -> int:
 )
 def replay(
     settings: Settings,
-    out: Annotated[Path, flag("FILE", "The page to write; an earlier saved page is replaced.")] = Path("replay.html"),
-    since: Annotated[str, flag("TIME", "Start of the replay.", "--from")] = "",
-    until: Annotated[str, flag("TIME", "End of the replay.", "--to")] = "",
+    out: Annotated[Path, flag("FILE", "The HTML file to write; an earlier saved page is replaced.")] = Path(
+        "replay.html"
+    ),
+    since: Annotated[str, flag("TIME", "The time in the town at which the replay starts.", "--from")] = "",
+    until: Annotated[str, flag("TIME", "The time in the town at which the replay ends.", "--to")] = "",
     json: AsJson = False,
 ) -> None:
     """Write a web page that replays the town.

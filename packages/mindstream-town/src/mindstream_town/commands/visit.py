@@ -44,8 +44,8 @@ def talk(
 ) -> int:
     """Talk with a resident while the town's clock is stopped.
 
-    The resident answers at once and remembers the talk. A later talk with the same --by before the next run continues
-    the same talk. Agreements for today are added to the resident's plan.
+    The resident answers at once and remembers the talk. Until the town runs again, another `talk` with the same --by
+    continues this talk. Agreements for today are added to the resident's plan.
     """
     if text is not None and not text.strip():
         raise InputError("TEXT is empty: give a text, or omit TEXT to type line by line")
@@ -107,7 +107,7 @@ async def set_(
         bool | None,
         switch(
             "--danger/--no-danger",
-            "It wakes sleepers in the room and has priority; without the flag the town file or a model decides.",
+            "The condition wakes sleepers in the room and has priority [the town file or a model decides].",
         ),
     ] = None,
     json: AsJson = False,
@@ -130,7 +130,7 @@ async def whisper(
 ) -> None:
     """Add a thought to a resident's memory.
 
-    The resident may use it in plans, and tell others.
+    The resident may use the thought in plans, and tell it to others.
     """
     async with towns.open_town(settings) as town:
         whom = find_resident(town.setting, name)
