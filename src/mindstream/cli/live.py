@@ -383,7 +383,9 @@ class _Session:
         for line in list_open(state):
             say(f"  {line}", "bold yellow")
         if state.halted:
-            typed = self.in_terminal and state.halted.startswith("paused")  # a stopped life ends at once
+            typed = self.in_terminal and state.halted.startswith(
+                "paused"
+            )  # if it is stopped, this command ends: nothing can be typed
             way_on = "/resume continues it" if typed else describe_way_on(state, True)
             say(f"{state.halted}; {way_on}", "red")
         if self.in_terminal:

@@ -110,8 +110,8 @@ class M2:
 
 
 FULL, KEPT = 0.75, 0.4
-"""FULL: if M2's prompt is longer than this share of its limit, the oldest turns are folded (replaced by a summary).
-KEPT: share of the limit that the turns and the rest of the prompt may have afterwards."""
+"""FULL: if the prompt of M2 (the planning model) is longer than this share of its limit, the oldest turns are folded
+(replaced by a summary). KEPT: share of the limit that the turns and the rest of the prompt may have afterwards."""
 LONGEST = 3_000
 """Maximum length of a summary of folded turns, in characters."""
 

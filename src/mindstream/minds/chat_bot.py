@@ -96,9 +96,9 @@ class CompanionTalk(Prompt[str]):
         yield from (note.text for note in (*self.notes, *self.recalled))
 
     def own_texts(self) -> Iterator[str]:
-        """Yield the texts whose addresses a page may load without a click (images): conversation and instructions.
+        """Yield the texts whose links (to images) a web page may load without a click: conversation and instructions.
 
-        The other texts (documents of the page, notes and recalled memories) may be third-party content.
+        The other texts (documents that the client sent, notes, recalled memories) may be third-party content.
         """
         yield from (line.text for line in (*self.history, *self.talks))
         yield from (self.persona, self.instructions, self.utterance)
@@ -120,16 +120,16 @@ def quote_what_is_remembered(ask: CompanionTalk) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A conversation as a client sends it together with the newest utterance; the client is typically a chat web page.
+    """What a client (such as a web page with a chat) sends with an utterance: the conversation before it, and options.
 
     Attributes:
-        instructions: the page's system prompt; never remembered.
-        beside: documents or search results that the page sends with the utterance; third-party content; never
+        instructions: the client's system prompt; never remembered.
+        beside: documents or search results that the client sends with the utterance; third-party content; never
             remembered.
         lines: the lines of the conversation before the utterance, oldest first.
-        zone: the user's time zone; None: the page does not say.
-        longest_reply: maximum number of tokens of an answer; 0: the page does not say.
-        sampling: the sampling parameters of the page.
+        zone: the user's time zone; None: the client does not say.
+        longest_reply: maximum number of tokens of an answer; 0: the client does not say.
+        sampling: the client's sampling parameters.
     """
 
     instructions: str = ""
@@ -142,7 +142,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class _PageModel:
-    """A model that is called with the reply length and the sampling parameters of a page."""
+    """A model that is called with the reply length and the sampling parameters that the client sent (`page`)."""
 
     inner: Model
     page: Page
@@ -160,8 +160,8 @@ class ChatResponder(FunctionResponder):
     """Answer with the model of the role `talker`, from memory; a reasoner extracts facts.
 
     Attributes:
-        page: the conversation that the client sends with the next utterance (see `Page`). It has lines only if this
-            mind has not heard them before.
+        page: what the client sends with the next utterance: options, and the earlier messages of the conversation.
+            `page.lines` is empty if this mind has heard those messages itself.
     """
 
     reasoners: Sequence[Reasoner]

@@ -421,7 +421,7 @@ async def _until(rows: AsyncIterator[Logged], over: asyncio.Future[None]) -> Asy
             waited: set[asyncio.Future[Any]] = {coming, over}
             await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
             if not coming.done():
-                await asyncio.sleep(0)  # rows published before it are yielded first
+                await asyncio.sleep(0)  # a row that was published before `over` was done may arrive now
             if not coming.done():
                 return
             row, coming = await coming, None

@@ -28,12 +28,14 @@ class Retriever:
 
     @property
     def version(self) -> int:
-        """The number of the version that ranks now; 0: untrained."""
+        """The number of the retriever's version that ranks now; 0: untrained."""
         return 0
 
     async def catch_up(self, state: PoolState) -> None:
-        """Load the newest version that any process has trained; called before each recall. This default does
-        nothing."""
+        """Load the newest version of the retriever that any process has trained; called before each recall.
+
+        This default does nothing.
+        """
 
     async def admitted(self, pair: Exemplar) -> None:
         """Handle the admission of an exemplar. The pool logs an exception; the exemplar stays admitted."""

@@ -430,7 +430,8 @@ class Labels:
     """Labels by one model and one method (`basis`).
 
     Attributes:
-        of: a function from the id of a pair (X, Y) to its labels: p(not Y | candidate, X), by the candidate's id.
+        of: given the id of a pair (query X, answer Y), returns the known labels by candidate id: the probability
+            p(not Y | candidate, X) that X, with the candidate as an example in the prompt, is not answered with Y.
     """
 
     basis: Basis

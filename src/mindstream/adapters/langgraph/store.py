@@ -109,7 +109,7 @@ class MindstreamStore(base.BaseStore):
                 fresh = [(place, op) for place, op in news.items() if not held[place]]
                 puts = {
                     place: op for place, op in fresh if len(await _held(memory, place)) > 1
-                }  # two processes added it
+                }  # two processes added the same item
 
     def _draft(self, place: Place, op: base.PutOp, held: list[Record], now: float) -> RecordDraft:
         (namespace, key), value = place, _with_whole_texts(dict(op.value or {}))

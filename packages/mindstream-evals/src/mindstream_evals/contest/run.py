@@ -45,10 +45,11 @@ def interval(values: Sequence[float], seed: int = 0) -> tuple[float, float]:
 def summarise(
     played: Sequence[Played], votes: Mapping[str, Mapping[str, Sequence[str]]], points: Mapping[str, Sequence[float]]
 ) -> dict[str, Any]:
-    """Return the results by side: cost per turn, preference for the coach, share of right answers.
+    """Return the results of each side (contestant): cost per turn, preference for the coach, share of right answers.
 
     Args:
-        votes: preferred sides by opponent and conversation. points: grades of answers to lines with a key, by side.
+        votes: preferred sides by opponent and conversation. points: for each side, the grades of its answers to lines
+            with a reference answer (`key`).
     """
     found: dict[str, Any] = {}
     for side in dict.fromkeys(each.side for each in played):
@@ -173,7 +174,10 @@ async def _judged(
 async def _graded(
     model: Model, folder: Path, scripts: Sequence[Script], played: Sequence[Played]
 ) -> dict[str, list[float]]:
-    """Return by side the points of each answer to a line with a reference answer (`key`); stored grades are reused."""
+    """Return, for each side, the points of its answers to lines with a reference answer (`key`).
+
+    Stored grades are reused.
+    """
     keys = {(each.id, line.text): line.key for each in scripts for line in each.lines if line.key}
     path = folder / "grades.json"
     kept: dict[str, str] = json.loads(path.read_text("utf-8")) if path.is_file() else {}
@@ -209,7 +213,12 @@ class Judge(Prompt[Preference]):
 
 
 class Vote(BaseModel):
-    """A judge's verdict on a pair, by side. `first`: the side that the prompt showed as A."""
+    """A judge's verdict on a pair of conversations, with the names of the contestants ("sides") in place of A and B.
+
+    Attributes:
+        first: the side that the prompt showed as A.
+        preferred: the better side, or "same".
+    """
 
     first: str
     preferred: str

@@ -41,7 +41,7 @@ def _radii(world: World, vision: int, aside: int) -> dict[int, int]:
 
 
 class TileReach:
-    """Computes how many steps residents are apart in a world of tiles."""
+    """Lower bound of the steps before one resident can affect another (see the module), in a world of tiles."""
 
     def __init__(self, world: TileWorld, vision: int, radii: Mapping[int, int]) -> None:
         self._world, self._vision, self._radii = world, vision, radii
@@ -76,7 +76,7 @@ class TileReach:
 
 
 class RoadReach:
-    """Computes how many steps residents are apart in a world of places and roads."""
+    """Lower bound of the steps before one resident can affect another, in a world of places and roads."""
 
     def __init__(self, world: PlaceWorld, vision: int, radii: Mapping[int, int]) -> None:
         self._world, self._vision, self._radii = world, vision, radii
