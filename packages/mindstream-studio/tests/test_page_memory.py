@@ -33,14 +33,14 @@ def test_a_search_shows_what_it_found_and_why(
     first = seen.page.get_by_role("region", name="What was found").get_by_role("listitem").first
     assert KEY in first.inner_text()
     first.get_by_role("button", name="Why").click()
-    sheet = seen.page.get_by_role("dialog", name="Why this came to mind")
+    sheet = seen.page.get_by_role("dialog", name="Why this memory was found")
     sheet.wait_for()
     assert "words" in sheet.inner_text() and "you said it" in sheet.inner_text()
     assert seen.axe() == []
     seen.page.keyboard.press("Escape")
     first.get_by_role("button", name=KEY).first.click()
     seen.page.get_by_role("complementary", name="The memory that is open").get_by_text(
-        "Not based on other records"
+        "It is not based on other records"
     ).wait_for()
     assert seen.axe() == []
     assert seen.fits()
@@ -69,7 +69,7 @@ def test_records_are_listed_before_they_are_forgotten(studio: OpenStudio, served
         seen.page.locator(".u-over").first.wait_for()
         seen.forgive("404")  # a request sent at the moment of forgetting
         opened.get_by_role("button", name="Forget").click()
-        dialog = seen.page.get_by_role("dialog", name="Forget this for good?")
+        dialog = seen.page.get_by_role("dialog", name="Forget this memory for good?")
         dialog.get_by_text("Nothing else is deleted with it.").wait_for()
         assert seen.axe() == []
         seen.page.keyboard.press("Escape")
@@ -77,7 +77,7 @@ def test_records_are_listed_before_they_are_forgotten(studio: OpenStudio, served
         assert client.get(f"/api/v1/users/bob/memories/{made}").status_code == 200
         opened.get_by_role("button", name="Forget").click()
         dialog.get_by_role("button", name="Forget it").click()
-        seen.page.get_by_role("heading", name="Nothing is remembered of bob yet").wait_for()
+        seen.page.get_by_role("heading", name="bob has no memories yet").wait_for()
         seen.page.get_by_role("status").get_by_text("Forgotten for good: 1 memory.").wait_for()
         seen.page.get_by_role("button", name="Close this notice").click()
         assert client.get(f"/api/v1/users/bob/memories/{made}").status_code == 404
@@ -109,7 +109,7 @@ def test_sleep_can_be_started_and_undone(studio: OpenStudio, served: Served, nod
     seen.page.get_by_role("link", name="Sleep and dreams").click()
     part = seen.page.get_by_role("region", name="Sleep")
     part.get_by_role("button", name="Sleep now").click()
-    seen.page.get_by_role("dialog").get_by_text("Twenty memories are drawn.").wait_for()
+    seen.page.get_by_role("dialog").get_by_text("With retention “decay”: twenty memories are drawn.").wait_for()
     seen.page.get_by_role("dialog").get_by_role("button", name="Sleep", exact=True).click()
     part.get_by_role("row").nth(1).get_by_role("button", name="Undo").click()
     seen.page.get_by_role("dialog").get_by_role("button", name="Undo it").click()

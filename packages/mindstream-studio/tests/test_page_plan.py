@@ -55,8 +55,8 @@ def test_three_strategies_are_compared_with_their_costs(
     for way in ("rewoo", "react", "plan-execute"):
         part = seen.page.get_by_role("region", name=f"By {way}", exact=True)
         assert part.locator(".card").inner_text() == "84"
-    took.get_by_role("button", name="Why: what rewoo took").click()
-    sheet = seen.page.get_by_role("dialog", name="What rewoo took")
+    took.get_by_role("button", name="Why: the cost of rewoo").click()
+    sheet = seen.page.get_by_role("dialog", name="What rewoo cost")
     sheet.get_by_role("table", name="The calls of models").wait_for()
     assert seen.axe() == []
     seen.page.keyboard.press("Escape")
@@ -106,9 +106,9 @@ def test_a_plan_can_be_edited_and_approved_before_it_runs(
     solve(served, "bob", "rewoo", approve=True)
     seen = studio()
     seen.open("plan", user="bob")
-    waits = seen.page.get_by_role("region", name="A plan waits for you")
+    waits = seen.page.get_by_role("region", name="A plan waits for your approval")
     first = waits.get_by_role("group", name="E1")
-    given = first.get_by_role("textbox", name="Called with")
+    given = first.get_by_role("textbox", name="Arguments")
     given.fill("{not json")
     waits.get_by_text("are not a JSON object").wait_for()
     assert waits.get_by_role("button", name="Run it").is_disabled()

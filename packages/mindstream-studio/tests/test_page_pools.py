@@ -57,7 +57,7 @@ def test_pairs_and_rubric_are_shown_and_reachable_by_keyboard(
     pairs = seen.page.get_by_role("list", name="Pairs")
     pairs.get_by_role("button", name="Why: How hot is tea?").click()
     sheet = seen.page.get_by_role("dialog", name="Why it was let in")
-    sheet.get_by_text("A person added it").wait_for()
+    sheet.get_by_text("A person added this pair by hand").wait_for()
     seen.page.keyboard.press("Escape")
     assert seen.axe() == [] and seen.fits()
     seen.tab_to("tab", "Let in and refused")
@@ -145,7 +145,7 @@ def test_a_change_of_trust_is_previewed_before_it_applies(studio: OpenStudio, se
     assert seen.fits()
     seen.page.get_by_role("tab", name="Let in and refused").click()
     held = seen.page.get_by_role("list", name="Pairs").get_by_role("listitem").first
-    held.get_by_text("but held back").wait_for()
+    held.get_by_text("but not shown as an example").wait_for()
     seen.open("pools", user="bob", pool="herbs", show="trust")
     seen.page.get_by_text("ann owns this pool, and says who is trusted.").wait_for()
     assert table.get_by_role("button").count() == 0

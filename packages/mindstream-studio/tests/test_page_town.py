@@ -133,7 +133,7 @@ def test_changes_of_a_town_are_confirmed_first(studio: OpenStudio, served: Serve
     page.get_by_label("Whisper to Ben Hale").fill(FOX)
     page.get_by_role("button", name="Whisper", exact=True).click()
     shown = page.get_by_role("dialog")
-    assert FOX in shown.inner_text() and "cannot be taken back" in shown.inner_text()
+    assert FOX in shown.inner_text() and "cannot be undone" in shown.inner_text()
     with served.client() as client:
         assert FOX not in client.get("/api/v1/towns/hamlet/recording").text
         shown.get_by_role("button", name="Whisper").click()
@@ -250,7 +250,7 @@ def test_a_fork_and_its_origin_play_in_step(
         seen.tab_to("button", "Cleo Marsh")
         page.keyboard.press("Enter")
         assert page.locator(".town h2").inner_text() == "Cleo Marsh"
-        page.get_by_label("In step with another town").select_option("")
+        page.get_by_label("Show next to another town, at the same moment").select_option("")
         page.wait_for_function("() => document.querySelectorAll('.town canvas').length === 1")
         page.get_by_role("button", name="Delete this fork").click()
         shown.get_by_role("button", name="Delete it").click()

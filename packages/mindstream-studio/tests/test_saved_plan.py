@@ -57,8 +57,8 @@ def test_a_saved_task_shows_the_page_without_requests(
     for way in ("rewoo", "react", "plan-execute"):
         part = seen.page.get_by_role("region", name=f"By {way}", exact=True)
         assert part.locator(".card").inner_text() == "84"
-    took.get_by_role("button", name="Why: what rewoo took").click()
-    bill = seen.page.get_by_role("dialog", name="What rewoo took").get_by_role("table", name="The calls of models")
+    took.get_by_role("button", name="Why: the cost of rewoo").click()
+    bill = seen.page.get_by_role("dialog", name="What rewoo cost").get_by_role("table", name="The calls of models")
     bill.wait_for()
     assert bill.get_by_role("link").count() == 0
     assert seen.axe() == []
@@ -87,8 +87,8 @@ def test_a_cost_links_to_its_model_call_and_back(studio: OpenStudio, node_tools:
     seen = studio(url=files["calls"].parent.as_uri())
     look_at(seen, files["calls"])
     took = seen.page.get_by_role("region", name="What it took")
-    took.get_by_role("button", name="Why: what rewoo took").click()
-    seen.page.get_by_role("dialog", name="What rewoo took").get_by_role("link").first.click()
+    took.get_by_role("button", name="Why: the cost of rewoo").click()
+    seen.page.get_by_role("dialog", name="What rewoo cost").get_by_role("link").first.click()
     opened = seen.page.get_by_role("complementary", name="The call that is open")
     opened.get_by_text("#E3 = calculator[#E1 + #E2]").first.wait_for()
     assert seen.axe() == [] and seen.fits()

@@ -121,8 +121,8 @@ def test_an_empty_studio_begins_with_a_recording_and_a_recorded_town_is_awake(
     with ServerProcess(tmp_path / "data", "--studio") as server:
         seen = studio(url=server.url)
         seen.page.goto(f"{server.url}/studio/")
-        seen.page.get_by_text("This talk is recorded.").wait_for()
-        seen.page.get_by_role("link", name="Begin one of your own").click()
+        seen.page.get_by_text("This is a recorded talk.").wait_for()
+        seen.page.get_by_role("link", name="Begin a talk of your own").click()
         seen.page.get_by_text("Nothing has been said yet").wait_for()
         seen.open("town", **{"from": "recorded"})
         seen.page.get_by_text("06:01").first.wait_for()  # its first happening; it plays unless motion is reduced

@@ -43,7 +43,7 @@ def test_a_message_is_answered_and_the_reasoning_shown(
     inside.get_by_text("it is your turn").wait_for()
     assert " ms" in inside.locator(".times").inner_text()
     inside.get_by_role("button", name="Why: poor sleep").click()
-    sheet = seen.page.get_by_role("dialog", name="What this belief rests on")
+    sheet = seen.page.get_by_role("dialog", name="What this belief is based on")
     sheet.get_by_text(BADLY).wait_for()
     assert seen.axe() == [] and seen.fits()
     seen.page.keyboard.press("Escape")
@@ -174,9 +174,9 @@ def test_the_reasons_of_an_answer_are_reachable_by_keyboard(studio: OpenStudio, 
     seen.page.keyboard.press("Tab")  # to the moment of the answer
     seen.page.keyboard.press("Tab")
     seen.page.keyboard.press("Enter")
-    sheet = seen.page.get_by_role("dialog", name="What it was answered from")
+    sheet = seen.page.get_by_role("dialog", name="What this answer is based on")
     sheet.get_by_text("What was believed").wait_for()
-    sheet.get_by_text("What these words bring to mind").wait_for()
+    sheet.get_by_text("Memories that a search for these words finds").wait_for()
     assert seen.axe() == []
 
 
@@ -331,7 +331,7 @@ def test_messages_sent_while_offline_appear_afterwards(studio: OpenStudio, serve
 def test_a_recorded_conversation_is_read_only(studio: OpenStudio, node_tools: None) -> None:
     seen = studio()
     seen.open("talk", user="nobody")
-    seen.page.get_by_text("Or look at what is recorded:").wait_for()
+    seen.page.get_by_text("Or look at a recording:").wait_for()
     seen.page.locator(".empty a").first.click()
     talk = seen.page.get_by_role("region", name="The conversation")
     talk.get_by_role("button", name="Why it waited: ").first.wait_for()
@@ -339,6 +339,6 @@ def test_a_recorded_conversation_is_read_only(studio: OpenStudio, node_tools: No
     talk.locator(".waited").get_by_role("button").first.click()
     sheet = seen.page.get_by_role("dialog", name="Why it waited")
     sheet.get_by_text("Because the talk was in the phase “planning”").wait_for()
-    sheet.get_by_text("It was worth it: the thought brought a new or changed plan").wait_for()
+    sheet.get_by_text("Waiting was useful: the thought brought a new or changed plan").wait_for()
     assert "It waited 28 seconds" in sheet.inner_text() and "(sleep)" not in seen.page.inner_text("body")
     assert seen.axe() == [] and seen.fits()

@@ -89,7 +89,7 @@ def test_totals_by_day_and_role_narrow_the_list(studio: OpenStudio, node_tools: 
     assert seen.axe() == []
     came_to.get_by_role("button", name="failed").click()
     listed.first.get_by_text("failed:").wait_for()
-    seen.page.get_by_role("button", name="Not only those that failed").click()
+    seen.page.get_by_role("button", name="Not only calls that failed").click()
     seen.page.wait_for_function("many => document.querySelectorAll('.call').length > many", arg=count)
 
 
@@ -131,7 +131,7 @@ def test_a_mind_without_calls_explains_what_to_do(studio: OpenStudio, node_tools
     seen = studio()
     seen.open("traces", user="nobody")
     seen.page.get_by_role("heading", name="No model has been asked yet").wait_for()
-    assert seen.page.get_by_role("link", name="said").get_attribute("href") == "#/talk?user=nobody"
+    assert seen.page.get_by_role("link", name="talk", exact=True).get_attribute("href") == "#/talk?user=nobody"
     assert seen.axe() == []
 
 

@@ -94,7 +94,8 @@ class MindstreamStorage:
         """Forget the records that meet all conditions, with every version; return their number."""
         found = await self._all(*named, **filters, memory=memory)
         if found:
-            self._stream = ""  # so that `forget` does not empty the cache; `_all` removes these records from it
+            # so that `forget` does not empty the cache of vectors; `_all` removes these records from it
+            self._stream = ""
             await memory.forget(*(each.stored for each in found))
             await self._all(memory=memory)
         return len(found)

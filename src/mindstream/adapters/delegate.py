@@ -78,7 +78,7 @@ class MindDelegate:
             given = {row.seq for row in rows}
             said = [row.event for row in rows if isinstance(row.event, Said)][
                 -1
-            ]  # the newest answer; an interrupted one may come before it
+            ]  # the newest answer, because an interrupted one may come before it
             more = [row.event.text for row in rows if isinstance(row.event, FollowUp)]
             yield said.model_copy(update={"text": "\n".join([said.text, *more])})
         else:

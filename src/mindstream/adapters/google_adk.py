@@ -115,7 +115,8 @@ class MindstreamMemoryService(BaseMemoryService):
             async with self._alone:
                 if (record := await memory.get(str(memory_id))) is None:
                     return
-                if event := record.data.get("event"):  # stored before forgetting, so that a crash does not lose the id
+                # the event's id is stored first, so that a crash does not lose it
+                if event := record.data.get("event"):
                     await memory.retain("[deleted]", "document", episode=_gone(record.episode), data={"event": event})
                 await memory.forget(record.id)
 

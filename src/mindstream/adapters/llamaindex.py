@@ -101,7 +101,7 @@ class MindstreamMemory(BaseMemory):
             if used > self.token_limit:
                 break
             if messages[at].role in (MessageRole.USER, MessageRole.SYSTEM):
-                first = at  # an answer, or a tool's result, is not first
+                first = at  # the messages never begin with an answer or a tool's result
         return list(messages[first:])
 
 

@@ -125,7 +125,7 @@ class CoachProcessor(FrameProcessor):
                 if isinstance(event, Said):
                     self._answered.set()
         finally:
-            if speaking:  # it was interrupted
+            if speaking:  # the answer was interrupted
                 await self.push_frame(LLMFullResponseEndFrame())
 
     async def _say(self, *sentences: str) -> None:

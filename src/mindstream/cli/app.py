@@ -90,7 +90,8 @@ def _commands() -> dict[str, tuple[str, ...]]:
     """Return the commands of the core and of all plugins."""
     found = dict[str, tuple[str, ...]](COMMANDS)
     added = [(name, *entry) for plugin in registered() for name, entry in plugin.commands.items()]
-    for name, help, *modules in sorted(added, key=lambda each: not each[1]):  # extensions come after all groups
+    # entries without a help text extend a group, so they come last
+    for name, help, *modules in sorted(added, key=lambda each: not each[1]):
         if help:
             found[name] = (help, *modules)
         elif name in found:

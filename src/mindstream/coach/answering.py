@@ -531,7 +531,8 @@ class Answering:
                 piece = await anext(pieces, None)
         except TimeoutError:
             raise ModelUnavailable(f"{name} sent no output for {silence_s:g} seconds") from None
-        answer.model, answer.reading = self._talker.model.name, False  # the name may be a fallback's
+        # the name of the model that answers, perhaps a fallback
+        answer.model, answer.reading = self._talker.model.name, False
         return piece
 
     async def _say_longer(self, answer: Answer) -> Logged:

@@ -219,7 +219,7 @@ class Coach:
             return None
         if heard in self._alone or (said and said.alone) or not self._follow_ups:
             return Entry(LeftUnsaid(text=words, answers=heard), AGENT)
-        for each in unanswered:  # the process that was to answer has died: this is the answer
+        for each in unanswered:  # the process that was to answer has died: this follow-up becomes the answer
             await stream.store.release_work(stream.key, heard, each.owner, (each.slot,))
         session = context.utterances[-1].session
         record = await build_chat_record(stream, words, AGENT, session)

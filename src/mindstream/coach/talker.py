@@ -144,7 +144,7 @@ class Talker:
 
     async def situation(self, text: str) -> Situation:
         """Read the state of the conversation for an utterance: belief, plan, phase, and last answer."""
-        erasures = await self.stream.store.last_erasure()  # before anything is read
+        erasures = await self.stream.store.last_erasure()  # read first, so that erasures from here on are noticed
         belief = await self.stream.belief(self.pack.name, self.pack.belief)
         plan = await plan_of(self.stream, self.pack)
         newest = await self.stream.latest("chat", 3, episode=self.session)

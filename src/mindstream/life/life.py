@@ -305,7 +305,7 @@ class Life:
         turns = [message for turn in self.state.turns for message in turn.messages]
         tokens = self._m2.request(turns).tokens
         if oldest := turns_to_fold(self.state, tokens, self.config.prompt_tokens):
-            with contextlib.suppress(BudgetSpent, Halted):  # the turn reports it
+            with contextlib.suppress(BudgetSpent, Halted):  # the next turn reports the same error
                 await fold(self.steps, self._m2.model, oldest)
 
     async def _rest_after(self, ended: TurnEnded) -> None:
@@ -457,7 +457,7 @@ class LifeReasoner:
                 before, self._seen = (
                     life.state.turn,
                     await newest_from_outside(stream),
-                )  # all of these rows will be read
+                )  # `run` reads all rows up to this one
                 await life.run(self.turns, wait=False)
                 now, lived = stream.clock.now(), life.state.turn - before
                 self._wakes = self.config.rhythm.next_wake(life.state, now)

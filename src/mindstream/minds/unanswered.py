@@ -67,17 +67,18 @@ async def _take(
     if not taken:
         return taken
     ids = tuple(work.id for work in taken)
-    for error in sorted({work.error for work in taken}):  # put back as held but not begun, like a new answer
+    for error in sorted({work.error for work in taken}):  # mark it as held and not begun, like a new answer
         alike = tuple(work.id for work in taken if work.error == error)
         await memory.commit(put_back=WorkReleased(alike, owner, error, counts=False))
     with renewing(store, memory.clock, lambda: ids, owner, lease_s):
         for work in taken:
             row = await find_unanswered(store, memory.key, replace(work, owner=owner))
             if row is not None and isinstance(row.event, Heard):
-                with contextlib.suppress(MindstreamError):  # it stays open for the next process
+                with contextlib.suppress(MindstreamError):  # after an error, the work stays open for the next process
                     async with of_session(row.event.session) as mind:
                         await take_all(mind.answer_again(row))
-                    await store.release_work(memory.key, work.cause, owner, (work.slot,))  # if cancelled
+                    # if the answer was cancelled, its work is still open: mark it as done
+                    await store.release_work(memory.key, work.cause, owner, (work.slot,))
     return taken
 
 

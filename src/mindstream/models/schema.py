@@ -86,7 +86,7 @@ class _Checker:
     """A compiled schema."""
 
     def __init__(self, schema: Any) -> None:
-        import jsonschema_rs  # 30 milliseconds that a conversation without tools does not need
+        import jsonschema_rs  # imported late: it takes 30 ms, and conversations without tools do not need it
 
         patterns = jsonschema_rs.FancyRegexOptions(backtrack_limit=MAX_BACKTRACKS)
         self._validator = jsonschema_rs.validator_for(schema, pattern_options=patterns, offline=True)

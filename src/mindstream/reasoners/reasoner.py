@@ -215,7 +215,7 @@ class RunContext:
         results = self.recorded[0].get((call.tool, call.arguments)) if self.recorded else None
         if not results:
             return None
-        given = results.popleft()  # each is used once
+        given = results.popleft()  # each recorded result is used once
         self.found.append(given)
         self.strangers.extend([given] * isinstance(given, UntrustedText))
         return given

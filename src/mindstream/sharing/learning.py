@@ -108,7 +108,8 @@ class PoolLearner(Retriever):
     async def catch_up(self, state: PoolState) -> None:
         newer = [each for each in state.versions if each.number > self._newest.number]
         if newer and self._newest.version and not any(each.held for each in newer):
-            self._newest = replace(self._newest, number=state.version)  # the same weights
+            # versions that failed their check: the weights stay
+            self._newest = replace(self._newest, number=state.version)
         elif newer:
             self._newest = await read_newest(self._pool.memory, state.version)
 
@@ -169,7 +170,7 @@ class PoolLearner(Retriever):
     def _is_taught_by_us(self, state: PoolState) -> bool:
         newest = state.versions[-1] if state.versions else None
         if newest is None or not newest.labeller:
-            return True  # it was trained on labels of the stand-in; only `train` begins with labels of a model
+            return True  # it was trained without a model's labels; only `train` begins to use a model
         return self.labeller is not None and self.labeller.key == (newest.basis, newest.labeller)
 
     async def _is_our_turn(self) -> bool:

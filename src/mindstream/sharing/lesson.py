@@ -187,5 +187,6 @@ class LessonBook:
         for each in self._of(event.contradicts):
             each.contradicted_by.add(event.task)
             against, confirmed = len(each.contradicted_by), len(each.confirmed_by)
-            if against > 1 and (against > confirmed or (against > 2 and against == confirmed)):  # one may be a mistake
+            # a single one may be a mistake
+            if against > 1 and (against > confirmed or (against > 2 and against == confirmed)):
                 each.retired = f"contradicted by the verdicts on {against} tasks"

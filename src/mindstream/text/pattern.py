@@ -124,7 +124,7 @@ class Pattern:
 
     @cached_property
     def _exact(self) -> regex.Pattern[str]:
-        import regex  # needed only for look-arounds
+        import regex  # imported late: only patterns with look-arounds need it
 
         return regex.compile(self.form(Form.EXACT)[0], regex.IGNORECASE | regex.VERSION0)
 
@@ -180,7 +180,7 @@ def pattern(source: str) -> Pattern:
 
 @lru_cache(1)
 def _options(memory: int) -> Any:
-    import re2  # 11 ms, which loading a pack does not need
+    import re2  # imported late: it takes 11 ms, and loading a pack does not need it
 
     options = re2.Options()
     options.case_sensitive, options.log_errors, options.max_mem = False, False, memory

@@ -67,7 +67,7 @@ def read_profile(given: Iterable[str], without: Iterable[str]) -> Profile:
         key, equals, value = word.strip().partition("=")
         if not equals:
             raise InputError(f"expected KEY=VALUE, such as vision=4, found {word!r:.99}")
-        values[_known(key.strip(), [*Profile.model_fields][:-1], "constant")] = value.strip()  # without `compat`
+        values[_known(key.strip(), [*Profile.model_fields][:-1], "constant")] = value.strip()  # all but `compat`
     for word in without:
         values[SWITCHES[_known(word.strip(), SWITCHES, "part of a resident")]] = False
     try:
@@ -234,7 +234,8 @@ async def estimate(
     """
     sample = min(steps, setting.profile.a_day)
     every = await count_calls(setting, sample, on_step=on_step, models=settings.models)
-    once = {RateImportance.label()} if setting.profile.lives == "scenes" else set[str]()  # only at the beginning
+    # these prompts are only asked when a town begins, so they are not scaled up
+    once = {RateImportance.label()} if setting.profile.lives == "scenes" else set[str]()
     counted = every.without_rules(settings.models).scaled(steps / sample if sample else 0.0, once)
     return counted, cost_usd(counted, settings.models)
 

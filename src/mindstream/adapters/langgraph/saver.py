@@ -78,7 +78,7 @@ class MindstreamSaver(BaseCheckpointSaver[str]):
         if id_:
             found = await memory.records([_key(CHECKPOINT, thread, namespace, id_)])
         else:
-            for n in (4, 64, ALL):  # checkpoints of subgraphs are between them
+            for n in (4, 64, ALL):  # more, if the newest are checkpoints of subgraphs (other namespaces)
                 latest = await memory.latest(CHECKPOINT, n, episode=_episode(thread))
                 if found := [each for each in latest if _place(each)[1] == namespace]:
                     break

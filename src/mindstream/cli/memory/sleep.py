@@ -195,7 +195,7 @@ def _review(settings: Settings, n: int | None, keep: Collection[str], yes: bool,
         if not is_answerable():
             say(HOW, sys.stderr)
             return
-        keep = [*keep, *_read_answer(proposal)]  # asked outside of the loop, for Ctrl-C
+        keep = [*keep, *_read_answer(proposal)]  # asked outside the event loop, so that Ctrl-C works
     _accept(settings, proposal, set(keep) & set(proposal.ids), json)
 
 

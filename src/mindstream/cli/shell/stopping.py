@@ -62,7 +62,7 @@ class _Stopping:
     def _stop(self, number: int, task: asyncio.Task[object]) -> None:
         if self.signal is None:
             self.signal = number
-            if not task.cancelling():  # a second cancel would stop what a closed terminal lets the task store
+            if not task.cancelling():  # a second cancel would stop the storing of the partial answer
                 task.cancel()
             return
         self._more += 1

@@ -209,7 +209,7 @@ def _refuse_tricks(path: Path, text: str) -> None:
     depth, open_ = (
         0,
         list[tuple[set[str], list[bool]] | None](),
-    )  # of a mapping: keys, whether a key is next
+    )  # for each open mapping: its keys, and whether a key comes next
     for number, event in enumerate(yaml.parse(text, Loader=yaml.CSafeLoader)):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         what = "it is nested too deeply" if depth > DEEPEST else "it has too many parts" if number > MOST_PARTS else ""

@@ -158,7 +158,7 @@ async def evidence_of(stream: Stream, id_: str) -> Drawn:
         InputError: there is no such record.
     """
     found: dict[str, Record] = {}
-    owner: dict[str, str] = {id_: ""}  # for each record, the one nearest to the top among those whose evidence it is
+    owner: dict[str, str] = {id_: ""}  # for each record: the record nearest to the root that names it as evidence
     levels = [[id_]]
     for _ in range(MAX_DEPTH):
         there = await stream.records(levels[-1])

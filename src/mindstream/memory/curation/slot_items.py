@@ -167,7 +167,7 @@ def _changed_list(held: Any, before: list[Any], after: list[Any], clean: Callabl
                 items.pop(key, None)
             else:
                 items[key] = cleaned
-    first = [items.pop(key) for key in now if key in items]  # in the order of the version
+    first = [items.pop(key) for key in now if key in items]  # the version's own items first, in its order
     return [*first, *items.values()]
 
 

@@ -494,7 +494,7 @@ def nth_highest(values: NDArray[np.floating], n: int) -> np.floating:
     if (each := len(values) // groups) > 1:
         maxima = values[: each * groups].reshape(each, groups).max(0)
         reaching = values[values >= np.partition(maxima, -n)[-n]]
-        values = reaching if len(reaching) >= n else values  # fewer only if some are not numbers
+        values = reaching if len(reaching) >= n else values  # fewer only if some values are NaN
     found: np.floating = np.partition(values, -n)[-n]
     return found
 

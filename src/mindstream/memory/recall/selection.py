@@ -205,7 +205,8 @@ def _by_words(columns: Columns, question: RecallQuery, passing: Mask, weights: W
         for begins, end in zip((0, *ends[:-1]), ends, strict=True):
             words[found.documents[begins:end]] += own[begins:end]
     rows = np.flatnonzero(words > 0)  # a row with any of the words has a positive sum
-    lends = words[rows] + weights.episode * episodes[index.group.values[rows]]  # the copy is in the processor's cache
+    # the copied rows are still in the processor's cache
+    lends = words[rows] + weights.episode * episodes[index.group.values[rows]]
     scores, passes, best = lends, passing[rows], [_best(rows, lends, BY_WORDS)]
     if question.who >= 0 or question.spans:
         scores = lends + _besides(columns, question, rows, weights)

@@ -60,7 +60,8 @@ class Endpoint:
 
     async def _ask(self, texts: list[str]) -> Floats:
         wire = await asyncio.to_thread(import_module, "mindstream.models.providers.wire")
-        async with wire.Client(self._address, MAX_RESPONSE_BYTES) as client:  # embedders have no close()
+        # opened per request: embedders have no method to close it
+        async with wire.Client(self._address, MAX_RESPONSE_BYTES) as client:
             batches = (texts[start : start + _BATCH] for start in range(0, len(texts), _BATCH))
             return np.concatenate([await self._ask_again(client, batch, wire.ERROR_READERS) for batch in batches])
 

@@ -129,7 +129,7 @@ def has_price(name: str) -> bool:
     return at.vendor in ("gguf", "ollama") or price(at.model, at, 1, 1) is not None
 
 
-@lru_cache(maxsize=256)  # the name comes from the endpoint
+@lru_cache(maxsize=256)  # bounded, because endpoints can report any model name
 def _is_priced(model: str, vendor: str, url: str | None) -> bool:
     """Return whether a model has a price; cached, since a failed look-up takes genai-prices 2 ms."""
     from genai_prices.data_snapshot import get_snapshot

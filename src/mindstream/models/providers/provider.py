@@ -305,7 +305,8 @@ async def answer(
             parts.append(part)
     except ModelError as error:
         failure = error
-    if thoughts and not any(isinstance(part, Usage) for part in parts):  # only this process knows the thoughts
+    # the caller does not get the thoughts, so count them here
+    if thoughts and not any(isinstance(part, Usage) for part in parts):
         said = (part.text for part in parts if isinstance(part, Piece))
         parts.append(Usage(request.tokens, estimate_tokens("".join((*thoughts, *said)))))
     return parts, failure

@@ -193,7 +193,8 @@ class Thinking:
             if found := START.match(text, word):
                 self._depth, self._ends, self.opened, self._line = 1, PLAIN_END, True, ""
                 return found.end()
-            if any(mark.startswith(text[word:]) for mark in (*_THINKS, "analysis")):  # it may begin with such a mark
+            # perhaps the beginning of a mark: wait for more text
+            if any(mark.startswith(text[word:]) for mark in (*_THINKS, "analysis")):
                 self._pending = text[at:]
                 return len(text)
         found = None if self._typed and not self._fresh else _next_mark(text, at)

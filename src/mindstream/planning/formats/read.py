@@ -120,7 +120,7 @@ class Compiler:
         while not self._is_over and (head := HEAD.search(line, at)):
             self._read_words(line[at : head.start()])
             parts, end = split_arguments(line, head.end(), HEAD)
-            at = end + (line[end : end + 1] == ")")  # the published examples omit it
+            at = end + (line[end : end + 1] == ")")  # the closing bracket, which the published examples omit
             if head[2] in JOINS and not find_spec(head[2], self._tools):
                 self._is_over = True
             else:
@@ -147,7 +147,7 @@ class Compiler:
             value = read_json(parts[0])
             if isinstance(value, dict) and value and value.keys() <= known.keys() and not parse_part(value):
                 return {name: scan_json(each, scan) for name, each in value.items()}
-        if len(known) == 1 and len(parts) > 1:  # commas in a text without its quotation marks
+        if len(known) == 1 and len(parts) > 1:  # a single text without quotation marks, which contains commas
             parts = [",".join(parts)]
         found: JsonObject = {}
         names = [*known, *([] if known else [INPUT])]

@@ -65,7 +65,7 @@ async def follow(memory: Memory, session: str, lines: Sequence[Line], text: str)
     again = _said_before(heard[last + 1 :], text, now) if all_heard else None
     kept = {heard[place].id for place in found} | ({again.id} if again else set())
     begins = path[0] if path else None
-    # earlier lines are missing because the page shortened the conversation, not because the user took another branch
+    # earlier lines are missing because the client shortened the conversation, not because the user took another branch
     is_cut = begins is not None and holds(heard[begins], now)
     first = found[0] if is_cut else -1
     left = [each for each in heard[first + 1 :] if each.id not in kept and holds(each, now)]

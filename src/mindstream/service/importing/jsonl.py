@@ -109,7 +109,7 @@ def _with_text(raw: Any) -> Any:
     for name in TEXTS:
         if isinstance(parts := raw.get(name), list) and (found := [text for each in parts if (text := _part(each))]):
             spans = any(isinstance(each, str) for each in parts) and any(isinstance(each, dict) for each in parts)
-            raw = {**raw, name: ("" if spans else "\n").join(found)}  # Telegram: a text in spans
+            raw = {**raw, name: ("" if spans else "\n").join(found)}  # Telegram splits a text into spans
     return raw
 
 
@@ -126,7 +126,7 @@ def _named(raw: Mapping[str, Any]) -> dict[str, Any]:
         found["by"] = next((each for name in ("name", "username", "id") if (each := by.get(name))), UNKNOWN)
     elif by is None and "from" in found:  # Telegram: the account was deleted
         found["by"] = UNKNOWN
-    for name in ("by", "type"):  # ShareGPT; LangChain
+    for name in ("by", "type"):  # the role is in `by` (ShareGPT) or in `type` (LangChain)
         if "role" not in found and str(found.get(name)).casefold() in ROLES:
             found["role"] = found.pop(name)
     return found

@@ -28,7 +28,7 @@ def read(source: Source, tally: Tally) -> Iterator[Item]:
 
 def _item(raw: dict[str, Any], tally: Tally) -> Item:
     fields = Fields(raw, tally)
-    path = fields.text("namespace", "prefix")  # a row of a store's table
+    path = fields.text("namespace", "prefix")  # `prefix` in a row of the store's table
     namespace: list[Any] = fields.list("namespace") or list(filter(None, path.split(".")))
     key, value = fields.name("key"), fields.value("value")
     if isinstance(value, str) and value.lstrip().startswith("{"):

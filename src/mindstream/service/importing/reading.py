@@ -230,7 +230,7 @@ class Source:
                         f"line {number}, at byte {counted.read_so_far:,}: at most {MAX_OBJECT >> 20} MB a line"
                         f" and {MAX_FILE >> 30} GB a file are read"
                     )
-                for each in line.split(b"\r"):  # inside of JSON a line break is escaped
+                for each in line.split(b"\r"):  # a lone \r ends a line, too; within JSON it would be escaped
                     if bare := each.strip(PADDING).removesuffix(b","):
                         yield number, self._line(bare, number)
 

@@ -112,7 +112,8 @@ class Bikes:
             state = rng.choices([rules.closed, 1, 2, 9], [7, 1, 1, 1])[0]
             member, date = rng.randrange(160), str(datetime.date.fromordinal(day))
             share = (1 if state == rules.closed else 0.3) * (0.4 if members[member] == rules.staff else 1)
-            cost = int(minutes * (30 + (day - first) // 30) * share)  # so averages depend on each convention
+            # depends on each convention: who ignores one gets wrong averages
+            cost = int(minutes * (30 + (day - first) // 30) * share)
             row = (n, member, date, minutes, cost, state, rng.choice("wps"))
             self.db.execute("INSERT INTO rd VALUES (?,?,?,?,?,?,?)", row)
         self.db.execute("PRAGMA query_only = ON")

@@ -177,7 +177,7 @@ async def plan_hours(turn: ResidentTurn, block: Block, minute: int) -> None:
         start += 0 if start >= block.start else 24 * 60  # the hour is past midnight
         if hour is not None and not starts[-1] + AN_HOUR // 2 <= start <= block.end - AN_HOUR // 2:
             continue
-        while start - starts[-1] > LONGEST_HOUR:  # an hour that the reply left out goes on with what was before it
+        while start - starts[-1] > LONGEST_HOUR:  # a missing hour continues the activity of the hour before
             starts.append(starts[-1] + AN_HOUR)
             parts.append(parts[-1])
         if hour is not None:

@@ -108,7 +108,7 @@ async def _speak(one: Speaker, two: Speaker) -> tuple[list[SpokenLine], str]:
         lines.append(SpokenLine(by=speaker.turn.name, text=line.says.strip(), told=told))
         manner = (
             "talks" if line.does == "ends" and len(lines) == 1 else line.does
-        )  # the other may answer the first line
+        )  # a talk does not end with its first line: the other may answer it
         if manner == "talks":
             hearer.remember([each.record for each in await hearer.turn.recall(line.says, BY_LINE, kinds=OF_PEOPLE)])
     return [line for line in lines if line.text], manner

@@ -203,7 +203,8 @@ class Recorder:
         )
 
     def _take_in(self, row: Logged, step: int) -> None:
-        life = self._lives.get(resident_of(row)) or Life()  # of the town itself nothing but its objects is recorded
+        # the town itself has no life: only changes of its objects are recorded
+        life = self._lives.get(resident_of(row)) or Life()
         match event := row.event:
             case ObjectChanged():
                 condition, by = self._text(event.condition), self._person(event.by)

@@ -253,7 +253,7 @@ def _rewrite_plan(
             )
         )
         start, place = start + minutes, where or place
-    shifts = remedy.resumes and not turn.lives_in_scenes  # in scenes each part of the day keeps its time
+    shifts = remedy.resumes and not turn.lives_in_scenes  # in the mode "scenes", each part of the day keeps its time
     return (*blocks, *(_later(turn.state.blocks, minute, start - minute) if shifts else ()))
 
 

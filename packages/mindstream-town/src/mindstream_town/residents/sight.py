@@ -104,7 +104,8 @@ def _deed(state: ResidentState, act: Act) -> tuple[str, str, str]:
     """Return an act as subject, predicate and object; a talk gives the same percept for both speakers."""
     if act.why != "talk" or state.name < state.partner:
         does = act.outwardly.removeprefix(f"{state.name} ")
-        is_of_other = any(does.startswith(f"{name} ") for name in act.agreed)  # "Ann bringing a cake", with Ann
+        # an act agreed with Ann: "Ann bringing a cake"
+        is_of_other = any(does.startswith(f"{name} ") for name in act.agreed)
         return state.name, "is busy with:" if is_of_other else "is", does
     return state.partner, "is", f"talking with {state.name}"
 
@@ -213,7 +214,7 @@ async def _importance(turn: ResidentTurn, new: Sequence[Percept]) -> list[float 
     if turn.lives_in_scenes:
         return [_by_rule(turn, each) for each in new]
     if turn.is_paper():
-        return [1.0 if each.passing else None for each in new]  # an object in use is of no importance
+        return [1.0 if each.passing else None for each in new]  # an object in use has the lowest importance
     if not new:
         return []
     rated = await turn.ask(RateImportance(who=turn.name, memories=tuple(each.text for each in new)))

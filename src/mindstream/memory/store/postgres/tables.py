@@ -189,7 +189,7 @@ def _m007_accounts(connection: Connection) -> None:
     policies = (
         f"own ON retention USING ({seen}) WITH CHECK ({seen})",
         f"look ON audit FOR SELECT USING ({TENANT_IS} = '')",
-        f"add ON audit FOR INSERT WITH CHECK ({anybody})",  # no policy allows to change or delete rows
+        f"add ON audit FOR INSERT WITH CHECK ({anybody})",  # no policy allows changing or deleting rows
         f"look ON erasures FOR SELECT USING ({anybody})",
         f"add ON erasures FOR INSERT WITH CHECK ({anybody})",
         f"own ON salts USING ({anybody}) WITH CHECK ({anybody})",

@@ -83,7 +83,7 @@ function Nothing() {
   if (base.value) return html`<${Empty} title="This recording has no pool"><p>Choose another user on the left.</p><//>`;
   return html`
     <${Empty} title="There is no pool yet">
-      <p>A pool keeps good answers, so that agents with similar questions see how others answered. Begin one, or look at a recorded one first.</p>
+      <p>A pool keeps good answers, so that agents with similar questions see how others answered. Begin a pool, or look at a recorded one first.</p>
       <p><a href=${linkTo("pools", { from: "recorded", user: "", seq: "" })}>Look at a recorded pool</a></p>
     <//>
     <${Create} />`;

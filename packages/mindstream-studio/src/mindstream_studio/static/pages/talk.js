@@ -79,7 +79,7 @@ function momentOf(rows, at) {
 }
 
 function Nothing() {
-  if (base.value) return html`<${Empty} title="Nothing was said"><p>This recording holds no talk of ${user.value}.</p><//>`;
+  if (base.value) return html`<${Empty} title="Nothing was said"><p>This recording contains no conversation with ${user.value}.</p><//>`;
   return html`
     <${Empty} title="Nothing has been said yet">
       <p>Say something below. While the answer is prepared, this page shows which reasoners are running, how beliefs and plan change, and how long each part takes.</p>

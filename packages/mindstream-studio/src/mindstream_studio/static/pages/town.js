@@ -28,7 +28,7 @@ function Which({ towns, name }) {
 
 function None() {
   return html`
-    <${Empty} title="No town is offered here">
-      <p><code>mindstream town new --data ./ville</code> begins one, and <code>mindstream studio --town ville=./ville</code> offers it here.</p>
+    <${Empty} title="This server shows no town">
+      <p><code>mindstream town new --data ./ville</code> creates a town, and <code>mindstream studio --town ville=./ville</code> shows it here.</p>
     <//>`;
 }

@@ -9,7 +9,7 @@ export function Empty({ title, children }) {
     <section class="empty">
       <h2>${title}</h2>
       ${children}
-      ${offered.length > 0 && html`<p class="soft">Or look at what is recorded:</p>`}
+      ${offered.length > 0 && html`<p class="soft">Or look at a recording:</p>`}
       ${offered.map((one) => html`<a href=${linkToRecording(one)}>${one.title}</a>`)}
     </section>`;
 }

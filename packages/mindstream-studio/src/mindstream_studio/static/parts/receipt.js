@@ -26,7 +26,7 @@ export function Receipt({ receipt }) {
   const most = Math.max(...parts.map(([, value]) => value), 0);
   return html`
     <div class="stack">
-      <p>It came up as number ${receipt.rank}, with a score of ${number(receipt.score)}, made of:</p>
+      <p>This memory has rank ${receipt.rank} and a score of ${number(receipt.score)}, with these parts:</p>
       <dl class="receipt">
         ${parts.map(([name, value]) => html`
           <dt>${name.replaceAll("_", " ")}</dt>

@@ -36,6 +36,6 @@ export function SignIn({ signedIn }) {
         </label>
         <div><button class="main" disabled=${!text.trim()}>Sign in</button></div>
       </form>
-      <p class="soft small">The operator of the server creates one with <code>mindstream token new</code>. It is stored until this tab is closed, and never part of a link.</p>
+      <p class="soft small">The operator of the server creates tokens with <code>mindstream token new</code>. This page stores the token until its tab is closed, and puts it in no link.</p>
     </section>`;
 }

@@ -68,7 +68,7 @@ function newSheet() {
   const canvas = document.createElement("canvas");
   canvas.width = canvas.height = SHEET;
   const context = canvas.getContext("2d");
-  if (!context) throw new Error("this browser draws no pictures");
+  if (!context) throw new Error("this browser cannot draw on a canvas");
   return context;
 }
 

@@ -41,7 +41,7 @@ export class Stage {
     this.node = make("div", { class: "stage", tabindex: "-1" }, this.canvas,
       make("div", { class: "handles", role: "group", "aria-label": "Residents on the map" }, this.handles), this.buttons, this.mode);
     const context = this.canvas.getContext("2d", { alpha: false });
-    if (!context) throw new Error("this browser draws no pictures");
+    if (!context) throw new Error("this browser cannot draw on a canvas");
     this.cast = new Cast(town);
     this.painter = new Painter(town, context, this.camera, new Scenery(town, told.draw));
     /** @type {number | null} */

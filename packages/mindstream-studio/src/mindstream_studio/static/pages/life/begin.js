@@ -7,14 +7,14 @@ import { Empty } from "../../parts/empty.js";
 
 export function Begin() {
   const [goal, type] = useState("");
-  if (base.value) return html`<${Empty} title="This recording has no goal of this mind"><p>Choose another mind.</p><//>`;
+  if (base.value) return html`<${Empty} title="In this recording, this mind has no goal"><p>Choose another mind.</p><//>`;
   /** @param {Event} event */
   const begin = (event) => {
     event.preventDefault();
     askChange({
       title: `Give ${user.value} this goal?`,
       verb: "Give it",
-      preview: async () => html`<p class="words card">${goal}</p><p>The goal becomes the first task of the ledger. Nothing is done until you press “Let it live”.</p>`,
+      preview: async () => html`<p class="words card">${goal}</p><p>The goal becomes the first task of the mind’s task list (ledger). Nothing is done until you press “Let it live”.</p>`,
       act: async () => { await ask({ path: "/users/{user}/life/goal", body: { goal } }); askAllAgain(); },
     });
   };

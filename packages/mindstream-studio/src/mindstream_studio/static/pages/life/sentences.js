@@ -4,7 +4,7 @@ import { timeOf } from "../../format.js";
 /** @typedef {import("./shapes.js").Row} Row @typedef {{what: string, words: string}} Sentence */
 
 /** @type {Record<string, string>} */
-const WOKEN = { task: "a task", order: "a standing order", user: "what was said to it", answer: "an answer", goal: "its goal" };
+const WOKEN = { task: "a task", order: "a standing order", user: "a message to it", answer: "an answer to its question", goal: "its goal" };
 /** @type {Record<string, string>} */
 const TASKS = { open: "A task is open", waiting: "A task waits", done: "A task is done", stopped: "A task was given up" };
 /** @type {Record<string, string>} */
@@ -22,9 +22,9 @@ const SENTENCES = {
   leave_given: ({ yes }) => ({ what: yes ? "You allowed a call" : "You refused a call", words: "" }),
   commanded: ({ order, because }) => ({ what: ORDERS[order] ?? order, words: because }),
   rested: ({ because }) => ({ what: because ? "It rests" : "It continues", words: because }),
-  noticed: ({ text }) => ({ what: "It noticed", words: text }),
+  noticed: ({ text }) => ({ what: "An event was reported to it", words: text }),
   heard: ({ text }) => ({ what: "It was told", words: text }),
-  folded: ({ since, upto, text }) => ({ what: `Turns ${since} to ${upto} became a memory`, words: text }),
+  folded: ({ since, upto, text }) => ({ what: `Turns ${since} to ${upto} were condensed to a memory`, words: text }),
   replied: ({ role, text, calls, error }) => ({
     what: error ? `${role} did not answer` : `${role} said`,
     words: [error || text, ...(calls ?? []).map((/** @type {any} */ call) => `→ ${call.tool} ${call.arguments}`)].filter(Boolean).join("\n"),

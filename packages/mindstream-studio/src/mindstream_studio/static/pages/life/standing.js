@@ -9,10 +9,10 @@ import { ReadFailure } from "../../parts/failure.js";
 
 /** Return the current activity in words. @param {Life} life */
 export function standingOf({ lived, halted, turn, in_turn, tasks }) {
-  if (halted) return `At rest: ${halted}.`;
+  if (halted) return `Halted: ${halted}.`;
   if (lived) return in_turn ? `At work, in turn ${turn}.` : `Running, after turn ${turn}; waiting for the next event.`;
   const open = tasks.some(({ standing }) => standing === "open");
-  return open ? "It is not running: start it below." : "Nothing is left to do now.";
+  return open ? "Not running, with tasks left: start it below." : "Nothing is left to do now.";
 }
 
 /** @param {{life: Life, editable: boolean}} props */
@@ -45,7 +45,7 @@ function Acts({ life }) {
   };
   const stop = () => askChange({
     title: "Stop this life?", verb: "Stop it", grave: true,
-    preview: async () => html`<p>The mind stops before its next step. Its memories, ledger and diary stay; you can resume it.</p>`,
+    preview: async () => html`<p>The mind stops before its next step. Its memories, task list (ledger) and diary stay; you can resume it.</p>`,
     act: () => give("stop"),
   });
   return html`
@@ -65,7 +65,7 @@ function Acts({ life }) {
 }
 
 /** @type {Record<string, string>} */
-const ENDS = { done: "Nothing is left to do.", turns: "The requested number of turns has run.", time: "The time limit is reached.", halted: "It rests.", waiting: "It waits." };
+const ENDS = { done: "Nothing is left to do.", turns: "The requested number of turns has run.", time: "The time limit is reached.", halted: "The life is halted.", waiting: "The life waits for a time or an event." };
 
 function Say() {
   const [text, type] = useState("");
@@ -77,7 +77,7 @@ function Say() {
   };
   return html`
     <form class="row" onSubmit=${say}>
-      <input class="grow" aria-label="Say something to it" placeholder="Say something to it" value=${text} maxlength="100000" onInput=${(/** @type {any} */ event) => type(event.target.value)} />
+      <input class="grow" aria-label="Say something to the mind" placeholder="Say something to the mind" value=${text} maxlength="100000" onInput=${(/** @type {any} */ event) => type(event.target.value)} />
       <button disabled=${!text.trim()}>Say</button>
     </form>
     ${problem && html`<${ReadFailure} problem=${problem} />`}`;

@@ -33,7 +33,7 @@ function Correcting({ memory, done }) {
       verb: "Correct it",
       preview: async () => html`
         <p>The memory from now on:</p><p class="words card">${text}</p>
-        <p>This version stays in its history:</p><p class="words card soft">${memory.text}</p>`,
+        <p>The old text stays in the history of this memory:</p><p class="words card soft">${memory.text}</p>`,
       act: async () => {
         const isHere = keepLink();
         const made = /** @type {{memory: Memory}} */ (await ask({ path: `${pathOf(memory.id)}/correct`, body: { text } }));
@@ -56,7 +56,7 @@ function Correcting({ memory, done }) {
 /** @param {Memory} memory */
 function askForget(memory) {
   askChange({
-    title: "Forget this for good?",
+    title: "Forget this memory for good?",
     verb: "Forget it",
     grave: true,
     preview: () => showRemoval(memory),
@@ -81,9 +81,9 @@ async function showRemoval(memory) {
     <p class="words card">${memory.text}</p>
     <p>The memory is permanently deleted, and cannot be restored. ${drawn.length + removal.items.length ? "Also deleted, because it is derived from this memory alone:" : "Nothing else is deleted with it."}</p>
     <${Going} memories=${drawn} />
-    ${removal.items.length > 0 && html`<p>From the beliefs:</p><ul class="list">${removal.items.map((text) => html`<li class="words">${text}</li>`)}</ul>`}
-    ${left.length > 0 && html`<p>${left.length === 1 ? "One memory stays, and says" : `${left.length} memories stay, and say`} then:</p><${Going} memories=${left} />`}
-    ${parts && html`<p class="soft">To forget only a part of this message, leave it and forget the note that says that part.</p>`}`;
+    ${removal.items.length > 0 && html`<p>These entries are deleted from the beliefs:</p><ul class="list">${removal.items.map((text) => html`<li class="words">${text}</li>`)}</ul>`}
+    ${left.length > 0 && html`<p>${left.length === 1 ? "One memory stays, then with this text:" : `${left.length} memories stay, then with these texts:`}</p><${Going} memories=${left} />`}
+    ${parts && html`<p class="soft">To forget only a part of this message, close this dialog and forget the note that states that part.</p>`}`;
 }
 
 /** @param {{memories: Memory[]}} props */

@@ -21,10 +21,10 @@ export function Found({ query, moment }) {
   if (problem) return html`<${ReadFailure} problem=${problem} again=${again} />`;
   if (!found) return html`<p class="soft">Searching …</p>`;
   if (!found.memories.length) {
-    return html`<${Empty} title="Nothing comes to mind"><p>Ask in other words, or press “Whole life” to see all memories.</p><//>`;
+    return html`<${Empty} title="Nothing was found"><p>Ask in other words, or press “Whole life” to see all memories.</p><//>`;
   }
   return html`
-    <p class="soft small" role="status">${found.memories.length} memories, best first. ${found.low_confidence ? "Low confidence: the search" : "It"} is ${percent(found.certainty)} sure that one of them answers.</p>
+    <p class="soft small" role="status">${found.memories.length} memories, best first. ${found.low_confidence ? "Low confidence: the" : "The"} search is ${percent(found.certainty)} sure that one of them answers the question.</p>
     <ol class="list">${found.memories.map((one) => html`<${FoundOne} key=${one.id} one=${one} />`)}</ol>`;
 }
 
@@ -37,7 +37,7 @@ function FoundOne({ one: { id, text, kind, receipt } }) {
         <span class="tag">${kind}</span>
         <span>${ago(receipt.age_s)}</span>
         <span class="number">score ${number(receipt.score)}</span>
-        <${Why} title="Why this came to mind" about=${text}>
+        <${Why} title="Why this memory was found" about=${text}>
           <p class="words card">${text}</p>
           <${Receipt} receipt=${receipt} />
         <//>

@@ -41,11 +41,11 @@ function Inside({ lineage: { memory, from, into, cut } }) {
     <${Facts} memory=${memory} />
     <${Care} memory=${memory} />
     <h3>What it is based on</h3>
-    ${from.length ? html`<${Rests} memory=${memory} from=${from} />` : html`<p class="soft">Not based on other records: it was said or written exactly like this.</p>`}
+    ${from.length ? html`<${Rests} memory=${memory} from=${from} />` : html`<p class="soft">It is not based on other records: it was said or written exactly like this.</p>`}
     ${into.length > 0 && html`<h3>What is derived from it</h3><${Lines} memories=${into} />`}
     <${Wordings} id=${memory.id} />
     <${Strength} id=${memory.id} status=${memory.status} />
-    ${cut && html`<p class="soft small">Not all of them are shown.</p>`}`;
+    ${cut && html`<p class="soft small">Not all records are shown.</p>`}`;
 }
 
 /** @param {{memory: Memory}} props */
@@ -90,7 +90,7 @@ function Rests({ memory, from }) {
   const edges = all.flatMap(({ id, derived_from }) => derived_from.map((each) => ({ from: each, to: id })));
   return html`
     <${Graph} title="What it is based on" nodes=${nodes} edges=${edges} down=${true} onOpen=${(/** @type {string} */ id) => change({ id })}
-      words="From the original messages at the top down to this memory. Each can be opened." />`;
+      words="From the original messages at the top down to this memory. Each box can be opened." />`;
 }
 
 /** The earlier wordings of a corrected memory. @param {{id: string}} props */

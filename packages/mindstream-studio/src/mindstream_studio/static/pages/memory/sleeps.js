@@ -22,7 +22,7 @@ export function Sleeps() {
   const nights = /** @type {{nights: Night[]} | undefined} */ (data)?.nights ?? [];
   return html`
     <section class="stack" aria-label="Sleep">
-      <p class="soft">During sleep, memories unused for a long time fade, and the mind dreams of them. Nothing is deleted: a sleep can be undone.</p>
+      <p class="soft">A sleep maintains the memory. If the memory’s retention is “decay”, memories unused for a long time fade (they are archived), and the mind writes a dream, a summary of them; with “keep” (the default), nothing fades. A sleep can be undone.</p>
       ${!base.value && html`<div class="row"><${SleepNow} /></div>`}
       ${problem && html`<${ReadFailure} problem=${problem} again=${again} />`}
       ${nights.length > 0 && html`<${Table} caption="Sleeps, the newest first" columns=${COLUMNS} rows=${nights} />`}
@@ -59,9 +59,9 @@ function Inside({ night }) {
     ${night.dream && html`
       <h3>The dream</h3><p class="words card">${night.dream}</p>
       ${night.dreamt_by && html`<p class="soft small">dreamt by ${whoAnswered(night.dreamt_by)}</p>`}`}
-    <${Touched} title="Faded: out of reach, kept in the archive" ids=${night.forgotten} />
-    <${Touched} title="Weaker since" ids=${night.weakened} />
-    <${Touched} title="Near duplicates became one" ids=${night.merged_into} />
+    <${Touched} title="Faded: archived, no longer found by a search" ids=${night.forgotten} />
+    <${Touched} title="Made weaker by this sleep" ids=${night.weakened} />
+    <${Touched} title="Near-duplicates that were merged into one memory" ids=${night.merged_into} />
     ${night.errors.map((error) => html`<p class="problem words">${error}</p>`)}`;
 }
 
@@ -86,8 +86,8 @@ function askUndo({ sleep, at, forgotten, weakened }) {
     title: `Undo the sleep of ${timeOf(at)}?`,
     verb: "Undo it",
     preview: async () => html`
-      <p>${counted(forgotten.length, "memory that faded is", "memories that faded are")} held again, and ${counted(weakened.length, "memory that became weaker is", "memories that became weaker are")} as strong as before.</p>
-      <p>The memories that this sleep created, with its dream, are archived. Memories that were recalled or forgotten since then stay as they are.</p>`,
+      <p>${counted(forgotten.length, "memory that faded is", "memories that faded are")} restored, and ${counted(weakened.length, "memory that became weaker is", "memories that became weaker are")} as strong as before.</p>
+      <p>The dream and the merged memories that this sleep wrote are archived. Memories that were recalled or forgotten after the sleep stay as they are.</p>`,
     act: async () => { await ask({ path: "/users/{user}/memories/undo-sleep", body: { sleep } }); askAllAgain(); },
   });
 }
@@ -98,11 +98,11 @@ function SleepNow() {
     title: "Let this mind sleep now?",
     verb: "Sleep",
     preview: async () => html`
-      <p>Twenty memories are drawn. Those that were not recalled for two weeks become weaker, and the weakest fade: out of reach, kept in the archive. A dream is made of what fades.</p>
+      <p>With retention “decay”: twenty memories are drawn. Those that were not recalled for two weeks become weaker, and the weakest fade: they are archived, and no search finds them. The mind writes a dream, a summary of what fades. With “keep” (the default), nothing fades.</p>
       <p>The sleep can be undone.</p>`,
     act: async () => {
       const done = /** @type {{dream: string}} */ (await askAndWait({ path: "/users/{user}/memories/sleep", body: {} }, tell));
-      tell(done.dream ? "It has slept, and dreamt." : "It has slept. Nothing faded, so there is no dream.");
+      tell(done.dream ? "The mind has slept, and written a dream." : "The mind has slept. Nothing faded, so there is no dream.");
       askAllAgain();
     },
   });

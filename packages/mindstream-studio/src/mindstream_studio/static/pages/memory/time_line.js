@@ -76,10 +76,10 @@ function Entry({ one: { id, text, kind, created, status } }) {
 
 /** @param {{moment: number | undefined}} props */
 function Nothing({ moment }) {
-  if (moment !== undefined) return html`<${Empty} title="Nothing was remembered yet at that moment"><p>Move the slider on.</p><//>`;
+  if (moment !== undefined) return html`<${Empty} title="At that moment, nothing was remembered yet"><p>Move the slider to a later moment.</p><//>`;
   if (base.value) return html`<${Empty} title=${`The recording has no memories of ${user.value}`}><p>Choose another mind.</p><//>`;
   return html`
-    <${Empty} title=${`Nothing is remembered of ${user.value} yet`}>
+    <${Empty} title=${`${user.value} has no memories yet`}>
       <p>Everything that is said in a conversation is remembered. You can also add a memory here:</p>
       <${WriteDown} />
     <//>`;

@@ -33,6 +33,6 @@ export function Comparison({ seen }) {
 /** @param {{one: SeenWay}} props */
 function Cost({ one: { run, seen: { spent }, calls } }) {
   if (!spent) return html`<span class="soft">no cost yet</span>`;
-  const open = () => openSheet({ title: `What ${run.how} took`, body: () => html`<${Bill} spent=${spent} calls=${calls} />` });
-  return html`${costOf(spent)} <button class="link small" onClick=${open} aria-haspopup="dialog" aria-label=${`Why: what ${run.how} took`}>why</button>`;
+  const open = () => openSheet({ title: `What ${run.how} cost`, body: () => html`<${Bill} spent=${spent} calls=${calls} />` });
+  return html`${costOf(spent)} <button class="link small" onClick=${open} aria-haspopup="dialog" aria-label=${`Why: the cost of ${run.how}`}>why</button>`;
 }

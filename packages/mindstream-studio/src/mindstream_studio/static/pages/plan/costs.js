@@ -35,6 +35,6 @@ export function Bill({ spent, calls }) {
       <dt>calls of models</dt><dd>${whole(spent.model_calls)}</dd>
       <dt>calls of tools</dt><dd>${whole(spent.tool_calls)}</dd>
     </dl>
-    <p class="soft small">${calls.length > 0 && html`Answered by ${[...new Set(calls.map(({ model }) => whoAnswered(model)))].join(", ")}. `}Stand-ins and what is played back from a recording are free; else a price is known where the model’s is listed.</p>
+    <p class="soft small">${calls.length > 0 && html`Answered by ${[...new Set(calls.map(({ model }) => whoAnswered(model)))].join(", ")}. `}Answers by rules and from recordings are free. For other calls, the cost is known if the model’s price is listed.</p>
     ${calls.length > 0 && html`<h3>The calls of models</h3><${Table} caption="The calls of models" columns=${COLUMNS} rows=${calls} />`}`;
 }

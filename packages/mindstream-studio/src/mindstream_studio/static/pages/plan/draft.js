@@ -26,7 +26,7 @@ export function readTyped(task, typed) {
   /** @type {Map<string, string>} */
   const faults = new Map();
   const steps = typed.map(({ id, tool, given, why, after }) => {
-    if (!tool.trim()) faults.set(id, "Say which tool is called.");
+    if (!tool.trim()) faults.set(id, "Name the tool that this step calls.");
     const waits = after.split(/[\s,]+/).filter(Boolean);
     const unknown = waits.find((each) => !typed.some((other) => other.id === each));
     if (unknown) faults.set(id, `There is no step ${unknown} to wait for.`);
@@ -34,7 +34,7 @@ export function readTyped(task, typed) {
     const step = { id, tool: tool.trim(), arguments: {} };
     try {
       const read = JSON.parse(given || "{}");
-      if (read === null || typeof read !== "object" || Array.isArray(read)) throw new Error("braces stand around it: {\"name\": …}");
+      if (read === null || typeof read !== "object" || Array.isArray(read)) throw new Error("expected braces around it: {\"name\": …}");
       step.arguments = read;
     } catch (error) {
       faults.set(id, `The arguments are not a JSON object: ${/** @type {Error} */ (error).message}`);

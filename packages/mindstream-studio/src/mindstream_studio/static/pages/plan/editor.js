@@ -51,7 +51,7 @@ function StepFields({ one, fault, change, remove }) {
         <label class="waits"><span>Comes after</span><input value=${one.after} onInput=${take("after")} placeholder="nothing" maxlength="400" /></label>
         <button type="button" class="quiet" onClick=${remove} aria-label=${`Take out ${one.id}`}>Take out</button>
       </div>
-      <label><span>Called with (JSON; ${'{"$ref": "E1"}'} is what E1 found)</span>
+      <label><span>Arguments (JSON; ${'{"$ref": "E1"}'} stands for the result of step E1)</span>
         <textarea class="mono" rows="3" spellcheck=${false} value=${one.given} onInput=${take("given")} aria-invalid=${Boolean(fault)} aria-describedby=${fault ? id : undefined} />
       </label>
       ${one.why && html`<p class="soft small words">${one.why}</p>`}
@@ -64,6 +64,6 @@ function Preview({ plan, changes }) {
   const tools = [...new Set((plan.steps ?? []).map(({ tool }) => tool))];
   return html`
     ${plan.task && html`<p class="words card">${plan.task}</p>`}
-    <p>${(plan.steps ?? []).length} steps run, with ${tools.join(", ")}. Models are asked, which may cost something.</p>
+    <p>${(plan.steps ?? []).length} steps will run, with ${tools.join(", ")}. They may call models, which may cost money.</p>
     ${changes.length ? html`<p>Changes to the original plan:</p><ul class="list">${changes.map((each) => html`<li class="words small">${each}</li>`)}</ul>` : html`<p class="soft">The plan is unchanged.</p>`}`;
 }

@@ -24,6 +24,6 @@ export const MOVING = ["solving", "run_planned", "answer_missing", "plan_kept", 
 /** The strategies for solving a task, with a description each. @type {Record<string, string>} */
 export const WAYS = {
   "rewoo": "plans all steps first, then runs them",
-  "react": "thinks, acts, looks, again and again",
-  "plan-execute": "plans, and looks again after each round of steps",
+  "react": "thinks, calls a tool and reads its result, again and again",
+  "plan-execute": "plans, and reviews the plan after each round of steps",
 };

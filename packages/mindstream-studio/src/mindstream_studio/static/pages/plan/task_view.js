@@ -32,7 +32,7 @@ export function TaskView({ shown, runs, operations }) {
     ${task && html`<h2 class="words task">${task}</h2>`}
     ${there.map(({ run }) => html`<${RowsOf} key=${run} run=${run} take=${(/** @type {RunRows} */ found) => keep((before) => ({ ...before, [run]: found }))} />`)}
     ${coming.map((one) => html`<${Coming} key=${one.id} one=${one} />`)}
-    ${!there.length && !coming.length && !operations.some(({ run }) => shown.includes(run)) && html`<p class="soft">There is no such run here; it may have been forgotten.</p>`}
+    ${!there.length && !coming.length && !operations.some(({ run }) => shown.includes(run)) && html`<p class="soft">These runs are not in this memory; they may have been forgotten.</p>`}
     ${known.length > 0 && html`<${Ways} known=${/** @type {Known[]} */ (known)} />`}
     ${others.length > 0 && html`<${Others} others=${others} shown=${shown} />`}`;
 }
@@ -48,7 +48,7 @@ function RowsOf({ run, take }) {
 function Coming({ one }) {
   const last = one.progress.at(-1)?.text;
   if (one.problem) return html`<p class="problem words" role="alert">${one.problem}</p>`;
-  return html`<p class="soft" role="status">It is being planned${last ? html`: <span class="words">${last}</span>` : " …"}</p>`;
+  return html`<p class="soft" role="status">The task is being planned${last ? html`: <span class="words">${last}</span>` : " …"}</p>`;
 }
 
 /** @param {{known: Known[]}} props */

@@ -20,7 +20,7 @@ export function Waiting({ operations }) {
   const waiting = operations.flatMap((one) => one.waits_for.map((wanted) => ({ one, wanted })));
   return html`
     ${waiting.map(({ one, wanted }) => html`
-      <section class="card stack" key=${one.id + wanted.id} aria-label=${wanted.what === "plan" ? "A plan waits for you" : "A call waits for you"}>
+      <section class="card stack" key=${one.id + wanted.id} aria-label=${wanted.what === "plan" ? "A plan waits for your approval" : "A tool call waits for your permission"}>
         ${wanted.what === "plan" ? html`<${PlanWaits} one=${one} wanted=${wanted} />` : html`<${CallWaits} one=${one} wanted=${wanted} />`}
       </section>`)}`;
 }
@@ -35,7 +35,7 @@ async function answer(one, wanted, yes, plan) {
 function PlanWaits({ one, wanted }) {
   const plan = /** @type {Plan} */ (wanted.data.plan ?? {});
   return html`
-    <h2>A plan waits for you</h2>
+    <h2>A plan waits for your approval</h2>
     <p class="words">${plan.task}</p>
     <p class="soft small">No step has run yet. You can edit the plan; it runs when you press “Run it”.</p>
     <${Editor} plan=${plan} verb="Run it" run=${(/** @type {Plan} */ now, /** @type {boolean} */ isChanged) => answer(one, wanted, true, isChanged ? now : undefined)}>
@@ -46,7 +46,7 @@ function PlanWaits({ one, wanted }) {
 /** @param {{one: Operation, wanted: Wanted}} props */
 function CallWaits({ one, wanted }) {
   return html`
-    <h2>A call waits for you</h2>
+    <h2>A tool call waits for your permission</h2>
     <p class="words">${wanted.id}: ${wanted.text}.</p>
     <pre class="words mono">${JSON.stringify(wanted.data.arguments ?? {}, null, 1)}</pre>
     ${wanted.data.foreign && html`<p class="problem">The arguments are derived from text of third parties.</p>`}

@@ -46,7 +46,7 @@ function Next({ one: { run, seen } }) {
   const plan = /** @type {Plan} */ ({ task: run.task, steps: seen.steps.map(({ step }) => step) });
   const again = () => askChange({
     title: "Solve it again?", verb: "Solve anew",
-    preview: async () => html`<p class="words card">${run.task}</p><p>It is planned anew, by ${run.how}. What was found before stays, to compare with.</p>`,
+    preview: async () => html`<p class="words card">${run.task}</p><p>The task is planned and solved again, by ${run.how}. This run stays, for comparison.</p>`,
     act: () => solve(run.task, [run.how], false),
   });
   const goes = Boolean(run.operation);

@@ -15,7 +15,7 @@ export function Learning({ pool, details: { versions } }) {
   const { data, problem, again } = useQuery({ path: `${pathOf(pool)}/growth` });
   const growth = /** @type {Growth | undefined} */ (data);
   return html`
-    <p class="soft measure">A pool learns which of its examples help with which questions. The benefit is the share of the correct answer that the first three examples for its question contain, measured on pairs that the pool did not learn from.</p>
+    <p class="soft measure">A pool learns which of its examples help with which questions. The benefit says how similar (0 to 100 %) the answers of the first three examples are, on average, to the correct answer. It is measured on pairs that the pool did not learn from.</p>
     ${problem && html`<${ReadFailure} problem=${problem} again=${again} />`}
     ${!growth && !problem && html`<p class="soft" role="status">Measuring …</p>`}
     ${growth && (growth.points.length ? html`<${Curve} growth=${growth} />` : html`<${Empty} title="The pool is too small to be measured"><p class="words">${growth.why}</p><//>`)}
@@ -26,7 +26,7 @@ export function Learning({ pool, details: { versions } }) {
 function Curve({ growth: { points } }) {
   const last = points.at(-1);
   const [helped, untrained] = [last?.helped ?? 0, last?.untrained ?? 0];
-  const words = `With ${last?.size} pairs, the first examples have a benefit of ${percent(helped)}; ranked by similarity alone, as before learning, ${percent(untrained)}.`;
+  const words = `With ${last?.size} pairs and the learned ranking, the benefit is ${percent(helped)}; with ranking by similarity alone, as before learning, ${percent(untrained)}.`;
   return html`
     <${Chart} title="Benefit of the examples as the pool grew" xs=${points.map(({ size }) => size)} words=${words}
       sayX=${(/** @type {number} */ size) => `${size} pairs`} sayY=${percent}
@@ -47,6 +47,6 @@ const COLUMNS = [
 function Versions({ versions }) {
   return html`
     <h3>Versions</h3>
-    <p class="soft small">Helps: how often the example ranked first helps, from 0 to 1, measured on held-out pairs.</p>
+    <p class="soft small">“Helps” is the share (0 to 1) of held-out pairs for which the example ranked first helps; “Before” is that of the version before.</p>
     <${Table} caption="Versions of the learned ranking" columns=${COLUMNS} rows=${[...versions].reverse()} />`;
 }

@@ -21,7 +21,7 @@ export function Lessons({ pool, details: { owner } }) {
   return html`
     <label class="row"><input type="checkbox" checked=${all} onChange=${() => showAll(!all)} /> Show retired lessons too</label>
     ${!lessons.length && html`
-      <${Empty} title="No lessons yet"><p>Say whether the result of a task was right, and why not: <code>mindstream pool verdict ${pool} --wrong "…"</code>. Lessons for other tasks are derived from it and listed here.</p><//>`}
+      <${Empty} title="No lessons yet"><p>Say whether the result of a task was right, and if not, why: <code>mindstream pool verdict ${pool} --wrong "…"</code>. Lessons for other tasks are derived from the reason and listed here.</p><//>`}
     <ol class="list" aria-label="Lessons">
       ${lessons.map((one) => html`<${One} key=${one.id} pool=${pool} one=${one} texts=${texts} mayChange=${!base.value && [owner, one.writer].includes(user.value)} />`)}
     </ol>`;
@@ -32,11 +32,11 @@ function One({ pool, one, texts, mayChange }) {
   const act = (/** @type {string} */ verb) => async () => { await ask({ path: `${pathOf(pool)}/lessons/${verb}`, body: { ids: [one.id] } }); askAllAgain(); };
   const retire = () => askChange({
     title: "Retire this lesson?", verb: "Retire it", grave: true,
-    preview: async () => html`<p class="words card">${one.text}</p><p>It is no longer shown to any agent. Its history stays.</p>`, act: act("retire"),
+    preview: async () => html`<p class="words card">${one.text}</p><p>The lesson will no longer be shown to agents. Its history stays.</p>`, act: act("retire"),
   });
   const share = () => askChange({
     title: "Show this lesson to all members?", verb: "Share it", grave: false,
-    preview: async () => html`<p class="words card">${one.text}</p><p>${one.asked_by ? `It is based on words of ${one.asked_by}, who is not a member.` : "At present only its writer can see it."}</p>`, act: act("share"),
+    preview: async () => html`<p class="words card">${one.text}</p><p>${one.asked_by ? `The lesson is based on words of ${one.asked_by}, who is not a member.` : "At present only the lesson’s writer can see it."}</p>`, act: act("share"),
   });
   return html`
     <li class="stack">
@@ -48,7 +48,7 @@ function One({ pool, one, texts, mayChange }) {
         <span>${one.writer}, ${dayOf(one.at)}</span>
       </p>
       ${one.retired && html`<p class="small soft words">${one.retired}</p>`}
-      ${one.disputes.filter((id) => texts.has(id)).map((id) => html`<p key=${id} class="small words">Says otherwise: ${texts.get(id)}</p>`)}
+      ${one.disputes.filter((id) => texts.has(id)).map((id) => html`<p key=${id} class="small words">A lesson that contradicts it: ${texts.get(id)}</p>`)}
       <details><summary>What it is based on</summary><ul>${one.sources.map((source) => html`<li key=${source} class="words">${source}</li>`)}</ul></details>
       ${mayChange && !one.retired && html`
         <div class="row">

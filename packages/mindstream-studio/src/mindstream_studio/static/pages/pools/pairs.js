@@ -36,17 +36,17 @@ export function Pairs({ pool, details }) {
       ${VERDICTS.map(([each = "", title]) => html`<button key=${each} aria-pressed=${each === verdict} onClick=${() => change({ verdict: each })}>${title}</button>`)}
     </div>
     ${!base.value && details.rubrics.length > 0 && html`<${OfferPair} pool=${pool} />`}
-    ${pairs.length === 0 && html`<${Empty} title=${verdict === "rejected" ? "Nothing was refused" : "Nothing was offered yet"}><p>${verdict ? "Look at all pairs." : details.rubrics.length ? "Offer an answer above; it is judged by the pool’s rubric." : "The pool’s owner must freeze a rubric first: see the next tab."}</p><//>`}
+    ${pairs.length === 0 && html`<${Empty} title=${verdict === "rejected" ? "Nothing was refused" : "Nothing was offered yet"}><p>${verdict ? "Press “All” to see all pairs." : details.rubrics.length ? "Offer an answer above; it is judged by the pool’s rubric." : "The pool’s owner must freeze a rubric first: see the tab “Rubric”."}</p><//>`}
     <ol class="list" aria-label="Pairs">${pairs.map((pair) => html`<${PairLine} key=${pair.id} pair=${pair} details=${details} />`)}</ol>
     ${next && html`<div><button onClick=${readOn}>Older pairs</button></div>`}`;
 }
 
 /** Describe the verdict on a pair. @param {Pair} pair */
 export function becameOf({ verdict, by_hand, score, served }) {
-  if (by_hand) return "laid in by hand";
+  if (by_hand) return "added by hand";
   if (!verdict) return "not judged yet";
   const said = `${verdict === "admitted" ? "let in" : "refused"}, ${number(score)} of 100`;
-  return verdict === "admitted" && !served ? `${said}, but held back` : said;
+  return verdict === "admitted" && !served ? `${said}, but not shown as an example` : said;
 }
 
 /** @param {{pair: Pair, details: Details}} props */
@@ -95,8 +95,8 @@ function Judgement({ pair, details }) {
 
 /** @param {Pair} pair @param {number | undefined} threshold */
 function sumOf(pair, threshold) {
-  if (pair.by_hand) return "A person added it: it is trusted, and was not graded by the rubric.";
-  if (!pair.verdict) return "It has not been judged yet.";
+  if (pair.by_hand) return "A person added this pair by hand: it is trusted, and was not graded by the rubric.";
+  if (!pair.verdict) return "This pair has not been graded yet.";
   const needed = threshold === undefined ? "" : ` ${threshold} were needed.`;
   return `${pair.verdict === "admitted" ? "Let in" : "Refused"} with ${number(pair.score)} points of 100.${needed}`;
 }

@@ -18,13 +18,13 @@ export function Trust({ pool, details: { sources, owner } }) {
   const columns = [
     { title: "Who", of: ({ source }) => html`<span class="words">${source}</span>` },
     { title: "Judged", numeric: true, of: ({ pairs }) => counted(pairs, "pair") },
-    { title: "Giving orders", numeric: true, of: ({ orders }) => orders || "none" },
+    { title: "With instructions", numeric: true, of: ({ orders }) => orders || "none" },
     { title: "Mismatched answers", numeric: true, of: ({ foreign }) => percent(foreign) },
     { title: "Trusted", of: ({ trusted }) => (trusted === null ? "by its pairs" : trusted ? "by a person" : "no, a person said") },
     ...(mayChange ? [{ title: "", of: (/** @type {Source} */ source) => html`<${Choose} pool=${pool} source=${source} />` }] : []),
   ];
   return html`
-    <p class="soft measure">If a person trusts a source, all its admitted pairs are shown as examples; if a person distrusts it, none are. For other sources, each pair is checked by itself. Mismatched answers: estimated share of the source’s answers that do not fit their questions. Giving orders: number of pairs that tell their reader what to do.</p>
+    <p class="soft measure">If a person trusts a source, all its admitted pairs are shown as examples; if a person distrusts it, none are. For other sources, each pair is checked by itself. Mismatched answers: estimated share of the source’s answers that do not fit their questions. With instructions: number of pairs whose text gives the reading agent instructions.</p>
     <${Table} caption="Where pairs come from" columns=${columns} rows=${sources} />
     ${!mayChange && !base.value && html`<p class="soft small">${owner} owns this pool, and says who is trusted.</p>`}`;
 }
@@ -36,7 +36,7 @@ function Choose({ pool, source: { source, pairs, trusted } }) {
     title: to ? "Trust this source?" : "Stop trusting this source?", verb: to ? "Trust it" : "Do not trust it", grave: !to,
     preview: async () => html`
       <p class="words card">${source}</p>
-      <p>${to ? `All ${counted(pairs, "pair")} of this source that were let in are shown as examples, and its later ones, too.` : `None of its ${counted(pairs, "pair")} are shown as examples any more. You can trust it again.`}</p>`,
+      <p>${to ? "All pairs of this source that were or will be let in are shown as examples." : `None of its ${counted(pairs, "pair")} are shown as examples any more. You can trust it again.`}</p>`,
     act: async () => { await ask({ path: `${pathOf(pool)}/trust`, body: { source, trusted: to } }); askAllAgain(); },
   });
   return html`

@@ -27,7 +27,7 @@ function Items({ field: { items, gone }, changed, rows }) {
         <li key=${plain(value)}>
           <span class=${since === changed ? "words fresh" : "words"}>${plain(value)}</span>
           ${since === changed && html` <small class="soft">new</small>`}${" "}
-          <${Why} title="What this belief rests on" about=${plain(value)}><${WhyBelieved} text=${plain(value)} since=${since} rows=${rows} /><//>
+          <${Why} title="What this belief is based on" about=${plain(value)}><${WhyBelieved} text=${plain(value)} since=${since} rows=${rows} /><//>
         </li>`)}
       ${changed > 0 && gone.map((value) => html`<li key=${`gone ${plain(value)}`}><del class="words soft">${plain(value)}</del> <small class="soft">no longer</small></li>`)}
     </ul>`;

@@ -66,7 +66,7 @@ Lines.One = function One({ one, rows, pack, isLast }) {
       <p class="row small soft"><span>${heard.by || user.value} <${Moment} row=${heard} /></span>${heard.record && heard.text !== ERASED && isPage("memory") && html`<a class="push" href=${linkTo("memory", { id: heard.record, seq: "" })}>${base.value ? "in memory" : "correct or forget"}</a>`}</p>
       <p class="words">${heard.text}</p>
     </li>
-    ${rowsOf(one, "alarmed").map((row) => html`<li class="line small problem">An alarm was heard: ${row.alarm} (${row.strength === "sure" ? "sure" : row.strength.replaceAll("_", " ")}).</li>`)}
+    ${rowsOf(one, "alarmed").map((row) => html`<li class="line small problem">The message hints at danger: ${row.alarm} (${row.strength === "sure" ? "sure" : row.strength.replaceAll("_", " ")}).</li>`)}
     ${waiting && html`<${Waited} one=${one} waiting=${waiting} rows=${rows} />`}
     ${said && html`
       <li class="line">
@@ -74,16 +74,16 @@ Lines.One = function One({ one, rows, pack, isLast }) {
         <p class="words">${said.text}</p>
         <p class="row small soft">
           <span class="number">${timesInWords(one)}</span>
-          <${Why} title="What it was answered from" says="why this answer" about=${said.text}><${WhyAnswered} one=${one} said=${said} rows=${rows} /><//>
+          <${Why} title="What this answer is based on" says="why this answer" about=${said.text}><${WhyAnswered} one=${one} said=${said} rows=${rows} /><//>
         </p>
       </li>`}
-    ${state === "stopped" && html`<li class="row small soft"><span>There is no answer: it was stopped.</span>${isLast && html`<${Again} one=${one} pack=${pack} />`}</li>`}
+    ${state === "stopped" && html`<li class="row small soft"><span>There is no answer: it was stopped or lost.</span>${isLast && html`<${Again} one=${one} pack=${pack} />`}</li>`}
     ${rowsOf(one, "error").map((row) => html`<li class="line small problem words">Something failed (${row.where}): ${row.text}</li>`)}
     ${rowsOf(one, "follow_up").map((row) => html`
       <li class="line">
         <p class="small soft">${row.by || pack}, after thinking <${Moment} row=${row} /></p>
         <p class="words">${row.text}</p>
-        <p class="row small soft"><${Why} title="Why it added this" says="why this" about=${row.text}><${WhyAnswered} one=${one} said=${row} rows=${rows} /><//></p>
+        <p class="row small soft"><${Why} title="Why the mind added this" says="why this" about=${row.text}><${WhyAnswered} one=${one} said=${row} rows=${rows} /><//></p>
       </li>`)}`;
 };
 

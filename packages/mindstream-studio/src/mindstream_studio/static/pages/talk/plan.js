@@ -19,7 +19,7 @@ export function PlanNow({ plan: { version, seq, at, changed, steps }, rows, from
             ${rest ? html`<details><summary><${Head} head=${head} fresh=${isOurs && isNew} /></summary><p class="small words">${rest}</p></details>` : html`<${Head} head=${head} fresh=${isOurs && isNew} />`}
           </li>`)}
       </ol>
-      <p class="small soft">Made from what was said. <${Why} title="What this plan rests on" about="the plan"><${WhyBelieved} text=${steps.map(({ head }) => head).join("\n")} since=${seq} rows=${rows} /><//></p>
+      <p class="small soft">Derived from the conversation. <${Why} title="What this plan is based on" about="the plan"><${WhyBelieved} text=${steps.map(({ head }) => head).join("\n")} since=${seq} rows=${rows} /><//></p>
     </section>`;
 }
 

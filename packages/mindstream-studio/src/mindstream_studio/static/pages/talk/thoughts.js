@@ -30,9 +30,9 @@ function One({ row, rows }) {
   if (row.event === "tool_called") return html`<${Tool} call=${row} gave=${rows.find((each) => each.event === "observed" && each.id === row.id)} />`;
   if (row.event === "believed") return html`<p class="small soft">${reasonerOf(row.slot)} noted while it thought:</p><p class="words small">${Object.entries(row.patch).map(([name, value]) => `${name}: ${JSON.stringify(value)}`).join("\n")}</p>`;
   if (row.event === "set_aside") return html`<p class="problem words">${reasonerOf(row.slot)} could not think about it: ${row.reason}</p>`;
-  if (row.event === "left_unsaid") return html`<p class="small soft">It would have added:</p><p class="words">${row.text}</p>`;
+  if (row.event === "left_unsaid") return html`<p class="small soft">A follow-up that was not sent:</p><p class="words">${row.text}</p>`;
   return html`
     <p class="words">${row.text}</p>
     <${Briefing} thought=${row} />
-    <p class="row small soft"><span>${reasonerOf(row.slot)}, ${clockOf(row.at)}</span><${Why} title="What this thought rests on" about=${row.text}><${WhyBelieved} text=${row.text} since=${row.seq} rows=${rows} /><//></p>`;
+    <p class="row small soft"><span>${reasonerOf(row.slot)}, ${clockOf(row.at)}</span><${Why} title="What this thought is based on" about=${row.text}><${WhyBelieved} text=${row.text} since=${row.seq} rows=${rows} /><//></p>`;
 }

@@ -11,12 +11,12 @@ import { took } from "./words.js";
 export function Times({ one }) {
   const spans = spansOf(one);
   const most = Math.max(...spans.map(({ to }) => to), 0.001);
-  if (!spans.length) return html`<p class="small soft">Nothing has ended yet.</p>`;
+  if (!spans.length) return html`<p class="small soft">No part of this turn has finished yet.</p>`;
   return html`
     <dl class="times">
       ${spans.map((span) => html`<${Part} key=${span.seq} span=${span} most=${most} />`)}
     </dl>
-    <p class="small soft">From when it was heard, at the left, ${took(most)} to the right.${spans.some(({ first }) => first !== undefined) ? " The stronger part begins with the first word." : ""}</p>`;
+    <p class="small soft">The bars begin when the message was heard (left end) and cover ${took(most)}.${spans.some(({ first }) => first !== undefined) ? " The stronger coloured part of a bar begins with the first word." : ""}</p>`;
 }
 
 /** @param {{span: Span, most: number}} props */

@@ -8,8 +8,8 @@ import { took } from "./words.js";
 export function Tool({ call, gave }) {
   return html`
     <details class="tool">
-      <summary><span class="mono">${call.tool}</span> <small class="soft">${gave ? `${gave.failed ? "failed after" : "gave something in"} ${took(gave.at - call.at)}` : "has not answered"}</small></summary>
-      <p class="small soft">asked with</p><p class="words mono card">${call.arguments}</p>
-      ${gave && html`<p class="small soft">gave${gave.foreign ? ", as strangers wrote it" : ""}</p><p class="words mono card">${gave.text}</p>`}
+      <summary><span class="mono">${call.tool}</span> <small class="soft">${gave ? `${gave.failed ? "failed after" : "gave a result after"} ${took(gave.at - call.at)}` : "has not answered"}</small></summary>
+      <p class="small soft">arguments</p><p class="words mono card">${call.arguments}</p>
+      ${gave && html`<p class="small soft">result${gave.foreign ? ", with text from third parties" : ""}</p><p class="words mono card">${gave.text}</p>`}
     </details>`;
 }

@@ -19,7 +19,7 @@ export function WhyAnswered({ one, said, rows }) {
   const briefing = rows.findLast((row) => row.event === "thought" && row.seq < said.seq && (row.stands || row.ask || row.offer || row.care));
   return html`
     <div class="card"><p class="words clip">${said.text}</p></div>
-    <p>${said.event === "said" ? `Answered by ${whoAnswered(said.model)}.` : "Added when the thought was finished."} <a href=${linkTo("talk", { talk: params.value.talk ?? "", seq: said.seq })}>The talk as it stood then</a></p>
+    <p>${said.event === "said" ? `Answered by ${whoAnswered(said.model)}.` : "Added after the answer, when the thought was finished."} <a href=${linkTo("talk", { talk: params.value.talk ?? "", seq: said.seq })}>The talk as it stood then</a></p>
     <h3>What was said</h3>
     <p class="words card">${one.heard.text}</p>
     <${Decision} one=${one} rows=${rows} />
@@ -55,7 +55,7 @@ function CameToMind({ heard }) {
   const memories = /** @type {{memories: import("../memory/shapes.js").Recalled[]} | undefined} */ (data)?.memories.filter(({ text }) => text !== heard.text) ?? [];
   if (!memories.length) return null;
   return html`
-    <h3>What these words bring to mind</h3>
+    <h3>Memories that a search for these words finds</h3>
     <p class="small soft">This search was run just now, on the memory as it was when the words were said.</p>
     <ul class="list">
       ${memories.map(({ id, text, kind, receipt }) => html`

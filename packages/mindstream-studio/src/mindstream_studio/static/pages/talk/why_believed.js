@@ -20,16 +20,16 @@ export function WhyBelieved({ text, since, rows }) {
   const about = /** @type {number[]} */ (thought?.about ?? []);
   return html`
     <p class="words card">${text}</p>
-    ${about.length > 0 && html`<h3>The words it rests on</h3>`}
+    ${about.length > 0 && html`<h3>The messages that it is based on</h3>`}
     ${about.map((seq) => html`<${Words} key=${seq} seq=${seq} known=${rows.find((row) => row.seq === seq && row.event === "heard")} />`)}
-    ${thought ? html`<${Thinking} thought=${thought} rows=${rows} />` : html`<p class="soft">No thought is stored with it.</p>`}`;
+    ${thought ? html`<${Thinking} thought=${thought} rows=${rows} />` : html`<p class="soft">The log contains no thought that led to it.</p>`}`;
 }
 
 /** What was said, at a row. @param {{seq: number, known: Row | undefined}} props */
 function Words({ seq, known }) {
   const { data } = useQuery(known ? null : { path: "/users/{user}/log", query: { after: seq - 1, limit: 1, kinds: "heard" } });
   const row = known ?? /** @type {{rows: Row[]} | undefined} */ (data)?.rows.find((each) => each.seq === seq);
-  if (!row) return held && data ? html`<p class="soft">It was said in another talk, which is not in this file.</p>` : null;
+  if (!row) return held && data ? html`<p class="soft">This message is from another talk, which is not in this file.</p>` : null;
   return html`
     <figure class="stack">
       <p class="words card">${row.text}</p>

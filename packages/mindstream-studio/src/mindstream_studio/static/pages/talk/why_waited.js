@@ -18,7 +18,7 @@ const HINT = "a hint of danger; ";
 /** Prefixes of a gate's reason that state what overrode the gate. @type {[string, string][]} */
 const OVERRULED = [
   ["an alarm; ", "An alarm was raised, so the answer was given at once."],
-  ["nothing can follow the answer; ", "It was asked for one answer, with nothing to follow: such an answer waits for the thought."],
+  ["nothing can follow the answer; ", "The client takes one answer and no follow-up: such an answer waits for the thought."],
 ];
 
 /** Return the reason as a sentence. @param {Row} decided @param {boolean} waited @returns {string} */
@@ -44,9 +44,9 @@ export function becauseOf(decided, waited) {
 /** Return in a sentence whether the waiting was useful. @param {Row} judged @param {boolean} waited */
 function cameOf({ needed, changed, why }, waited) {
   const what = why.includes("correction") ? "a correction of the answer" : "a new or changed plan";
-  if (needed) return waited ? `It was worth it: the thought brought ${what}, which the answer could use.` : `It was too soon: the thought then brought ${what}.`;
+  if (needed) return waited ? `Waiting was useful: the thought brought ${what} in time for the answer.` : `The answer came too soon: the thought then brought ${what}.`;
   const rest = `the thought brought no new plan and no correction${changed ? ", though it changed what is believed" : ""}`;
-  return waited ? `It need not have waited: ${rest}.` : `That was right: ${rest}.`;
+  return waited ? `Waiting was not necessary: ${rest}.` : `Not waiting was right: ${rest}.`;
 }
 
 /** Return in a sentence how often earlier waiting in this conversation was useful. @param {Exchange} one @param {Row[]} rows */
@@ -69,7 +69,7 @@ export function Decision({ one, rows, titled = true }) {
   return html`
     ${titled && html`<h3>${waited ? "Why it waited" : "Why it did not wait"}</h3>`}
     <p class="words">${decided ? becauseOf(decided, waited) : "The log of this talk does not say why: the decision was not kept."}</p>
-    ${span && html`<p>It waited ${took(span.to - span.from)}. ${judged ? cameOf(judged, true) : said?.late ? "It then answered, before the thought was finished." : ""}</p>`}
+    ${span && html`<p>It waited ${took(span.to - span.from)}. ${judged ? cameOf(judged, true) : said?.late ? "Then the answer was given, before the thought was finished." : ""}</p>`}
     ${!waited && judged && html`<p>${cameOf(judged, false)}</p>`}
     ${waited && html`<p class="soft small">${soFar(one, rows)}</p>`}
     ${decided && html`<p class="soft small">Decided ${GATES[decided.gate] ?? html`by the gate “<span class="words">${decided.gate}</span>”`}.</p>`}`;

@@ -14,12 +14,12 @@ export function Beliefs({ town, resident, step }) {
   if (!found) return null;
   const wrong = found.beliefs.filter((each) => each.is_false !== false);
   return html`
-    <h3>Happened and believed</h3>
-    <p class="soft small">${counted(wrong.length, "belief differs", "beliefs differ")} from what happened, of ${found.beliefs.length}.</p>
+    <h3>What happened, and what is believed</h3>
+    <p class="soft small">${wrong.length} of ${counted(found.beliefs.length, "belief")}: those that differ from what happened, and whispered ones, which cannot be checked.</p>
     <table>
       <thead><tr><th>about</th><th>believed</th><th>happened</th><th>began</th></tr></thead>
       <tbody>
-        ${wrong.map((each) => html`<tr key=${each.about + each.believed}><td>${each.about}</td><td class="words">${each.believed}</td><td class="words">${each.happened || "not known to the log"}</td><td class="soft small">${each.origin}</td></tr>`)}
+        ${wrong.map((each) => html`<tr key=${each.about + each.believed}><td>${each.about}</td><td class="words">${each.believed}</td><td class="words">${each.happened || "not in the log"}</td><td class="soft small">${each.origin}</td></tr>`)}
       </tbody>
     </table>`;
 }

@@ -16,7 +16,7 @@ export function Whisper({ town, person, soon }) {
     if (!said) return;
     askChange({
       title: `Whisper to ${person.name}`, verb: "Whisper",
-      preview: async () => html`<p class="words card">${said}</p><p>${person.name} will have this in mind from the town’s next step on, as if it had always been there, and may act on it and tell it. It cannot be taken back.</p>`,
+      preview: async () => html`<p class="words card">${said}</p><p>From the town’s next step on, ${person.name} remembers this as a thought of its own, and may act on it and tell it to others. This cannot be undone.</p>`,
       act: async () => {
         await ask({ path: `/towns/${encodeURIComponent(town)}/whisper`, body: { resident: person.name, text: said } });
         type("");
@@ -42,7 +42,7 @@ export function SetThing({ town, player, place, soon }) {
       title: `Set ${name}`, verb: "Set it",
       preview: async () => html`
         <dl class="facts"><dt>now</dt><dd class="words">${now || "in order"}</dd><dt>then</dt><dd class="words">${wanted || "in order"}</dd></dl>
-        <p>From the town’s next step on; residents who see the object may react.</p>`,
+        <p>The condition changes at the town’s next step. Residents who see the object may react.</p>`,
       act: async () => {
         await ask({ path: `/towns/${encodeURIComponent(town)}/set`, body: { object: address, condition: wanted } });
         type("");
@@ -52,7 +52,7 @@ export function SetThing({ town, player, place, soon }) {
   };
   return html`
     <form class="whisper" onSubmit=${set}>
-      <input aria-label=${`The condition of ${name}`} placeholder="Its condition, such as leaking. Empty: in order" value=${condition} maxlength="300" onInput=${(/** @type {any} */ event) => type(event.target.value)} />
+      <input aria-label=${`The condition of ${name}`} placeholder="Condition, such as leaking. Empty: in order" value=${condition} maxlength="300" onInput=${(/** @type {any} */ event) => type(event.target.value)} />
       <button>Set</button>
     </form>`;
 }

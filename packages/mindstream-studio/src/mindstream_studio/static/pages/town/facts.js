@@ -19,7 +19,7 @@ export function Facts({ town, player, step }) {
   const found = /** @type {Knowledge | undefined} */ (data);
   const search = (/** @type {Event} */ event) => { event.preventDefault(); choose(factsLike(found, typed)[0]?.text ?? typed.trim()); };
   return html`
-    <form onSubmit=${search} role="search"><input type="search" aria-label="A fact" placeholder="In words: what do they know?" value=${typed} maxlength="1000"
+    <form onSubmit=${search} role="search"><input type="search" aria-label="A fact" placeholder="Search facts: party on Friday" value=${typed} maxlength="1000"
       onInput=${(/** @type {any} */ event) => type(event.target.value)} /></form>
     ${problem && html`<${ReadFailure} problem=${problem} />`}
     ${fact && html`<div><button class="link small" onClick=${() => { choose(""); type(""); }}>All facts</button></div>`}
@@ -38,9 +38,9 @@ function List({ found, typed, choose }) {
   if (!found.facts.length) return html`<p class="soft">No resident had any memory when the town began.</p>`;
   const like = factsLike(found, typed);
   const facts = like.slice(0, SHOWN);
-  if (!facts.length) return html`<p class="soft">No fact contains any of these words. Press Enter to search by meaning.</p>`;
+  if (!facts.length) return html`<p class="soft">No fact contains any of these words. Press Enter to search for other forms of the words, too.</p>`;
   return html`
-    <p class="soft small" role="status">${typed.trim() ? `${counted(like.length, "fact holds", "facts hold")} one of these words or more` : "Facts that residents knew from the beginning; the most widely known first"}. Choose one to see who told whom.</p>
+    <p class="soft small" role="status">${typed.trim() ? `${counted(like.length, "fact holds", "facts hold")} one of these words or more` : "Facts that residents knew when the town began; the most widely known first"}. Choose a fact to see who told it to whom.</p>
     <ul class="list">
       ${facts.map(({ text, knowers }) => html`<li key=${text}><button class="item words" onClick=${() => choose(text)}>${text}</button> <span class="tag">${counted(knowers, "knows", "know")} it in the end</span></li>`)}
     </ul>`;

@@ -42,8 +42,8 @@ export function Forking({ name, player }) {
   return html`
     <button onClick=${() => forkHere(name, player)}>Fork here</button>
     ${kin.length > 0 && html`
-      <select aria-label="In step with another town" value=${beside} onChange=${(/** @type {any} */ event) => change({ beside: event.target.value })}>
-        <option value="">seen alone</option>
+      <select aria-label="Show next to another town, at the same moment" value=${beside} onChange=${(/** @type {any} */ event) => change({ beside: event.target.value })}>
+        <option value="">this town alone</option>
         ${kin.map((each) => html`<option value=${each} selected=${each === beside}>beside ${each}</option>`)}
       </select>`}
     ${fork && html`<button onClick=${() => letGo(fork, towns?.towns.includes(fork.of) ? fork.of : "")}>Delete this fork</button>`}`;

@@ -16,7 +16,7 @@ export function Reasons({ town, resident, step }) {
   const { text, because = [], since = step } = found.reason;
   return html`
     <p class="words">${text}</p>
-    ${because.length > 0 ? html`<${Tree} reasons=${because} />` : html`<p class="soft">The log contains nothing more about this.</p>`}
+    ${because.length > 0 ? html`<${Tree} reasons=${because} />` : html`<p class="soft">The log contains no further reasons.</p>`}
     ${isPage("traces") && html`<p class="small"><a href=${linkTo("traces", { town, resident, step: since, seq: "" })}>the calls of models behind it</a></p>`}`;
 }
 

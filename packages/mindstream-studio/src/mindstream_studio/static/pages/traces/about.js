@@ -11,7 +11,7 @@ import { inWords, took } from "../talk/words.js";
 /** @param {{call: Call, rows: Row[]}} props */
 export function About({ call, rows }) {
   if (params.value.town) return html`<${OfTown} call=${call} />`;
-  if (!rows.length) return html`<p class="soft">This call belongs to no single row of the log: it was made for a whole activity, such as a sleep or the mind’s start.</p>`;
+  if (!rows.length) return html`<p class="soft">This call belongs to no single row of the log: it served a whole activity, such as a sleep or the start of the mind.</p>`;
   return html`<ul class="list">${rows.map((row) => html`<${One} key=${row.seq} row=${row} call=${call} />`)}</ul>`;
 }
 
@@ -67,7 +67,7 @@ export function CameOfIt({ row, call }) {
   const rows = /** @type {{rows: Row[]} | undefined} */ (data)?.rows.filter(({ event }) => !PASSED.includes(event)) ?? [];
   if (!rows.length) return null;
   return html`
-    <h3>All that came of it</h3>
+    <h3>All that resulted from this message</h3>
     <ol class="small chain">
       ${rows.map((each) => html`
         <li key=${each.seq}>

@@ -64,9 +64,9 @@ function Narrowed() {
   const parts = Object.entries(NARROWED).flatMap(([name, say]) => (params.value[name] ? [{ name, words: say(params.value[name] ?? "") }] : []));
   if (!parts.length) return null;
   return html`
-    <div class="row small"><span class="soft">Only those</span>
+    <div class="row small"><span class="soft">Only calls</span>
       ${parts.map(({ name, words }) => html`
-        <button class="narrowed" onClick=${() => change({ [name]: "" })} aria-label=${`Not only those ${words}`}><span class="words">${words}</span> <${Icon} name="close" /></button>`)}
+        <button class="narrowed" onClick=${() => change({ [name]: "" })} aria-label=${`Not only calls ${words}`}><span class="words">${words}</span> <${Icon} name="close" /></button>`)}
     </div>`;
 }
 
@@ -107,10 +107,10 @@ function Nothing() {
   }
   if (params.value.town) return html`<${Empty} title="No model was asked for this town"><p>Rules simulate this town, or it has not run yet.</p><//>`;
   if (seq.value !== "newest") return html`<${Empty} title="No model had been asked yet at that moment"><p>Move the slider on.</p><//>`;
-  if (base.value) return html`<${Empty} title="This recording holds no calls of ${user.value}"><p>Choose another mind.</p><//>`;
+  if (base.value) return html`<${Empty} title="This recording contains no model calls of ${user.value}"><p>Choose another mind.</p><//>`;
   return html`
     <${Empty} title="No model has been asked yet">
-      <p>As soon as something is ${isPage("talk") ? html`<a href=${linkTo("talk")}>said</a>` : "said"}, planned or slept over, every call is listed here: its prompt, its reply and its cost.</p>
+      <p>When a ${isPage("talk") ? html`<a href=${linkTo("talk")}>talk</a>` : "talk"}, a plan or a sleep calls a model, the call is listed here: its prompt, its reply and its cost.</p>
     <//>`;
 }
 

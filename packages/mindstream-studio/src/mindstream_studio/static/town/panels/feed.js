@@ -52,7 +52,7 @@ function filters(shown, change) {
 function entry(player, happening) {
   const [first, other] = happening.who;
   const subject = happening.kind === "talk" ? [personLink(player, first ?? -1), " and ", personLink(player, other ?? -1), " talk"]
-    : [first === undefined ? "Somebody who watches" : personLink(player, first)];
+    : [first === undefined ? "An observer" : personLink(player, first)];
   return make("li", { class: `happening ${happening.kind}` }, icon(happening.kind),
     make("div", {}, make("p", { class: "headline" }, ...subject, " ", timeLink(player, happening.step)), bodyOf(player, happening)));
 }
