@@ -67,7 +67,7 @@ CORE = Plugin(
         Role("talker", "answers at once"),
         Role("reasoner", "thinks in the background"),
         Role("facts", "extracts facts from what was said", ("reasoner",)),
-        Role("worker", "answers where a tool asks a model"),
+        Role("worker", "answers the questions that tools ask a model"),
         Role("importance", "rates how much a memory matters"),
         Role("reader", "answers questions from memory, in an evaluation"),
         Role("judge", "says which answer is right, or more believable, in an evaluation"),

@@ -192,7 +192,9 @@ def export(
     file: Annotated[
         Path | None, word("FILE", "A plan: JSON, or text in the form of ReWOO or LLMCompiler, or a numbered list.")
     ] = None,
-    solved: Annotated[bool, switch("--solved", "Export the plans of all your runs that answered their task.")] = False,
+    solved: Annotated[
+        bool, switch("--solved", "Export the planner's plans of your runs that answered their whole task unchanged.")
+    ] = False,
     task: TaskText = "",
     form: Annotated[
         Literal["chat", "instruction"], typer.Option("--form", help="The format of the training data.")

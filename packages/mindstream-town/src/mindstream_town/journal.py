@@ -336,7 +336,7 @@ def _faults(lines: Iterator[bytes]) -> Iterator[str]:
                 "its checksum does not match the lines up to it" if line.endswith(b"]\n") else "the line is incomplete"
             )
         else:
-            yield "" if _is_json(row) else "it is no JSON"
+            yield "" if _is_json(row) else "it is not JSON"
 
 
 def _is_json(row: bytes) -> bool:

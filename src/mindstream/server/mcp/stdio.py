@@ -53,7 +53,8 @@ def _answer_before_the_end(
 ) -> tuple[ReadStream[SessionMessage | Exception], WriteStream[SessionMessage]]:
     """Return streams for a server that would drop its running requests at the end of input.
 
-    The returned input ends only after every request has its reply, so that `mindstream mcp < FILE` answers all of FILE.
+    The returned input ends only after every request has its reply or was cancelled, so that `mindstream mcp < FILE`
+    answers all of FILE.
     """
     from mcp.shared._context_streams import create_context_streams
     from mcp.shared.jsonrpc_dispatcher import cancelled_request_id_from_params
@@ -99,7 +100,7 @@ def _answer_before_the_end(
 def _read_again(fault: Exception) -> tuple[list[SessionMessage], SessionMessage | None]:
     """Return the messages of a line that the SDK could not read, or a refusal, or neither for an empty line.
 
-    Without a refusal the client would wait for a reply until its own time limit.
+    Without a refusal the client would wait for a reply until its own timeout.
     """
     from mcp.shared.message import SessionMessage
     from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError
@@ -115,7 +116,11 @@ def _read_again(fault: Exception) -> tuple[list[SessionMessage], SessionMessage 
         return [], None
     number = value.get("id") if isinstance(value, dict) else None
     number = number if type(number) in (int, str) else None
-    error = (PARSE_ERROR, "this line is no JSON") if isinstance(value, str) else (INVALID_REQUEST, "no valid request")
+    error = (
+        (PARSE_ERROR, "this line is not JSON")
+        if isinstance(value, str)
+        else (INVALID_REQUEST, "this line is not a valid JSON-RPC message")
+    )
     return [], SessionMessage(JSONRPCError(jsonrpc="2.0", id=number, error=ErrorData(code=error[0], message=error[1])))
 
 

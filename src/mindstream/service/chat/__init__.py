@@ -13,6 +13,6 @@ def _events() -> Iterable[type]:
 
 PLUGIN = Plugin(
     "chat_pages",
-    roles=(Role("side_tasks", "does what chat pages want beside the talk: titles, tags", ("facts",)),),
+    roles=(Role("side_tasks", "answers requests that chat pages make for their own use: titles, tags", ("facts",)),),
     events=_events,
 )
