@@ -113,7 +113,8 @@ class Tokens:
             days: the number of days for which it is valid.
 
         Raises:
-            InputError: a scope does not exist, the tenant's name is not valid, or `days` is out of range.
+            InputError: a scope does not exist, the name of the tenant or the user is not valid, or `days` is out of
+                range.
             StorageError: the description cannot be written.
         """
         if not 0 < days <= 3_660:

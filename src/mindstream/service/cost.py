@@ -152,7 +152,7 @@ def describe_turn(settings: Settings) -> str:
         usd = None
     if usd is None:
         return (
-            "the cost of a turn of chat is not known (genai-prices lacks a model's price); `mindstream cost` counts"
+            "the cost of a turn of chat is not known, because a model has no known price; `mindstream cost` counts"
             " tokens"
         )
     if not usd:

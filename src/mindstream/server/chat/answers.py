@@ -177,7 +177,10 @@ already contain the message before it."""
 
 
 async def _of_mind(runtime: Runtime, turn: Turn, spent: Spent) -> AsyncGenerator[str]:
-    """Send a mind the messages of the chat page that the mind's log does not contain yet, and yield its answer."""
+    """Send a mind the new message, or let it answer the stored one again; yield its answer.
+
+    If the log lacks earlier lines of the chat page, a mind that answers in chat is also given the page's lines.
+    """
     async with (
         runtime.mind(turn.principal, turn.session, turn.model) as opened_mind,
         _locks.setdefault(opened_mind, asyncio.Lock()),
@@ -207,7 +210,7 @@ async def _of_mind(runtime: Runtime, turn: Turn, spent: Spent) -> AsyncGenerator
 async def _of_life(runtime: Runtime, principal: Principal, text: str) -> AsyncGenerator[str]:
     """Send a message to a user's life, or answer its open question; yield its reply.
 
-    If the life has not replied within PATIENCE_S seconds, yield a description of its state.
+    If the life is not running or has not replied within PATIENCE_S seconds, yield a description of its state.
 
     Raises:
         NotFound: the life has no goal yet.
