@@ -193,7 +193,7 @@ def opens(function: Callable[P, AsyncIterator[T]]) -> Callable[P, AbstractAsyncC
 
 
 class Unawaited(Coroutine[Any, Any, R]):
-    """A coroutine that is used like its result raises an error that says that it must be awaited."""
+    """A coroutine of which a use as if it were its result raises an error: it must be awaited first."""
 
     __slots__ = ("_called", "_inner")
 

@@ -87,7 +87,7 @@ def _describe(name: str, trial: Trial) -> str:
 
 
 def _ask_for_model() -> str:
-    """Ask the user to choose one of the models that were found; return its name.
+    """Ask the user to choose one of the models that were found, or to name another; return the name.
 
     Raises:
         InputError: there is no terminal.

@@ -156,7 +156,7 @@ class BoundedBody:
         except TimeoutError:
             self.refusal = Refusal(
                 "malformed",
-                f"no part of the body arrived for {BODY_S:g} seconds, or it took twice as long in all",
+                f"no part of the body arrived for {BODY_S:g} seconds, or the whole body took over {2 * BODY_S:g}",
                 {"Connection": "close"},
             )
             raise self.refusal from None

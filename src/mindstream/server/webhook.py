@@ -72,8 +72,8 @@ class Receiver:
             raise InputError(f"--webhook must be a URL that begins with https:// or http://, not {self.url[:200]!r}")
         if len(self.key) < MIN_SECRET:
             raise InputError(
-                f"a webhook needs a secret of at least {MIN_SECRET} characters: pass it with --webhook-secret FILE, or"
-                f" in the environment variable {SECRET}"
+                f"a webhook needs a secret of at least {MIN_SECRET} characters, or `whsec_` and base64 of at least"
+                f" {MIN_SECRET} bytes: pass it with --webhook-secret FILE, or in the environment variable {SECRET}"
             )
 
     @property

@@ -84,7 +84,9 @@ async def audit(settings: Settings, json: AsJson = False) -> None:
 
     for title, lines in {
         "duplicates": [" = ".join(map(words, ids)) for ids in found.exact],
-        "near-duplicates; the next sleep merges them": [" ~ ".join(map(words, ids)) for ids in found.near],
+        "near-duplicates; under the policy `decay` the next sleep merges them": [
+            " ~ ".join(map(words, ids)) for ids in found.near
+        ],
         "junk": [f"{words(each.id)} ({each.why})" for each in found.junk],
         "echoes of an older record": [f"{words(each.id)} (of {words(each.of)})" for each in found.echoes],
         "never recalled": list(map(words, found.never_recalled)),

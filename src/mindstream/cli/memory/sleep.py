@@ -164,7 +164,7 @@ async def curve(
             points = [{"day": point.day, "kept": round(point.kept, 4)} for point in each.points]
             print_json({"level": each.level, "lasting": each.lasting, "records": each.records, "points": points})
         return
-    say(f"{title}, by days since it was last returned\n")
+    say(f"{title}, by days since a recall last returned them\n")
     marks = {str(each.level): kept for each, kept in zip(levels, shares, strict=True)}
     say("\n".join(plot(dict(reversed(marks.items())), Axes(days))))
     say(f"\nEach sleep selects a record with a chance of {drawn:.0%}; {sleeps:g} sleeps a day.")

@@ -46,7 +46,7 @@ PoolName = Annotated[
     str,
     flag("NAME", "A pool whose exemplars (solved examples) may be used in prompts; you must be a member.", "--pool"),
 ]
-OFFER = "Offer answers to this pool as exemplars; you see each offered answer, others only after `pool share`."
+OFFER = "Offer answers to this pool as exemplars; only you can read them there until you share them with `pool share`."
 OfferTo = Annotated[str, flag("POOL", OFFER, "--offer")]
 Limit = Annotated[int, flag("N", "Maximum number of records.", "--limit", "-n", min=1, max=1_000)]
 Kinds = Annotated[list[str] | None, flag("KIND", "Only records of this kind; repeatable.", "--kind")]
@@ -80,7 +80,11 @@ SETTINGS: Mapping[str, tuple[Any, str, str]] = {
     "model": (str, "NAME", "The model of all roles; `mindstream model` lists the forms of names [rules]."),
     "roles": (list[str], "ROLE=NAME", "The model of one role, such as talker or reasoner; repeatable."),
     "fallback": (str, "NAME", "The model that answers if another model fails: rules, or a model's name [none]."),
-    "patience_s": (float, "S", "Timeout while a model sends nothing, in seconds [60; 300 for local models]."),
+    "patience_s": (
+        float,
+        "S",
+        "Timeout while a model sends nothing, in seconds [60; after the first word 30; local models: 300, then 120].",
+    ),
     "gate": (
         str,
         "GATE",

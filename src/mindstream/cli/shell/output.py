@@ -169,7 +169,7 @@ class Axes:
     """Axes of a plot: x from `first` to `last`, y from 0 to `top` (a share)."""
 
     last: int
-    below: str = "days since it was last returned"
+    below: str = "days since a recall last returned them"
     unit: str = " days"
     first: int = 0
     top: float = 1.0

@@ -46,7 +46,7 @@ class Spent:
     cached: int = 0
 
     def add(self, role: str, usage: Usage | None) -> None:
-        """Add the usage of a model call, if it is a call of the talker or for the own use of the chat page, such as a
+        """Add the usage of a model call if the call is by the talker, or for a task of the chat page itself, such as a
         title."""
         if usage is not None and role in ("talker", PageTask.role):
             self.input += usage.input_tokens

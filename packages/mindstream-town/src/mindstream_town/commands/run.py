@@ -60,7 +60,7 @@ class Span:
             InputError: two values are set, or the time is in the past.
         """
         if [self.days, self.hours, self.steps].count(None) + (not self.until) < 3:
-            raise InputError("give one of --days, --hours, --until and --steps")
+            raise InputError("give only one of --days, --hours, --until and --steps")
         profile = setting.profile
         if self.until:
             step = find_step(setting, self.until, now)
