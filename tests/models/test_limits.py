@@ -11,7 +11,8 @@ from fake_endpoint import Behaviour, Fails, FakeEndpoint, Floods, Says, delta, f
 
 from mindstream.errors import ModelSilent, ModelUnavailable, ReplyInvalid
 from mindstream.models.ask import ask
-from mindstream.models.providers.limits import BYTES_PER_TOKEN, LOCAL, TEXT_TOKENS, Waits
+from mindstream.models.providers.address import address
+from mindstream.models.providers.limits import BYTES_PER_TOKEN, LOCAL, TEXT_TOKENS, Waits, price
 from mindstream.models.providers.provider import Provider, provider
 from mindstream.models.providers.wire import MAX_EVENT_BYTES, Allowance, Refusal
 
@@ -135,6 +136,11 @@ def test_a_model_on_the_local_network_gets_longer_timeouts(name: str, is_slow: b
     found = provider(name).waits
     assert found == (LOCAL if is_slow else Waits())
     assert provider(name, patience_s=7.0).waits == Waits(7.0, 7.0, found.whole_s)
+
+
+@pytest.mark.parametrize(("name", "usd"), [("ollama:qwen3", 0.0), ("http://localhost:8000/v1#any", None)])
+def test_a_model_that_runs_on_this_machine_costs_nothing(name: str, usd: float | None) -> None:
+    assert price("any", address(name), 1_000, 1_000) == usd
 
 
 # Redirects.

@@ -210,7 +210,7 @@ async def test_an_invalid_batch_result_fails_without_blocking(given: Any) -> Non
 async def test_watchers_are_notified_of_invalid_steps() -> None:
     told = RecordingWatcher()
     await Planner(model=model("#E1 = lok[a]\n#E2 = look[b]", "done"), tools=Box().tools(), watchers=[told]).solve("t")
-    assert any(line.startswith("found E1 E1: expected one of the tools") for line in told.lines)
+    assert any(line.startswith("found E1 expected one of the tools") for line in told.lines)
 
 
 async def test_references_in_react_calls_are_not_resolved() -> None:

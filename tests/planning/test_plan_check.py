@@ -46,11 +46,11 @@ def test_a_valid_plan_has_no_faults() -> None:
     assert kinds(planned(wiki("E1"), wiki("E2", "E1"), wiki("E10", "E2", ("E1",)))) == []
 
 
-def test_an_unknown_tool_is_reported_with_similar_names() -> None:
-    (fault,) = check(planned(("E1", "wikipeda", {"query": "Oslo"})), TOOLS)
-    assert str(fault) == (
-        "E1: expected one of the tools Wikipedia, Round, Rank, found 'wikipeda'; did you mean Wikipedia?"
-    )
+@pytest.mark.parametrize("name", ["wikipeda", "wiki", "Wikipedia_search", "WIKIPEDIA"])
+def test_an_unknown_tool_is_reported_with_similar_names(name: str) -> None:
+    (fault,) = check(planned(("E1", name, {"query": "Oslo"})), TOOLS)
+    said = f"expected one of the tools Wikipedia, Round, Rank, found {name!r}; did you mean Wikipedia?"
+    assert (fault.text, str(fault)) == (said, f"E1: {said}")
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,19 @@ def test_a_user_with_a_slash_in_the_name_is_reached(client: httpx.Client, name: 
     assert client.get(f"/api/v1/users/{again}/memories").status_code == 422
 
 
+@pytest.mark.parametrize(
+    ("body", "detail"),
+    [
+        ('{"text": "Tea", "txt": "Tea"}', "txt: there is no such field"),
+        ('{"text": "Tea",', "the body is not JSON: Expecting property name enclosed in double quotes at character 15"),
+        ("{'text': 'Tea'}", "the body is not JSON: Expecting property name enclosed in double quotes at character 1"),
+    ],
+)
+def test_a_body_with_mistakes_is_described(client: httpx.Client, body: str, detail: str) -> None:
+    sent = client.post("/api/v1/users/ann/memories", content=body, headers={"content-type": "application/json"})
+    assert sent.json()["detail"] == detail
+
+
 @pytest.mark.parametrize("letter", ["q", "森", "🦊", "\n-"])
 def test_a_text_of_maximum_length_is_accepted_in_any_script(client: httpx.Client, letter: str) -> None:
     ann, times = "/api/v1/users/ann", MAX_TEXT // len(letter)

@@ -13,6 +13,7 @@ from mindstream.cli.shell.output import print_json, print_table, say, say_lines
 from mindstream.service.calling import calling
 from mindstream.service.cost import BYS, Bill, By, Total
 from mindstream.settings import Settings
+from mindstream.text.words import count_of
 
 SHOWN: tuple[By, ...] = ("day", "user", "role")
 """The totals that are shown without --by."""
@@ -76,5 +77,5 @@ def _notes(total: Total) -> list[str]:
     if total.unpriced:
         notes.append(f"{total.unpriced:,} of {total.calls:,} calls have no known price and are not in the total")
     if total.broken_off:
-        notes.append(f"{total.broken_off:,} calls were cancelled; their usage is mostly unknown")
+        notes.append(f"{count_of(total.broken_off, 'cancelled call')}, of mostly unknown usage")
     return notes

@@ -19,7 +19,7 @@ from mindstream.cli.screens.run import show_changes
 from mindstream.cli.shell.files import write_text
 from mindstream.cli.shell.flags import AsJson, Docs, Mcp, command, flag, group, split_names, switch, word
 from mindstream.cli.shell.output import clean, complain, is_answerable, print_json, say, say_lines
-from mindstream.cli.solve import MODEL, ROLE, Replans, SolveOptions, Tools, solve_task
+from mindstream.cli.solve import MODEL, ROLE, Replans, SolveOptions, Tools, complain_of_tools, solve_task
 from mindstream.errors import InputError
 from mindstream.models.model import ToolSpec
 from mindstream.planning.check import check
@@ -28,7 +28,7 @@ from mindstream.planning.formats.read import read, read_named, read_plan
 from mindstream.planning.formats.rewoo import write_plan
 from mindstream.planning.plan import Plan, PlannedStep, outline
 from mindstream.service.calling import calling
-from mindstream.service.solving import SolveSettings, find_faults, find_specs, flags_for
+from mindstream.service.solving import SolveSettings, find_faults, find_specs
 from mindstream.settings import Chosen, Settings
 from mindstream.text.words import count_of
 
@@ -71,8 +71,7 @@ def check_plan(
     for note in read_plan(file).notes:
         complain(f"not read: {note}")
     say_lines(map(str, faults))
-    if any(fault.kind == "tool" for fault in faults):
-        complain(f"the plan's tools come with {flags_for(step.tool for step in plan.steps)}")
+    complain_of_tools(plan, faults)
     if not faults:
         say(f"{count_of(len(plan.steps), 'step')}, and nothing is wrong")
     return FAULTY if faults else 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shlex
 import sys
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, get_args
@@ -38,7 +39,7 @@ from mindstream.cli.shell.output import clean, complain, is_answerable, print_js
 from mindstream.cli.shell.stopping import run_until_stopped
 from mindstream.clock import format_iso
 from mindstream.errors import InputError, ModelError
-from mindstream.planning.check import check
+from mindstream.planning.check import Fault, check
 from mindstream.planning.estimate import Estimate
 from mindstream.planning.executor import RunWatcher
 from mindstream.planning.exemplars import NONE, SHIPPED
@@ -302,13 +303,19 @@ async def _solve(chosen: Chosen, task: SolveSettings, options: SolveOptions, beg
     return NO_ANSWER if solution.stopped or not solution.answer or solution.is_quotation or has_failed else 0
 
 
+def complain_of_tools(plan: Plan | None, faults: Iterable[Fault]) -> None:
+    """Print which flags offer the tools that a plan needs, unless the faults name tools with a similar name."""
+    missing = [fault for fault in faults if fault.kind == "tool" and not fault.advice.startswith("did you mean")]
+    if plan and missing:
+        complain(f"the plan's tools come with {flags_for(step.tool for step in plan.steps)}")
+
+
 def _can_run(solver: Solver) -> bool:
     """Return whether a given plan can run with these tools; print its faults."""
     faults = check(solver.task.plan, solver.specs) if solver.task.plan else ()
     for fault in faults:
         complain(str(fault))
-    if solver.task.plan and any(fault.kind == "tool" for fault in faults):
-        complain(f"the plan's tools come with {flags_for(step.tool for step in solver.task.plan.steps)}")
+    complain_of_tools(solver.task.plan, faults)
     return not faults
 
 
@@ -366,7 +373,7 @@ def _show(solution: Solution, screen: PlainScreen, expected: Estimate, by_model:
         screen.note(f"not found: {short(solution.unanswered, 300)}", "yellow")
     if solution.stopped:
         screen.note(f"stopped: {solution.stopped}", "bold red")
-        if not expected.calls:
+        if not expected.calls and not solution.missing:
             screen.note("without a model, documents are quoted: name a folder with --docs, or a model with --model")
     screen.note(_spent(solution, expected))
 

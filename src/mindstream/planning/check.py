@@ -42,9 +42,13 @@ class Fault:
     came: str
     advice: str
 
+    @property
+    def text(self) -> str:
+        """What is wrong and how to correct it, without the id of the step."""
+        return f"expected {self.wanted}, found {self.came}; {self.advice}"
+
     def __str__(self) -> str:
-        where = f"{self.step}: " if self.step else ""
-        return f"{where}expected {self.wanted}, found {self.came}; {self.advice}"
+        return f"{self.step}: {self.text}" if self.step else self.text
 
 
 def check(plan: Plan, tools: Sequence[ToolSpec], most_steps: int = MOST_STEPS) -> tuple[Fault, ...]:
@@ -119,8 +123,10 @@ def _check_size(plan: Plan, most_steps: int) -> Iterator[Fault]:
 
 
 def _find_near(name: str, known: Iterable[str]) -> list[str]:
-    folded = {each.casefold(): each for each in known}
-    return [folded[each] for each in difflib.get_close_matches(name.casefold(), folded, 3)]
+    """Return the names that begin as `name` does, or contain it; if there are none, those with a similar spelling."""
+    folded, name = {each.casefold(): each for each in known}, name.casefold()
+    within = [each for each in folded if len(name) > 2 and (name in each or each in name)]
+    return [folded[each] for each in (within or difflib.get_close_matches(name, folded))[:3]]
 
 
 def _check_needs(

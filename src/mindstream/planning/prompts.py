@@ -335,8 +335,9 @@ def calculate_or_look_up(ask: MakePlan) -> str:
     searches = [name for name, arguments in takes.items() if arguments.startswith("query")]
     if not searches:
         return (
-            "No model is configured. Without one, only formulas such as 17.5% of 2480 + 12 can be calculated, and"
-            " passages can be quoted if there is a search tool (documents:DIR, recall, wikipedia or web)."
+            "No model is configured. Without one, only formulas such as 17.5% of 2480 + 12 (signs, not words)"
+            " can be calculated, and passages can be quoted if there is a search tool (documents:DIR, recall,"
+            " wikipedia or web)."
         )
     query = json.dumps({"query": " ".join(ask.task.translate(SIGNS).split())}, ensure_ascii=False)
     return "\n".join(f"Plan: Look it up.\n#E{n} = {search}[{query}]" for n, search in enumerate(searches, 1))

@@ -380,7 +380,7 @@ class PlanningRun:
         for step in steps:
             fault = faults.get(step.id) or faults.get("")  # "": the plan as a whole cannot run
             if fault and step.id not in self.evidence:
-                evidence = executor.fail(step, str(fault))
+                evidence = executor.fail(step, fault.text)
                 for watcher in self.watchers:
                     await watcher.found(evidence)
             executor.begin(step)

@@ -218,6 +218,10 @@ def describe_mistakes(mistakes: object, *, is_rest: bool = False) -> str:
         where = ".".join(map(str, parts))[:100]
         found = f", found {_type(each['input'])}" if each.get("type") != "missing" and "input" in each else ""
         said = f"{where}: {each['msg']}{found}" if where else f"{each['msg']}{found}"
+        if each.get("type") == "extra_forbidden":
+            said = f"{where}: there is no such field"
+        if each.get("type") == "json_invalid":
+            said = f"the body is not JSON: {each.get('ctx', {}).get('error', 'an error')} at character {parts[-1]}"
         if is_rest and list(each["loc"]) == ["body"] and isinstance(each.get("input"), str | bytes):
             said = "expected a JSON object in the body, with the header `content-type: application/json`"
         described.append(said)

@@ -82,6 +82,9 @@ class Server(uvicorn.Server):
                 host, port = each.getsockname()[:2]
                 shown = f"[{host}]" if ":" in host else host
                 print(f"listening on http://{shown}:{port}", file=sys.stderr, flush=True)
+                admission = self._api_app.admission
+                if admission.require_token or admission.public_url:
+                    print("every request needs a token: `mindstream token new` makes one", file=sys.stderr, flush=True)
                 if self._on_start is not None:
                     self._on_start(f"http://{shown}:{port}")
 

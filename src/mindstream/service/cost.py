@@ -137,7 +137,7 @@ def turn_usd(models: Mapping[str, str]) -> float | None:
         if name == RULES or name.startswith("playback:"):
             continue
         at = address(name)
-        paid = 0.0 if at.vendor in ("gguf", "ollama") else price(at.model, at, asked, answered)
+        paid = price(at.model, at, asked, answered)
         if paid is None:
             return None
         total += paid

@@ -135,7 +135,7 @@ async def _tools(name: str, means: Means, opened: AsyncExitStack) -> tuple[Tool,
             kept = open_documents(folder, means.data, embed=means.embed, reader=reader)
             documents = await opened.enter_async_context(kept)
         except ToolError as error:
-            raise SettingsError(f"{name!r}: {error}") from None
+            raise SettingsError(f"documents: {error}") from None
         return documents.tools(trusted=means.trusts_documents)
     match name:
         case "calculator":

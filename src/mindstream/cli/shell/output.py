@@ -274,13 +274,16 @@ def progress_lines(doing: str, total: int | None = None) -> Iterator[Progress]:
 
 
 def confirm(question: str) -> bool:
-    """Ask for yes or no; no is the default.
+    """Ask for yes or no; any other answer is no.
 
     Raises:
         InputError: there is no terminal.
     """
     _require_terminal()
-    return typer.confirm(clean(question), err=True)
+    answer = typer.prompt(f"{clean(question)} [y/N]", err=True, default="", show_default=False)
+    if (read := read_answer(answer, part=False)) is None and answer.strip():
+        complain("that is neither y nor n: taken as no")
+    return read == "y"
 
 
 Answer: TypeAlias = Literal["y", "n", "p"]

@@ -623,7 +623,7 @@ def note_topics_and_plan_steps(ask: Think, _: Sequence[Message]) -> Thinking:
             patch.setdefault(topic.field, []).append(value)
         elif spec.type == "text":
             patch[topic.field] = value
-    thought = f"by stand-in: named were {', '.join(sorted(named)) or 'no topics'}"
+    thought = f"without a model; topics named: {', '.join(sorted(named)) or 'none'}"
     phase = _phase(ask)
     noted = Thinking(thought=thought, phase=phase.name, patch=patch, rests_on=ask.utterances[-1][:LONGEST_QUOTE])
     return noted.model_copy(update=_plan(ask, named)) if phase.plans else noted

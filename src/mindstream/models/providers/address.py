@@ -240,7 +240,7 @@ def address(name: str, *, base_url: str | None = None, api_key: str | None = Non
         return Address(name, "compatible", unquote(model).strip() or "default", home, api_key or _key_sent_to(home))
     if not rest or kind not in KEYS:
         told = f"{_shown(name)!r} is not the name of a model{_suggestion(name)}"
-        raise SettingsError(f"{told}; the forms are rules, playback:PATH, {FORMS}")
+        raise SettingsError(f"{told}. The forms are rules, playback:PATH, {FORMS}")
     at = re.fullmatch(r"(.+)@(https?://.+)", rest)
     if not at and _HALF_URL.search(rest):
         raise SettingsError(f"{_shown(name)!r}: the address after @ must begin with http:// or https://")

@@ -100,13 +100,15 @@ class Tally:
 
 
 def price(model: str, at: Address, asked: int, answered: int, cached: int = 0) -> float | None:
-    """Return the price of tokens in US dollars by genai-prices; None if it is not known.
+    """Return the price of tokens in US dollars by genai-prices; None if it is not known, 0 for a model on this machine.
 
     Args:
         model: the model's name in the endpoint's reply; if it has no price, the name in the address is used.
         asked, answered: numbers of input and output tokens.
         cached: number of the input tokens that were read from the endpoint's cache, usually at a lower price.
     """
+    if at.vendor in ("gguf", "ollama"):
+        return 0.0
     model = next((name for name in (model, at.model) if _is_priced(name, at.vendor, at.url)), "")
     if not model:
         return None
@@ -126,7 +128,7 @@ def has_price(name: str) -> bool:
         at = address(name)
     except SettingsError:
         return True  # rules, a recording, or a model object of the calling program
-    return at.vendor in ("gguf", "ollama") or price(at.model, at, 1, 1) is not None
+    return price(at.model, at, 1, 1) is not None
 
 
 @lru_cache(maxsize=256)  # bounded, because endpoints can report any model name
