@@ -80,7 +80,7 @@ async def calling(
     own: bool = False,
     known: bool = False,
     all_users: bool = False,
-    begins: str = "`mindstream chat`",
+    begins: str = "`mindstream chat` or `mindstream memory retain`",
     what: str = "memory",
 ) -> AsyncIterator[LocalCaller]:
     """Open the data of the settings for calls; a server can use the same data at the same time.
@@ -105,7 +105,7 @@ async def calling(
     principal = Principal(LOCAL, frozenset({"admin"}), key=machine_user(), door=COMMAND).of(settings.user)
     if not new and not is_begun(settings.data):
         raise InputError(
-            f"there is no {what} in {settings.data} yet: {begins} creates it; choose another folder with --data"
+            f"there is no {what} in {settings.data} yet; create it with {begins}, or choose another folder with --data"
         )
     await asyncio.to_thread(finish_erasures, settings.data, principal.name.key)
     async with Runtime.open_reader(settings, at_once=8) as runtime:
