@@ -125,7 +125,7 @@ def _span_s(text: str) -> float:
 async def export_person(
     settings: Settings,
     file: Annotated[Path, word("FILE", "The archive to write; it must not exist.")],
-    user: Annotated[str, flag("NAME", "The person; there is no default.")],
+    user: Annotated[str, flag("NAME", "The user whose data is exported; there is no default.")],
     tenant: Tenant = "",
     also: Annotated[
         list[str] | None, flag("DIR", "Another data folder to export from, such as a town's; repeatable.")

@@ -103,7 +103,9 @@ class LiveFlags:
 
     goal: Annotated[str, flag("WORDS", "The goal that the life works for [the goal in its log].")] = ""
     for_: Annotated[str, flag("TIME", "Begin no new turn after this time: 2h, 90 min, until 18:00.", "--for")] = ""
-    turns: Annotated[int | None, flag("N", "Maximum number of turns of this command.", min=0)] = None
+    turns: Annotated[
+        int | None, flag("N", "Maximum number of turns (rounds of work) that this command runs.", min=0)
+    ] = None
     every: Annotated[
         list[str] | None,
         flag(

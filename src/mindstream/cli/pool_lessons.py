@@ -60,7 +60,7 @@ async def lesson(
     name: Name,
     words: Annotated[list[str], word("WORDS", "The lesson, in one or two sentences.")],
     when: Annotated[str, flag("WORDS", "The condition under which the lesson applies [always].")] = "",
-    amend: Annotated[str, flag("ID", "Replace the text of this lesson.")] = "",
+    amend: Annotated[str, flag("ID", "The id of an existing lesson whose text is replaced.")] = "",
     json: AsJson = False,
 ) -> None:
     """Write a lesson by hand, or replace the text of a lesson.

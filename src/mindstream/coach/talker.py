@@ -93,7 +93,7 @@ class Talk(Prompt[str]):
         yield self.briefing.offer
 
     def own_texts(self) -> Iterator[str]:
-        """Yield the texts whose addresses a page may load without a click (images): the conversation and the pack.
+        """Yield the texts whose links (to images) a web page may load without a click: the conversation and the pack.
 
         Notes and recalled memories are not among them, because they may be based on third-party content.
         """

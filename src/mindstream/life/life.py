@@ -1,4 +1,4 @@
-"""`Life` runs M2's loop over a goal, with a task ledger and a memory that sleeps; a log lets it resume after a crash.
+"""`Life` pursues a goal with three model roles (M2 orchestrates, M1 does tasks, M0 thinks), a task ledger and a memory.
 
 async with Life.open(memory, models, goal="Write a brief on …", tools=documents) as life:
     print(await life.run(turns=50))
@@ -319,7 +319,7 @@ class Life:
             until = self.memory.clock.now() + REST_S * 2 ** (self._failed - 1)
             await self._inbox.wait(until, lambda: bool(self.state.halted))
 
-    # What wakes it.
+    # When the life wakes.
 
     async def _beat(self, due: DueOrder) -> bool:
         """Decide whether a due standing order is worth a turn; if it is, add its task to the ledger."""

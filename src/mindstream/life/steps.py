@@ -30,8 +30,8 @@ from mindstream.models.wrappers.meter import Metered
 from mindstream.tools.call import Observation
 
 Effect = Callable[[int], Awaitable["Done"]]
-"""A function that makes a call. It gets the log row of the call; rows after this one may be from an earlier attempt
-that a crash has interrupted."""
+"""A function that makes a call. It gets the number of the call's log row; rows after that one may be from an earlier
+attempt that a crash has interrupted."""
 
 
 class Halted(Exception):  # noqa: N818 (no error, but a person's order)

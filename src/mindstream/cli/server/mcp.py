@@ -29,7 +29,9 @@ app = typer.Typer(**PLAIN)
 )
 def mcp(
     settings: Settings,
-    tools: Annotated[str, flag("A,B,…", "Additional sets of tools: care, plan, pool, town.")] = "",
+    tools: Annotated[
+        str, flag("A,B,…", "Additional sets of tools that the client may call: care, plan, pool, town.")
+    ] = "",
 ) -> None:
     """Serve one memory to an MCP client, on standard input and output."""
     from mindstream.server.asgi import require_server

@@ -49,7 +49,9 @@ PoolName = Annotated[
 OFFER = "Offer answers to this pool as exemplars; only you can read them there until you share them with `pool share`."
 OfferTo = Annotated[str, flag("POOL", OFFER, "--offer")]
 Limit = Annotated[int, flag("N", "Maximum number of records.", "--limit", "-n", min=1, max=1_000)]
-Kinds = Annotated[list[str] | None, flag("KIND", "Only records of this kind; repeatable.", "--kind")]
+Kinds = Annotated[
+    list[str] | None, flag("KIND", "Only records of this kind, such as note or chat; repeatable.", "--kind")
+]
 Id = Annotated[str, word("ID", "A record's id, as `memory recall` shows it.")]
 OneUser = Annotated[str | None, flag("NAME", "Only this user [all users].", "--user")]
 Target = Annotated[Path | None, word("FILE", "The file to write [standard output].")]

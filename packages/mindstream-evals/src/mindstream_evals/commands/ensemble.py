@@ -65,7 +65,12 @@ class Measuring:
     evaluate: Annotated[
         bool, switch("--evaluate", "Also rate how believably residents answer questions (see town evaluate).")
     ] = False
-    judge: Annotated[str, flag("NAME", "The model that judges [--role judge=NAME, else --model].", "--judge")] = ""
+    judge: Annotated[
+        str,
+        flag(
+            "NAME", "With --evaluate: the model that judges the answers [--role judge=NAME, else --model].", "--judge"
+        ),
+    ] = ""
     questions: Annotated[
         int, flag("N", "Number of questions to each resident, equally from all categories [all 25].", min=0)
     ] = 0

@@ -46,7 +46,7 @@ Exit code: 0; 1 after a model error or a spent budget; 2 after a mistake;
 def evaluate(
     settings: Settings,
     data: Annotated[Path, flag("FILE", "Conversations with questions about them.", "--data")],
-    reader: Annotated[str, flag("NAME", "The model that answers [--role reader=NAME].", "--reader")] = "",
+    reader: Annotated[str, flag("NAME", "The model that answers the questions [--role reader=NAME].", "--reader")] = "",
     judge: Annotated[
         str, flag("NAME", "The model that judges the answers [--role judge=NAME, else none].", "--judge")
     ] = "",
@@ -62,7 +62,7 @@ def evaluate(
     ] = ",".join(ARMS),
     questions: Annotated[int, flag("N", "Number of questions, equally from all types [all].", min=0)] = 0,
     types: Annotated[str, flag("A,B", "Only questions of these types [all].", "--types")] = "",
-    seed: Annotated[int, flag("N", "Seed of the random draw.", "--seed")] = 0,
+    seed: Annotated[int, flag("N", "Seed of the random draw of questions.", "--seed")] = 0,
     out: Annotated[Path | None, flag("FILE.jsonl", "Store answers and judgements in this file.", "--out")] = None,
     dry_run: Annotated[bool, switch("--dry-run", "Only show what it would cost.")] = False,
     yes: Yes = False,

@@ -75,8 +75,10 @@ class Compared:
             "--exemplars",
         ),
     ] = NONE
-    limit: Annotated[int, flag("N", "Number of questions, drawn by the seed [all].", "--limit", "-n", min=0)] = 0
-    seed: Annotated[int, flag("N", "Seed of the random draw and of tool failures.", "--seed")] = 0
+    limit: Annotated[
+        int, flag("N", "Number of questions, drawn at random with --seed [all].", "--limit", "-n", min=0)
+    ] = 0
+    seed: Annotated[int, flag("N", "Seed of the random draw of questions and of the failures of --fail.", "--seed")] = 0
     fail: Annotated[
         list[str] | None,
         flag("TOOL=P", "Probability that this tool fails, the same for every strategy; repeatable.", "--fail"),

@@ -66,7 +66,9 @@ class Compared:
 class Judging:
     """The judge, and the files to write."""
 
-    judge: Annotated[str, flag("NAME", "The model that judges [--role judge=NAME, else --model].", "--judge")] = ""
+    judge: Annotated[
+        str, flag("NAME", "The model that judges pairs of answers [--role judge=NAME, else --model].", "--judge")
+    ] = ""
     no_claims: Annotated[bool, switch("--no-claims", "Do not check whether facts support the answers.")] = False
     pairs_out: Annotated[
         Path | None,
