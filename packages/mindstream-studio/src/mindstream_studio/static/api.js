@@ -53,7 +53,7 @@ export async function ask(one, until) {
     answer = await request(addressOf(one), init);
   } catch (error) {
     if (until?.aborted) throw error;
-    throw new Problem(0, "lost", "The server cannot be reached. This page continues when it answers again.");
+    throw new Problem(0, "lost", "The server cannot be reached. This page continues when the server answers again.");
   }
   if (answer.ok) return /** @type {Promise<T>} */ (answer.json());
   const told = await answer.json().catch(() => ({}));

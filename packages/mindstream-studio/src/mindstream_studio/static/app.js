@@ -46,7 +46,7 @@ function App() {
   return html`
     <${Aside} />
     <main ref=${main} tabindex="-1" id="main">
-      ${connection.value === "lost" && html`<p class="notice lost" role="status">The server cannot be reached. This page continues when it answers again.</p>`}
+      ${connection.value === "lost" && html`<p class="notice lost" role="status">The server cannot be reached. This page continues when the server answers again.</p>`}
       ${asks ? html`<${SignIn} signedIn=${signedIn} />` : entry && html`<${Loaded} entry=${entry} />`}
     </main>
     <${Sheet} />

@@ -74,6 +74,6 @@ export function Head({ title, children }) {
     <header class="head">
       <h1>${title}</h1><${SaidHow} />
       ${children && html`<p>${children}</p>`}
-      ${recorded && html`<p class="small"><a href=${linkToRecording(recorded)}>Look at a recorded one</a></p>`}
+      ${recorded && html`<p class="small"><a href=${linkToRecording(recorded)}>Look at a recording</a></p>`}
     </header>`;
 }

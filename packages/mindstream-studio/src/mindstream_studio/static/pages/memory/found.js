@@ -21,7 +21,7 @@ export function Found({ query, moment }) {
   if (problem) return html`<${ReadFailure} problem=${problem} again=${again} />`;
   if (!found) return html`<p class="soft">Searching …</p>`;
   if (!found.memories.length) {
-    return html`<${Empty} title="Nothing was found"><p>Ask in other words, or press “Whole life” to see all memories.</p><//>`;
+    return html`<${Empty} title="Nothing was found"><p>Ask in other words, or press “All memories”.</p><//>`;
   }
   return html`
     <p class="soft small" role="status">${found.memories.length} memories, best first. ${found.low_confidence ? "Low confidence: the" : "The"} search is ${percent(found.certainty)} sure that one of them answers the question.</p>

@@ -17,6 +17,6 @@ export function Search() {
       <input class="grow" type="search" aria-label="Ask this memory" placeholder="Ask this memory: where is the key?" value=${typed}
         maxlength="10000" onInput=${(/** @type {any} */ event) => type(event.target.value)} />
       <button class="main"><span class="row"><${Icon} name="search" />Search</span></button>
-      ${asked && html`<button type="button" onClick=${() => change({ q: "", id: "" })}>Whole life</button>`}
+      ${asked && html`<button type="button" onClick=${() => change({ q: "", id: "" })}>All memories</button>`}
     </form>`;
 }

@@ -48,7 +48,7 @@ function Answer({ seen: { end, steps } }) {
     <p class="words card">${end.answer || "There is none."}</p>
     ${end.unanswered && html`<p><span class="soft">Not answered:</span> <span class="words">${end.unanswered}</span></p>`}
     ${end.stopped && html`<p class="problem words">${end.stopped}</p>`}
-    <h3>It was answered from</h3>
+    <h3>The answer is based on</h3>
     <ul class="list">${steps.filter(({ found }) => found).map(({ step, found }) => html`
       <li key=${step.id}><span class="tag">${step.id}</span> <span class="words clip">${found?.text}</span></li>`)}
     </ul>`;

@@ -17,7 +17,7 @@ const HINT = "a hint of danger; ";
 
 /** Prefixes of a gate's reason that state what overrode the gate. @type {[string, string][]} */
 const OVERRULED = [
-  ["an alarm; ", "An alarm was raised, so the answer was given at once."],
+  ["an alarm; ", "The message raised an alarm, so the answer was given at once."],
   ["nothing can follow the answer; ", "The client takes one answer and no follow-up: such an answer waits for the thought."],
 ];
 
@@ -31,7 +31,7 @@ export function becauseOf(decided, waited) {
   if (gate === "belief" && why === `phase ${phase}`) {
     return waited
       ? `Because ${where}: there an answer waits until the reasoner has thought about what was said.`
-      : `Because ${where}: there it is answered at once, and the reasoner thinks about it afterwards.`;
+      : `Because ${where}: there an answer is given at once, and the reasoner thinks about the message afterwards.`;
   }
   if (gate === "talker") {
     return waited
@@ -67,7 +67,7 @@ export function Decision({ one, rows, titled = true }) {
   const span = spansOf(one).find(({ kind }) => kind === "wait");
   if (!decided && !waited) return null;
   return html`
-    ${titled && html`<h3>${waited ? "Why it waited" : "Why it did not wait"}</h3>`}
+    ${titled && html`<h3>${waited ? "Why it waited" : "Why the answer did not wait"}</h3>`}
     <p class="words">${decided ? becauseOf(decided, waited) : "The log of this talk does not say why: the decision was not kept."}</p>
     ${span && html`<p>It waited ${took(span.to - span.from)}. ${judged ? cameOf(judged, true) : said?.late ? "Then the answer was given, before the thought was finished." : ""}</p>`}
     ${!waited && judged && html`<p>${cameOf(judged, false)}</p>`}

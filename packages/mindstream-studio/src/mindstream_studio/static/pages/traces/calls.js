@@ -105,8 +105,8 @@ function Nothing() {
     const clear = () => change(Object.fromEntries(Object.keys(NARROWED).map((name) => [name, ""])));
     return html`<${Empty} title="No call matches these filters"><button onClick=${clear}>Show all calls</button><//>`;
   }
-  if (params.value.town) return html`<${Empty} title="No model was asked for this town"><p>Rules simulate this town, or it has not run yet.</p><//>`;
-  if (seq.value !== "newest") return html`<${Empty} title="No model had been asked yet at that moment"><p>Move the slider on.</p><//>`;
+  if (params.value.town) return html`<${Empty} title="No model was called for this town"><p>Rules simulate this town, or it has not run yet.</p><//>`;
+  if (seq.value !== "newest") return html`<${Empty} title="No model had been asked yet at that moment"><p>Move the slider to a later moment.</p><//>`;
   if (base.value) return html`<${Empty} title="This recording contains no model calls of ${user.value}"><p>Choose another mind.</p><//>`;
   return html`
     <${Empty} title="No model has been asked yet">
