@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from pathlib import Path
 
@@ -137,6 +137,39 @@ async def test_repair_shows_the_model_its_mistake() -> None:
     assert (turns[0].text, turns[2].text) == ("seven", '{"score": "high"}')
     assert "JSON" in turns[1].text
     assert "score" in turns[3].text
+
+
+class Answers:
+    """A model that sends one list of parts for each request; an error among them is raised."""
+
+    name = "answers"
+
+    def __init__(self, *replies: Sequence[Part | ModelError]) -> None:
+        self.replies, self.asked = [*replies], list[Request]()
+
+    async def reply(self, request: Request) -> AsyncGenerator[Part]:
+        self.asked.append(request)
+        for part in self.replies.pop(0):
+            if isinstance(part, ModelError):
+                raise part
+            yield part
+
+
+@pytest.mark.parametrize(
+    "empty",
+    [[], [Piece(""), Usage(3, 0)], [Piece("\u2060 "), Piece("\n")], [ReplyInvalid("nothing but thoughts")]],
+    ids=["no part", "empty piece", "invisible", "thoughts"],
+)
+async def test_a_model_that_says_nothing_is_asked_once_more(empty: list[Part | ModelError]) -> None:
+    model = Answers(empty, [Piece("Good "), Piece("morning."), Usage(4, 2)])
+    parts = await parts_of(Repair(model), Request(Talk()))
+    assert text_of(parts).strip("\u2060 \n") == "Good morning."
+    assert [each.output_tokens for each in parts if isinstance(each, Usage)] == [2]
+    assert "no text" in model.asked[1].turns[-1].text and len(model.asked) == 2
+    with pytest.raises(ReplyInvalid):
+        await ask(Repair(Answers([ReplyInvalid("empty")], [ReplyInvalid("empty")])), Talk())
+    with pytest.raises(ReplyInvalid, match="broke"):
+        await ask(Repair(Answers([Piece("Good "), ReplyInvalid("broke")])), Talk())
 
 
 async def test_repair_gives_up_and_reports_the_faults() -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from typing import Any
 
+import numpy as np
 import pytest
 from pydantic import BaseModel
 
@@ -95,6 +97,42 @@ def thing() -> object:
 def recurses() -> str:
     """Go deeper."""
     return recurses()
+
+
+class Money:
+    def __str__(self) -> str:
+        return "5 EUR"
+
+
+class Table:
+    def to_dict(self) -> dict[str, Any]:
+        return {"city": {0: "Ulm"}}
+
+
+LOOP: list[Any] = []
+LOOP.append(LOOP)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (np.int64(5), "5"),
+        ({"a": np.arange(2), "b": [np.float32(0.5), np.bool_(True)]}, '{"a":[0,1],"b":[0.5,true]}'),
+        (float("nan"), "NaN"),
+        (Money(), '"5EUR"'),
+        (Table(), '{"city":{"0":"Ulm"}}'),
+        (b"\xff", "b'\\xff'"),
+        (LOOP, "[[...]]"),
+    ],
+    ids=["number", "arrays", "not a number", "own text", "table", "bytes", "contains itself"],
+)
+async def test_a_result_that_json_does_not_have_is_shown(value: object, text: str) -> None:
+    def give() -> object:
+        """Give it."""
+        return value
+
+    found = await call_tool(Call("give", ""), [tool(give)])
+    assert not found.failed and "".join(found.text.split()) == text
 
 
 @pytest.mark.parametrize("function", [exits, cancels, thing, recurses], ids=lambda each: each.__name__)

@@ -59,7 +59,8 @@ class _Guarded:
 
     @property
     def traits(self) -> Traits:
-        return traits_of(self.tool)
+        """The tool's traits, without a time limit, which would count the time that a person takes to approve."""
+        return replace(traits_of(self.tool), timeout_s=None)
 
     async def __call__(self, call: Call) -> str:
         run = self.watched.run
@@ -76,8 +77,7 @@ class _Guarded:
                 raise ToolError(refusal(wish))
         if not foreign:
             self.watched.own_calls.append(call.arguments)
-        timeout_s = self.traits.timeout_s or run.limits.timeout_s
-        found = await call_tool(self.watched.with_key(call, self), [self.tool], timeout_s)
+        found = await call_tool(self.watched.with_key(call, self), [self.tool], run.limits.timeout_s)
         if found.failed or not found.text.strip():
             raise ToolError(found.text if found.failed else EMPTY)
         if self.traits.finds:

@@ -105,9 +105,13 @@ def approver(approve: Approve) -> Approver:
     async def ask(request: ToolRequest) -> bool:
         async with asking:
             if inspect.iscoroutinefunction(decide):
-                return bool(await decide(request))
-            decided: object = await run_in_thread(partial(decide, request))  # it may wait for a person
-            return bool(await decided if inspect.isawaitable(decided) else decided)
+                decided: object = await decide(request)
+            else:
+                decided = await run_in_thread(partial(decide, request))  # it may wait for a person
+                decided = await decided if inspect.isawaitable(decided) else decided
+        if decided and type(decided).__name__ not in ("bool", "bool_"):  # NumPy's is called `bool_` or `bool`
+            raise InputError(f"approve= returned {decided!r:.80} for {request.tool}: expected True or False")
+        return bool(decided)
 
     return ask
 
@@ -128,10 +132,18 @@ class ApprovedTool:
     def traits(self) -> Traits:
         return traits_of(self.inner)
 
-    async def __call__(self, call: Call) -> str:
+    async def ask(self, call: Call) -> None:
+        """Ask for approval of a call.
+
+        Raises:
+            ToolError: it was not approved.
+        """
         request = ToolRequest(tool=call.tool, arguments=call.arguments, foreign=self.is_foreign())
         if not await self.approve(request):
             raise ToolError(f"{call.tool} was not called: it changes the world, and the call was not approved")
+
+    async def __call__(self, call: Call) -> str:
+        await self.ask(call)
         return await self.inner(call)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
+from functools import partial
 
 from pydantic import JsonValue
 
@@ -22,6 +23,7 @@ from mindstream.models.model import Call
 from mindstream.models.reply import first_json
 from mindstream.moved import renamed
 from mindstream.text.links import bare, links
+from mindstream.tools.approval import ApprovedTool
 from mindstream.tools.tool import Tool, traits_of
 from mindstream.tracing import fail, genai, is_on, span, tell
 
@@ -54,9 +56,15 @@ async def call_tool(call: Call, tools: Sequence[Tool], timeout_s: float = 30.0) 
 
 
 async def observe_call(call: Call, tool: Tool, timeout_s: float) -> Observation:
-    """Call a tool; its failure is returned, not raised."""
+    """Call a tool; its failure is returned, not raised.
+
+    The time that a person takes to approve the call does not count.
+
+    Args:
+        timeout_s: maximum duration in seconds, unless the tool has one of its own (`Traits.timeout_s`).
+    """
     with span(genai.EXECUTE_TOOL, call.tool, {genai.TOOL: call.tool, genai.ARGUMENTS: call.arguments}) as traced:
-        observation = await _observe(tool, call, timeout_s)
+        observation = await _observe(tool, call, traits_of(tool).timeout_s or timeout_s)
         if traits_of(tool).untrusted:
             observation = replace(observation, untrusted=True)
         if is_on():
@@ -68,7 +76,10 @@ async def observe_call(call: Call, tool: Tool, timeout_s: float) -> Observation:
 
 async def _observe(tool: Tool, call: Call, timeout_s: float) -> Observation:
     try:
-        result = await ForeignTask(lambda: tool(call)).result(timeout_s)
+        if isinstance(tool, ApprovedTool):
+            await ForeignTask(partial(tool.ask, call)).result()
+            tool = tool.inner
+        result = await ForeignTask(partial(tool, call)).result(timeout_s)
     except Overdue:
         return Observation(f"{call.tool} did not answer within {timeout_s:g} seconds", failed=True)
     except ForeignFailure as error:

@@ -16,7 +16,7 @@ from mindstream.errors import ReplyInvalid
 from mindstream.models.ask import act
 from mindstream.models.model import Call, Message, Model, ToolSpec
 from mindstream.models.prompt import Prompt, delimited
-from mindstream.tools.approval import Approve, with_approval
+from mindstream.tools.approval import Approve, Approver, approver, with_approval
 from mindstream.tools.call import Observation, call_tool
 from mindstream.tools.tool import Tool, is_in_run
 
@@ -140,8 +140,7 @@ async def run_tool_loop(
 
         answer = await run_tool_loop(model, Light(day="2026-11-24"), [moon], approve=["order"])
 
-    Unless `approve` is given, the sequence of tools is read at each step, so that a tool can add others to it
-    (`tool_search.find_tools_tool`).
+    The sequence of tools is read at each step, so that a tool can add others to it (`tool_search.find_tools_tool`).
 
     Args:
         approve: decides about calls of tools that change the world (see tools/approval.py): the names of those tools
@@ -151,9 +150,8 @@ async def run_tool_loop(
     Raises:
         ModelError: the model failed, or did not answer within `steps`.
     """
-    if approve is not None:
-        tools = with_approval(tools, approve)
-    host = _ConcurrentHost(tools, watcher or ToolLog(), tool_timeout_s)
+    decide = None if approve is None else approver(approve)
+    host = _ConcurrentHost(tools, watcher or ToolLog(), tool_timeout_s, decide)
     return await run_loop(model, prompt, host, steps=steps, role=role, on_text=on_text)
 
 
@@ -178,15 +176,23 @@ class _ConcurrentHost:
     tools: Sequence[Tool]
     watcher: Watcher
     timeout_s: float
+    approve: Approver | None = None
+    is_foreign: bool = False
+    """Whether third-party content was read."""
     made: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def specs(self) -> Sequence[ToolSpec]:
         return [tool.spec for tool in self.tools]
 
     async def make(self, calls: Sequence[Call], offered: Sequence[ToolSpec]) -> Sequence[Observation]:
-        tools = [tool for tool in self.tools if tool.spec in offered]
+        tools: Sequence[Tool] = [tool for tool in self.tools if tool.spec in offered]
+        if self.approve is not None:
+            foreign = self.is_foreign
+            tools = with_approval(tools, self.approve, lambda: foreign)
         refusals = [self._take(number, call) for number, call in enumerate(calls[: 2 * MAX_PER_REPLY])]
-        return await _all_or_none(self._make(*each, tools) for each in zip(calls, refusals, strict=False))
+        found = await _all_or_none(self._make(*each, tools) for each in zip(calls, refusals, strict=False))
+        self.is_foreign = self.is_foreign or any(each.untrusted for each in found)
+        return found
 
     async def take_newer(self) -> str:
         return await self.watcher.take_newer()

@@ -8,7 +8,7 @@ import contextvars
 import inspect
 import re
 import threading
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Annotated, Any, Protocol, TypeAlias, TypeVar, overload
 
 from pydantic import StringConstraints, TypeAdapter, ValidationError
-from pydantic_core import ArgsKwargs
+from pydantic_core import ArgsKwargs, to_json
 
 from mindstream.errors import InputError, ReplyInvalid, ToolError
 from mindstream.models.model import Call, JsonSchema, ToolSpec
@@ -236,8 +236,30 @@ def _called(function: Callable[..., Any], arguments: dict[str, Any]) -> str | Aw
 
 
 def as_text(result: object) -> str:
-    """Return the result of a tool as text: a text unchanged, any other value as JSON."""
-    return result if isinstance(result, str) else TypeAdapter(Any).dump_json(result, indent=1).decode()
+    """Return the result of a tool as text: a text unchanged, any other value as JSON.
+
+    Values that JSON does not have are shown by their `tolist` or `to_dict` (NumPy, pandas), or by their own `str`.
+
+    Raises:
+        ValueError: the result has none of these.
+    """
+    if isinstance(result, str):
+        return result
+    try:
+        return to_json(result, indent=1, inf_nan_mode="constants", fallback=_plain).decode()
+    except ValueError:
+        if not isinstance(result, Collection):
+            raise
+        return str(result)  # bytes that are no UTF-8, or a list that contains itself
+
+
+def _plain(value: Any) -> Any:
+    for name in ("tolist", "to_dict"):
+        if callable(given := getattr(value, name, None)) and not isinstance(value, type):
+            return given()
+    if getattr(type(value), "__str__", None) is object.__str__:
+        raise TypeError(f"expected a text or data as the result, found {type(value).__name__}")
+    return str(value)
 
 
 @overload

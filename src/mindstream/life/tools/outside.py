@@ -101,8 +101,7 @@ class OutsideTool:
             used = (PermissionUsed(id=wish),) if wish else ()
             if wish and not self.state.leave[wish]:
                 return Done(Observation(REFUSED, failed=True), events=used)
-        timeout_s = traits_of(self.tool).timeout_s or TIMEOUT_S
-        return Done(await call_tool(self._with_key(call, where.id), [self.tool], timeout_s), events=used)
+        return Done(await call_tool(self._with_key(call, where.id), [self.tool], TIMEOUT_S), events=used)
 
     def _with_key(self, call: Call, id_: str) -> Call:
         """Return a call with an idempotency key, if its tool takes one; the same call of the life always gets the same

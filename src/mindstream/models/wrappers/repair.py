@@ -10,6 +10,7 @@ from typing import Any
 
 from mindstream.errors import ReplyInvalid
 from mindstream.models.ask import gather_reply
+from mindstream.models.clean_text import is_visible
 from mindstream.models.delimiters import escaped
 from mindstream.models.fitting import fit, mend_json, named_tool, read_object
 from mindstream.models.model import Call, Message, Model, Part, Piece, Request, ToolSpec, Usage
@@ -17,13 +18,15 @@ from mindstream.models.reply import clean
 from mindstream.models.schema import find_faults
 from mindstream.models.wrappers.meter import Metered
 
+EMPTY = "It has no text. Write the reply again, in words."
 MAX_SHOWN = 4_000
 """Maximum number of characters of a wrong answer that are sent back to the model."""
 
 
 class Repair:
-    """Checks typed answers and calls, and lets the model correct mistakes up to `times` times; free text is passed on.
+    """Checks typed answers and calls, and lets the model correct mistakes up to `times` times.
 
+    Free text is passed on as it arrives; a model that wrote none is asked once more.
     The model is asked only once to correct an answer with unsupported parts (see `Prompt.ground`); parts that remain
     are removed by the caller.
     """
@@ -32,8 +35,31 @@ class Repair:
         self.name, self._model, self._times = model.name, model, max(0, times)
 
     def reply(self, request: Request) -> AsyncGenerator[Part]:
-        passes = request.options or (request.schema is None and not request.tools)
-        return self._model.reply(request) if passes else self._checked(request)
+        is_spoken = request.schema is None and not request.tools
+        if request.options or request.continuation or (is_spoken and not self._times):
+            return self._model.reply(request)
+        return self._spoken(request) if is_spoken else self._checked(request)
+
+    async def _spoken(self, request: Request) -> AsyncGenerator[Part]:
+        """Pass on free text; ask a second time if the first reply has no visible text."""
+        used: list[Usage] = []
+        for attempt in (request, request.then(_check(EMPTY))):
+            has_text = False
+            try:
+                async with aclosing(self._model.reply(attempt)) as parts:
+                    async for part in parts:
+                        if isinstance(part, Usage):
+                            used.append(part)
+                            continue
+                        has_text = has_text or not isinstance(part, Piece) or is_visible(part.text)
+                        yield part
+            except ReplyInvalid:
+                if has_text or attempt is not request:
+                    raise
+            if has_text:
+                break
+        if used:
+            yield _sum(used)
 
     async def _checked(self, request: Request) -> AsyncGenerator[Part]:
         used: list[Usage] = []
