@@ -1,5 +1,6 @@
 """Wrong uses of the public classes are answered by what to write instead."""
 
+import asyncio
 import gc
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
@@ -42,6 +43,45 @@ def test_a_memory_without_asyncio_is_opened_both_ways(tmp_path: Path) -> None:
         note = memory.retain("The key is under the mat.")
     with sync.Memory.open(tmp_path, "ann") as memory:
         assert [each.id for each in memory.list()] == [note.id]
+
+
+@pytest.mark.parametrize("make", [Memory, Memory.open])
+async def test_a_memory_can_be_opened_again_after_its_end(tmp_path: Path, make: Any) -> None:
+    described = make(tmp_path, "ann")
+    for number in range(1, 3):
+        async with described as memory:
+            await memory.retain(f"Key {number}.")
+            assert len(await memory.list()) == number
+            with pytest.raises(InputError, match="is open: use its object"):
+                await described.__aenter__()
+    await described.__aexit__(None, None, None)
+
+
+def test_the_same_memory_or_bot_without_asyncio_can_be_opened_again(tmp_path: Path) -> None:
+    memory = sync.Memory(tmp_path, "ann")
+    bot = sync.ChatBot(tmp_path / "bot", user="ann", model=FakeModel(["Hello!", "Hello again!"]), settle_s=0)
+    for number, words in enumerate(["Hello!", "Hello again!"], 1):
+        with memory, bot:
+            memory.retain(f"Key {number}.")
+            assert len(memory.list()) == number and bot.send("Hi") == words
+            with pytest.raises(InputError, match="is open"), memory:
+                pass
+
+
+def test_a_memory_is_closed_on_another_loop(tmp_path: Path) -> None:
+    first, second = asyncio.new_event_loop(), asyncio.new_event_loop()
+    opening = Memory.open(tmp_path, "ann")
+    memory = first.run_until_complete(opening.__aenter__())
+    first.run_until_complete(asyncio.sleep(0))
+    for task in asyncio.all_tasks(first):
+        task.cancel()
+    first.run_until_complete(asyncio.sleep(0))
+    first.close()
+    second.run_until_complete(memory.retain("The key is under the mat."))
+    second.run_until_complete(opening.__aexit__(None, None, None))
+    second.close()
+    with sync.Memory(tmp_path, "ann") as again:
+        assert len(again.list()) == 1
 
 
 @pytest.mark.parametrize("open_bot", [ChatBot, ChatBot.open])

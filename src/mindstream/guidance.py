@@ -7,7 +7,7 @@ import difflib
 import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Generator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from functools import wraps
+from functools import partial, wraps
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar
 
@@ -148,18 +148,31 @@ def explained(function: Callable[P, R]) -> Callable[P, R]:
 
 
 class Opening(AbstractAsyncContextManager[T]):
-    """The result of `open`: an object that exists inside an `async with` block. Any other use is explained."""
+    """The result of `open`: an object that exists inside an `async with` block. Any other use is explained.
 
-    def __init__(self, called: str, context: AbstractAsyncContextManager[T]) -> None:
-        self._called, self._context = called, context
+    After its end, the block can be entered again, with the same arguments.
+    """
+
+    def __init__(self, called: str, make: Callable[[], AbstractAsyncContextManager[T]]) -> None:
+        self._called, self._make = called, make
+        self._next: AbstractAsyncContextManager[T] | None = make()  # at once, for errors of the arguments
+        self._open: AbstractAsyncContextManager[T] | None = None
 
     async def __aenter__(self) -> T:
-        return await self._context.__aenter__()
+        if self._open is not None:
+            raise InputError(f"this {self._called}(…) is open: use its object, or call {self._called} again")
+        self._open, self._next = self._next or self._make(), None
+        try:
+            return await self._open.__aenter__()
+        except BaseException:
+            self._open = None
+            raise
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
-        return await self._context.__aexit__(kind, error, trace)
+        context, self._open = self._open, None
+        return None if context is None else await context.__aexit__(kind, error, trace)
 
     def _explain(self, *_: object) -> NoReturn:
         name = self._called.split(".")[0]
@@ -185,7 +198,7 @@ def opens(function: Callable[P, AsyncIterator[T]]) -> Callable[P, AbstractAsyncC
     @wraps(function)
     def opening(*args: P.args, **given: P.kwargs) -> AbstractAsyncContextManager[T]:
         try:
-            return Opening(called, made(*args, **given))
+            return Opening(called, partial(made, *args, **given))
         except TypeError as error:
             explain_arguments(called, function, dict(given), error, args)
 

@@ -110,8 +110,11 @@ class Memory(Stream):
         return self
 
     async def __aexit__(self, *error: Any) -> None:
-        opening, self._opening = self._opening, None
-        await (super().__aexit__(*error) if opening is None else opening.__aexit__(*error))
+        opening, self._opening = self._opening, None  # None: the object that `opening` made shares this state
+        try:
+            await (super().__aexit__(*error) if opening is None else opening.__aexit__(*error))
+        finally:
+            self._opening = opening  # so that `async with` can open the memory again
 
     if not TYPE_CHECKING:
 

@@ -97,4 +97,5 @@ async def watching(store: TellsErasures) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        going.cancel()
+        if not going.get_loop().is_closed():  # a memory may be closed on another loop than that which opened it
+            going.cancel()
