@@ -24,7 +24,7 @@ from mindstream.memory.lifecycle import sleep as sleeping
 from mindstream.memory.lifecycle import undo_sleep as undoing
 from mindstream.memory.store.record import Kind, Record, RecordDraft
 from mindstream.memory.store.store import Fence
-from mindstream.memory.store.validation import session_names
+from mindstream.memory.store.validation import checked_fields, checked_kinds, session_names
 from mindstream.memory.stream import Stream
 from mindstream.models.roles import AnyModels, Models, open_models
 
@@ -245,7 +245,8 @@ class Memory(Stream):
             since, until, where: as in `recall`.
         """
         names = () if session is None else session_names(session)
-        chosen = [{**(where or {}), "episode": name} for name in names] or [dict(where or {})]
+        fields = checked_fields(where, "where")
+        chosen = [{**fields, "episode": name} for name in names] or [fields]
         found = [await self.find(limit, kinds=kinds, since=since, until=until, where=each) for each in chosen]
         return found[0] if len(found) == 1 else sorted(chain(*found), key=lambda each: -each.created)[:limit]
 
@@ -285,7 +286,12 @@ class Memory(Stream):
         """
         first, last = period(since, until)
         request = ForgetRequest(
-            ids=tuple(map(checked_id, ids)), about=about, session=session, since=first, until=last, kinds=tuple(kinds)
+            ids=tuple(map(checked_id, ids)),
+            about=about,
+            session=session,
+            since=first,
+            until=last,
+            kinds=checked_kinds(kinds),
         )
         return await forgetting.find_removal(self, request)
 

@@ -65,6 +65,8 @@ from mindstream.memory.store.validation import (
     MAX_DEPTH,
     check_interval,
     check_whole,
+    checked_fields,
+    checked_kinds,
     checked_moment,
     checked_text,
     fitted_text,
@@ -437,14 +439,14 @@ class Stream:
         """
         new = RecordDraft(
             text=text,
-            kind=kind,
+            kind=checked_kinds([kind])[0],
             by=by,
             episode=session_names(episode)[0],
             importance=importance,
             about=about,
             keywords=tuple(keywords),
             evidence=tuple(evidence),
-            data=dict(data or {}),
+            data=checked_fields(data, "data"),
             created=created,
             valid_from=valid_from,
             valid_until=valid_until,
@@ -655,7 +657,7 @@ class Stream:
         If this process holds the stream's columns, only the changes since the columns were last read are read from the
         store.
         """
-        now = self.clock.now()
+        now, (kind,) = self.clock.now(), checked_kinds([kind])
         if (columns := await self._caught_up()) is None:
             return await self.store.latest(self.key, [kind], n, now=now, episode=episode)
         return await self._recaller.records_at(columns, columns.newest(kind, n, now, episode))

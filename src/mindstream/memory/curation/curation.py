@@ -157,7 +157,7 @@ async def evidence_of(stream: Stream, id_: str) -> Drawn:
     Raises:
         InputError: there is no such record.
     """
-    found: dict[str, Record] = {}
+    id_, found = checked_id(id_), dict[str, Record]()
     owner: dict[str, str] = {id_: ""}  # for each record: the record nearest to the root that names it as evidence
     levels = [[id_]]
     for _ in range(MAX_DEPTH):

@@ -28,7 +28,7 @@ from mindstream.memory.recall.ranking import LOW_CERTAINTY
 from mindstream.memory.store.record import Kind, Record, RecordDraft
 from mindstream.memory.store.redaction import MARK, ErasedWords
 from mindstream.memory.store.store import Closure, Entry, Erasure, read_all
-from mindstream.memory.store.validation import checked_moment, session_names
+from mindstream.memory.store.validation import checked_kinds, checked_moment, checked_words, session_names
 from mindstream.tracing import genai, tell_removed, traced
 
 if TYPE_CHECKING:
@@ -179,7 +179,8 @@ async def remove(stream: Stream, removal: Removal, *, compact: bool = True, deed
 
 
 def _check(request: ForgetRequest) -> None:
-    if not (request.ids or request.about.strip() or request.narrows):
+    checked_kinds(request.kinds)
+    if not (request.ids or checked_words(request.about, "about").strip() or request.narrows):
         raise InputError("name what is to be forgotten: ids of records, a subject, a session, or a span of time")
     for name in ("since", "until"):
         if (at := getattr(request, name)) is not None:

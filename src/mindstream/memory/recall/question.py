@@ -19,6 +19,7 @@ from mindstream.clock import Moment
 from mindstream.memory.store.columns import KIND_CODES, PORTION, Columns, entries, is_plain
 from mindstream.memory.store.record import Kind
 from mindstream.memory.store.store import Store
+from mindstream.memory.store.validation import checked_fields, checked_kinds
 from mindstream.text.dates import DateSpan, spans, without_dates
 from mindstream.text.words import STOP, batches, both_ends, first_and_last, plain_words, terms
 
@@ -231,6 +232,11 @@ class Filters:
     where: Mapping[str, JsonValue] = field(default_factory=dict)
     asked_in: str = ""
     over: bool = False
+
+    def __post_init__(self) -> None:
+        if self.kinds is not None:
+            checked_kinds(self.kinds)
+        checked_fields(self.where, "where")
 
 
 ALL = Filters()

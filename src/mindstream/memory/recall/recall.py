@@ -45,7 +45,7 @@ from mindstream.memory.store.columns import Columns
 from mindstream.memory.store.index_cache import IndexCache
 from mindstream.memory.store.record import FADING, KINDS, Kind, Record, normalised, without_vectors
 from mindstream.memory.store.store import Store
-from mindstream.memory.store.validation import MAX_COUNT, check_whole
+from mindstream.memory.store.validation import MAX_COUNT, check_whole, checked_words
 from mindstream.memory.store.vectors import EXACT_UP_TO
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.text.dates import spans
@@ -203,7 +203,7 @@ class Recaller:
         Raises:
             InputError: the query is empty, or k is not a whole number of at least 1.
         """
-        if not query.strip():
+        if not checked_words(query, "query").strip():
             raise InputError("the query is empty: expected the words of a question")
         check_whole(k, "k, the number of records to return", 1, MAX_COUNT)
         policy = policy or self.policy

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from operator import is_
 from typing import TYPE_CHECKING
@@ -14,9 +14,11 @@ import numpy as np
 from mindstream.clock import EARLIEST, LATEST, Moment, format_iso, out_of_range
 from mindstream.errors import InputError
 from mindstream.identifiers import normal_name
-from mindstream.memory.store.record import KINDS, SLOTTED, Record, Triple, Vector, nfc
+from mindstream.memory.store.record import KINDS, SLOTTED, Kind, Record, Triple, Vector, nfc
 
 if TYPE_CHECKING:
+    from pydantic import JsonValue
+
     from mindstream.memory.store.store import Commit, Entry, Revision
 
 MAX_TEXT, MAX_UTTERANCE = 100_000, 32_000
@@ -71,6 +73,40 @@ def fitted_text(text: str) -> str:
         InputError: nothing is left.
     """
     return checked_text(shortened(_clean(text), MAX_TEXT) if len(text) > MAX_TEXT else text)
+
+
+def checked_kinds(kinds: Collection[Kind]) -> tuple[Kind, ...]:
+    """Return kinds of records.
+
+    Raises:
+        InputError: it is no list of kinds, or there is no such kind.
+    """
+    _require(
+        isinstance(kinds, Collection) and not isinstance(kinds, str | bytes), "kinds", 'a list such as ["note"]', kinds
+    )
+    for kind in kinds:
+        _require(kind in KINDS, "kinds", f"some of {', '.join(KINDS)}", kind)
+    return tuple(kinds)
+
+
+def checked_fields(fields: Mapping[str, JsonValue] | None, name: str) -> dict[str, JsonValue]:
+    """Return fields by name, {} for None.
+
+    Raises:
+        InputError: it is no mapping.
+    """
+    _require(fields is None or isinstance(fields, Mapping), name, 'a mapping such as {"city": "Ulm"}', fields)
+    return dict(fields or {})
+
+
+def checked_words(text: str, name: str) -> str:
+    """Return a text that is only read.
+
+    Raises:
+        InputError: it is no text.
+    """
+    _require(isinstance(text, str), name, "a text", text)
+    return text
 
 
 def checked_importance(importance: float | None) -> float | None:
