@@ -190,10 +190,10 @@ class Resistance:
     def __call__(self, holds: Rows, lengths: Floats) -> Floats:
         by = self._by[holds]
         if self._kind is not None:
-            by[(self._kind[holds] != CHAT) | (by >= self._others)] = -1
-        resistance: Floats = self._by_word[by]
+            by = np.where((self._kind[holds] != CHAT) | (by >= self._others), -1, by)
+        resistance: Floats = self._by_word.take(by)
         resistance *= lengths
-        resistance += self._still[by]
+        resistance += self._still.take(by)
         return resistance
 
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from mindstream.arrays import Array, Floats, Ints, Mask
 from mindstream.log.names import StreamKey
 from mindstream.memory.recall.question import RecallQuery
-from mindstream.memory.recall.ranking import CHAT, OTHERS, TERMS_AT_ONCE, Resistance, Weights
+from mindstream.memory.recall.ranking import CHAT, OTHERS, TERMS_AT_ONCE, Resistance, Weights, nth_highest
 from mindstream.memory.store.columns import Columns
 from mindstream.memory.store.store import Candidates, Changes, Told
 from mindstream.memory.store.vectors import Vectors
@@ -206,7 +206,7 @@ def _by_words(columns: Columns, question: RecallQuery, passing: Mask, weights: W
             words[found.documents[begins:end]] += own[begins:end]
     rows = np.flatnonzero(words > 0)  # a row with any of the words has a positive sum
     # the copied rows are still in the processor's cache
-    lends = words[rows] + weights.episode * episodes[index.group.values[rows]]
+    lends = words[rows] + weights.episode * episodes.take(index.group.values[rows])
     scores, passes, best = lends, passing[rows], [_best(rows, lends, BY_WORDS)]
     if question.who >= 0 or question.spans:
         scores = lends + _besides(columns, question, rows, weights)
@@ -228,7 +228,12 @@ def _besides(columns: Columns, question: RecallQuery, rows: Ints, weights: Weigh
 
 
 def _best(rows: Ints, scores: Floats, n: int) -> Ints:
-    return rows if len(rows) <= n else rows[np.argpartition(-scores, n)[:n]]
+    if len(rows) <= n:
+        return rows
+    among = np.flatnonzero(scores >= nth_highest(scores, n))
+    if len(among) > n:  # several rows have the lowest score
+        among = among[np.argpartition(-scores[among], n)[:n]]
+    return rows[among]
 
 
 def _nearest(columns: Columns, vectors: Floats, passing: Mask) -> list[Ints]:
