@@ -43,7 +43,7 @@ def test_every_command_obeys_the_token_limit(name: str, door: FakeEndpoint, fold
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_money_limit_without_a_known_price_is_reported(name: str, door: FakeEndpoint, folder: Path) -> None:
-    why = f"a limit in US dollars has no effect: no price is known for {door.url}#m; use --max-calls"
+    why = f"a limit in US dollars cannot be enforced for {door.url}#m, because no price is known; use a limit in tokens"
     done = spends(name, door, folder, "--max-usd", "1", "--max-calls", "1")
     assert why in done.out + done.err
 

@@ -72,7 +72,11 @@ def init(
         *([_describe(name, trial)] if trial else []),
         f"written to {file}: model = {name}",
         cost,
-        *([f"note: {above} is set and names another model, which is used"] if above.startswith("MINDSTREAM_") else []),
+        *(
+            [f"note: {above} is set, and its model is used instead of the one in this file"]
+            if above.startswith("MINDSTREAM_")
+            else []
+        ),
         "next:",
         "  mindstream chat                 talk to an agent that remembers",
         "  mindstream memory recall WORDS  search the memory",

@@ -82,7 +82,8 @@ def unpriced(settings: Settings) -> str:
     """Return why a limit in US dollars cannot be enforced (the price of a model is not known); "" if it can be."""
     named = {*settings.models.values(), settings.fallback} - {Rules.name, ""}
     names = ", ".join(name for name in sorted(named) if not has_price(name))
-    return f"a limit in US dollars has no effect: no price is known for {names}; use --max-calls" if names else ""
+    why = f"a limit in US dollars cannot be enforced for {names}, because no price is known"
+    return f"{why}; use a limit in tokens instead, such as --max-tokens" if names else ""
 
 
 def answering(

@@ -66,7 +66,9 @@ async def new(
     if not json:
         say(f"the token expires on {format_iso(made.ends)}; its id is {made.id}; it is not shown again", sys.stderr)
     if max_usd is not None and max_tokens is None:
-        complain("models without a known price are refused with this token; --max-tokens limits every model")
+        complain(
+            "models without a known price are refused with this token; --max-tokens instead of --max-usd allows them"
+        )
 
 
 @command(app, "data", "mindstream token list", name="list")

@@ -85,7 +85,7 @@ def complain(text: str) -> None:
 
 
 def warn_if_unpriced(settings: Settings, usd: float | None = None) -> None:
-    """Warn if a limit in US dollars (of the settings, or `usd`) has no effect because a model has no known price."""
+    """Warn if a limit in US dollars (of the settings, or `usd`) cannot be enforced: a model has no known price."""
     from mindstream.service.opening import unpriced
 
     if (settings.budget_usd is not None or usd is not None) and (why := unpriced(settings)):

@@ -310,6 +310,6 @@ class _Reserving:
         limit = self._budget.cost_usd
         if limit is not None and (self._budget.unpriced or not has_price(self.name)):
             raise BudgetSpent(
-                f"a limit of {limit:g} US dollars is set, but the price of {self.name} is not known: "
-                "use a model with a known price, or a token with a limit in tokens (--max-tokens)"
+                f"a limit of {limit:g} US dollars is set, but the price of {self.name}, or of a model that was called"
+                " before, is not known: use models with known prices, or a token with a limit in tokens (--max-tokens)"
             )
