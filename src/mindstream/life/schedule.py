@@ -158,14 +158,15 @@ def read_order(text: str) -> Order:
     The first colon that is not part of a time separates time and task. A day without a time means nine in the morning.
 
     Raises:
-        InputError: the text has another form, or an impossible time such as every 0 hours or every day at 25:00.
+        InputError: the text has another form, is too long, or has an impossible time such as every 0 hours or every
+            day at 25:00.
     """
     when, _, what = _COLON.sub("\n", text, count=1).partition("\n")
     said = RULE.fullmatch(plain(when))
     if said is None or not what.strip() or len(text) > LONGEST:
         raise InputError(
             "a standing order needs a time and a task, such as 'every day at 8:00: ask me how I slept' or "
-            f"'every monday and friday at 18:30: sum up my week'; found {text!r:.99}"
+            f"'every monday and friday at 18:30: sum up my week', in at most {LONGEST:,} characters; found {text!r:.99}"
         )
     order = Order(what.strip(), _recurrence(said), text)
     order.next_after(datetime.combine(START, time(), UTC).timestamp(), UTC)  # raises if it never occurs

@@ -565,7 +565,9 @@ class RunningOperations:
         if one is None and (kept := await self._stored.of(principal.tenant_key, id_)):
             one = self._restored(principal.tenant_key, kept[0])
         if one is None or one.id != id_ or not one.is_of(principal):
-            raise NotFound(f"you have no operation {id_!r}: the id is wrong, or the operation ended over a day ago")
+            raise NotFound(
+                f"you have no operation {id_!r}: the id is wrong, or the operation has ended and is no longer kept"
+            )
         return one
 
     async def of(self, principal: Principal) -> list[RunningOperation]:

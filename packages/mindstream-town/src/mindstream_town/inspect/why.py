@@ -57,7 +57,7 @@ def explain(history: History, name: str, step: int) -> Reason:
     act = history.state(name, step).act
     if act is None or step > history.step:
         raise InputError(
-            f"{name} has no known act on {history.clock(step)}: the town has run up to {history.clock(history.step)}"
+            f"{name} has no known act on {history.clock(step)}; the town has run up to {history.clock(history.step)}"
         )
     began = act.since
     acted = history.events_at(name, Acted, began)
