@@ -152,7 +152,8 @@ def decode_utf(content: bytes) -> str:
     """Decode UTF-8, UTF-16 or UTF-32, with or without a byte order mark.
 
     Raises:
-        InputError: the text is in another encoding, which is named; the message continues after the file's name.
+        InputError: the text is in another encoding, which is named if it is known; the message continues after the
+            file's name.
     """
     if (found := _unicode(content)) is not None:
         return found.text

@@ -200,7 +200,7 @@ def read_export(
         skips: returns whether a line is not a record and is skipped.
 
     Raises:
-        InputError: a line is invalid; the message names it.
+        InputError: a line is invalid (the message names it), or the file is empty or too large.
         StorageError: the temporary copy cannot be written.
     """
     header: H | None = None

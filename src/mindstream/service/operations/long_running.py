@@ -319,7 +319,8 @@ class RunningOperation:
 
         Raises:
             NotFound: no plan or call with this id waits.
-            InputError: the replacement plan cannot be run; the operation continues to wait.
+            InputError: the replacement plan cannot be run, or a tool call waits, which no plan can replace; the
+                operation continues to wait.
         """
         named = id_ or next(iter(self._asked), "")
         if named not in self._asked:
