@@ -58,7 +58,8 @@ async def create(
     form: Annotated[
         Literal["composed", "bare", "pair"],
         typer.Option(
-            help="The text to embed of a pair: its query with the examples (composed), its query, or both (pair)."
+            help="The text to embed of a pair: its query with the examples of its prompt (composed), its query alone"
+            " (bare), or its query and answer (pair)."
         ),
     ] = "composed",
     json: AsJson = False,
