@@ -75,7 +75,7 @@ class Conflict(StorageError):  # noqa: N818 (the field's word)
 
 
 class LeaseLost(Conflict):
-    """Another process took over the work after its lease had expired."""
+    """This process no longer holds the work: another process has taken it over after the lease expired, or ended it."""
 
 
 class ErasedMeanwhile(StorageError):  # noqa: N818

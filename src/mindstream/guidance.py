@@ -206,7 +206,7 @@ def opens(function: Callable[P, AsyncIterator[T]]) -> Callable[P, AbstractAsyncC
 
 
 class Unawaited(Coroutine[Any, Any, R]):
-    """A coroutine of which a use as if it were its result raises an error: it must be awaited first."""
+    """A coroutine; using it like its result, without `await`, raises an error that says that it must be awaited."""
 
     __slots__ = ("_called", "_inner")
 

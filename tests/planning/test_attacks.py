@@ -283,7 +283,7 @@ async def test_a_run_with_an_expired_lease_is_resumed(tmp_path: Path) -> None:
         stream.clock.advance(61)  # the process stops for longer than its lease
         second = await Planner(model=model(THREE, "done"), **more).solve("t", run="r")
         standing.go_on.set()
-        with pytest.raises(LeaseLost, match="taken over by another process"):
+        with pytest.raises(LeaseLost, match="taken over or ended by another process"):
             await first
         assert second.answer == "done" and box.sent == ["1", "2", "3"]
         with pytest.raises(InputError, match="another task"):

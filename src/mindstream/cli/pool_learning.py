@@ -170,7 +170,7 @@ def trim(
 
 @dataclass(frozen=True)
 class Curves:
-    """The curves of a pool."""
+    """The curves that `pool curve` shows."""
 
     pool: str
     sizes: Sequence[SizeCurve]

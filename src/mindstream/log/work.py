@@ -159,7 +159,7 @@ def finish(connection: Sql, mind: str, ids: Sequence[int], owner: str, seq: int,
             (seq, id_, mind, owner, int(begun)),
         )
         if changed.rowcount != 1:
-            raise LeaseLost(f"work {id_} was taken over by another process: its results are discarded here")
+            raise LeaseLost(f"work {id_} was taken over or ended by another process: its results are discarded here")
 
 
 def check_held(connection: Sql, mind: str, ids: Sequence[int], owner: str) -> None:

@@ -269,7 +269,9 @@ class Journal(RunWatcher):
         try:
             await self._memory.commit(Entry(event, PLANNER), fence=self._fence, finish=finish)
         except LeaseLost:
-            raise LeaseLost(f"the run {self.run!r} was taken over by another process and continues there") from None
+            raise LeaseLost(
+                f"the run {self.run!r} was taken over or ended by another process, so this process stops it"
+            ) from None
 
 
 async def read_run(stream: Memory, run: str) -> RunCheckpoint | None:

@@ -442,7 +442,8 @@ class RunningOperations:
                 self._keep(each)
 
     def _restored(self, tenant_key: str, kept: KeptOperation, *, alone: bool = False) -> RunningOperation:
-        """Return an operation from the store; mark it as interrupted if its server's heartbeat stopped, or `alone`."""
+        """Return an operation from the store; mark it as interrupted if its server's heartbeat stopped, or if no other
+        server uses the data (`alone`)."""
         one, now = RunningOperation.restored(tenant_key, kept, self._clock), self._clock.elapsed()
         if one.ended is None:
             seen, since = self._heartbeats.get(one.id, (kept.seen, now))
