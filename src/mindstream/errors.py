@@ -8,9 +8,9 @@ MindstreamError
 ├── StorageError              the data folder: locked, corrupt, full, not writable
 │   ├── ReadOnlyData          the data can be read, but not changed
 │   ├── ErasedMeanwhile       words that were read before they were erased are not written back
-│   └── Conflict              another writer was first; read again and retry
+│   └── Conflict              the state has changed, mostly by another writer; read it again and retry
 │       ├── LeaseLost         this process no longer holds the work that it wants to finish
-│       ├── HeldElsewhere     another, live process holds this work: a run, a life, a town
+│       ├── HeldElsewhere     another, live process holds this work (a run, a life, a town) or data folder
 │       └── HeardAlready      a message with the same key was written before, and is written once
 ├── ModelError                the model did not answer as asked
 │   ├── ModelRefused          retrying will not help: a bad request, a refusal to answer
@@ -71,7 +71,7 @@ class ReadOnlyData(StorageError):  # noqa: N818
 
 
 class Conflict(StorageError):  # noqa: N818 (the field's word)
-    """Another writer was first: read again and retry."""
+    """The current state does not allow the request, mostly because another writer was first: read it again and retry."""
 
 
 class LeaseLost(Conflict):
@@ -91,7 +91,7 @@ class ErasedMeanwhile(StorageError):  # noqa: N818
 
 
 class HeldElsewhere(Conflict):
-    """Another process that is alive holds this work."""
+    """Another process that is alive holds this work (a run, a life, a town), or serves this data folder."""
 
 
 class HeardAlready(Conflict):
@@ -175,7 +175,10 @@ class ModelResting(ModelUnavailable):
 
 
 class ReplyInvalid(ModelError):  # noqa: N818
-    """The reply is not in the required form, even after the model was told what is wrong.
+    """The reply is not in the required form.
+
+    The wrapper `Repair` first tells the model what is wrong; its caller gets this error if the next replies are wrong
+    too.
 
     Attributes:
         reply: the last reply, if it was a single text.
