@@ -71,7 +71,7 @@ class ReadOnlyData(StorageError):  # noqa: N818
 
 
 class Conflict(StorageError):  # noqa: N818 (the field's word)
-    """The current state does not allow the request, mostly because another writer was first: read it again and retry."""
+    """The current state does not allow this, mostly because another writer was first: read it again and retry."""
 
 
 class LeaseLost(Conflict):
