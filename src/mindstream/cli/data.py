@@ -171,7 +171,7 @@ async def delete_tenant(
         held = Tokens(lambda: ours, clock)
         tokens = [each for each in await held.each() if each.tenant == tenant]
         for one in tokens:
-            await held.revoke(one.id)  # first, so that no request is accepted
+            await held.revoke(one.id)  # first, so that no further request is accepted
         async with open_store(settings.data, tenant) as store:
             gone = await erase.delete_tenant(store, folder, forks, known=bool(tokens or forks))
         counts = gone.counts() | ({"tokens": len(tokens)} if tokens else {})

@@ -91,7 +91,7 @@ def _in_order(words: Sequence[str]) -> list[str]:
 def _cause(error: BaseException) -> BaseException:
     """Return the error inside an exception group of a task group, preferably a MindstreamError or OSError."""
     if isinstance(error, SystemExit) and isinstance(error.__context__, BrokenPipeError):
-        return error.__context__  # Typer has replaced it by SystemExit
+        return error.__context__  # Typer has replaced this error by SystemExit
     while isinstance(error, BaseExceptionGroup):
         ours = [inner for inner in error.exceptions if isinstance(inner, MindstreamError | OSError)]
         error = (ours or error.exceptions)[0]

@@ -631,7 +631,7 @@ class Background:
         slot.due = None
         before = min(self._held, default=None)
         left, now = await self._unheld(slot), self.memory.clock.now()
-        slot.quiet = 0 if left else slot.quiet  # another process may release the work that it holds
+        slot.quiet = 0 if left else slot.quiet  # poll often: another process may release this work
         ours = [each for each in left if each.is_open_to(self.owner, now)]
         ours = [each for each in ours if self._deferred.get(each.cause) != slot.name] and ours
         if self._hearing or before != min(self._held, default=None):  # an utterance came in the meantime

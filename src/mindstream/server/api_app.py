@@ -66,7 +66,7 @@ class ApiApp:
             lifespan=self.lifespan,
             docs_url=None,
             redoc_url=None,
-            openapi_url=None,  # see describe_api
+            openapi_url=None,  # the schema is served by `describe_api`
             description="Memory, minds, plans, lives, pools and towns: see docs/server.md.",
         )
         self._state = ServerState(runtime.server_store, runtime.clock)

@@ -277,7 +277,7 @@ class Pool:
             self._measures = (
                 trusted,
                 await build_measures(embedder(USUAL), exemplars),
-            )  # its thresholds are calibrated for this embedder
+            )  # the measures' thresholds are calibrated for this embedder
         return self._measures[1]
 
     async def embed_cached(self, texts: Sequence[str]) -> list[Floats]:

@@ -138,7 +138,7 @@ class Clockwork:
             where.marked, where.entered = state.marked & where.spots.keys(), state.entered & where.spots.keys()
             return
         if step < 0:
-            return  # before the first step all residents are marked
+            return  # before the first step all residents stay marked: they may see something new
         where.marked.clear()
         where.entered.clear()
         for name in where.spots:

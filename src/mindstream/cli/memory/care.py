@@ -195,7 +195,7 @@ def erase(
         _erase_of_tenant(settings, user, tenant, yes=yes, json=json)
         return
     settings = settings.model_copy(update={"user": user})
-    finished = erasing.is_pending(settings.data, StreamName("user", user).key)  # opening the data finishes it
+    finished = erasing.is_pending(settings.data, StreamName("user", user).key)  # opening the data finishes the erasure
 
     async def look() -> erasing.UserData | None:
         async with open_user_memory(settings) as opened:
@@ -254,7 +254,7 @@ def _erase_of_tenant(settings: Settings, user: str, tenant: str, *, yes: bool, j
     async def erased() -> tuple[ErasedCounts, OutsideData]:
         clock = SystemClock()
         outside = await find_outside_data(settings.data, tenant, user)
-        await erase_outside_data(settings.data, tenant, outside, clock)  # first, so that no request is accepted
+        await erase_outside_data(settings.data, tenant, outside, clock)  # first: it revokes the user's tokens
         async with open_store(settings.data, tenant) as store:
             gone = await erase_person(store, user, clock, settings.data.beside, known=bool(outside))
             await note(store, "erased", gone.counts(), user, tenant)

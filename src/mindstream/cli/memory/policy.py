@@ -65,7 +65,7 @@ async def policy(
         own = {} if reset else dict(await own_policy(opened.store, opened.key))
         if wanted or reset:
             own |= wanted
-            read_policy(own)  # before anything is written
+            read_policy(own)  # raises an error before anything is written
             await opened.commit(Entry(PolicySet(policy=own), opened.name))
         kept = read_policy(own, given)
     rows = [_row(name, value, own, given, chosen) for name, value in kept.model_dump().items()]

@@ -208,7 +208,8 @@ class IndexCache:
             there = await self._store.records(stream, sample)
             if [record.id for record in there] != sample or await self._store.version() < columns.upto:
                 raise DamagedFileError(f"{path} is of another store")
-            if await self._is_erased(stream, file.meta["erased"]):  # last: an erasure after this check calls `forget`
+            # checked last: an erasure from here on calls `forget`
+            if await self._is_erased(stream, file.meta["erased"]):
                 raise DamagedFileError(f"{path} is of an erased stream")
         except (DamagedFileError, OSError, ValueError, KeyError, TypeError, IndexError):
             path.unlink(missing_ok=True)

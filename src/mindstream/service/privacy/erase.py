@@ -414,7 +414,7 @@ async def erase(
     store, user, key, where = _rows(opened), opened.name, opened.key, Location.of(data)
     await erase_outside_data(
         where, store.tenant.name, what.outside, opened.clock
-    )  # first, so that no new request is accepted
+    )  # first, because this revokes the user's tokens: no new request is accepted
     if (folder := where.folder) is None:
         await erase_person(store, user, opened.clock, where.beside, known=bool(what.outside))
         await _prove_rows(opened)
