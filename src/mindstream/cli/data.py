@@ -152,7 +152,7 @@ async def export_person(
 @command(app, "data", "mindstream data delete-tenant acme", name="delete-tenant")
 async def delete_tenant(
     settings: Settings,
-    tenant: Annotated[str, word("NAME", "The tenant.")],
+    tenant: Annotated[str, word("NAME", "The name of the tenant.")],
     yes: Yes = False,
     json: AsJson = False,
 ) -> None:

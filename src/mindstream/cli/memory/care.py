@@ -178,7 +178,7 @@ def _grow(tree: Tree, drawn: Drawn) -> None:
 @command(app, "data", "mindstream memory erase --user ann")
 def erase(
     settings: Settings,
-    user: Annotated[str, flag("NAME", "The user; there is no default.", "--user")],
+    user: Annotated[str, flag("NAME", "The user whose data is erased; there is no default.", "--user")],
     tenant: Annotated[str, flag("NAME", "The user's tenant [none: a user of this machine].")] = "",
     yes: Yes = False,
     json: AsJson = False,
@@ -281,14 +281,15 @@ def _erase_of_tenant(settings: Settings, user: str, tenant: str, *, yes: bool, j
 def forget(
     settings: Settings,
     ids: Annotated[list[str] | None, word("ID", "Ids of records, as `memory recall` shows them.")] = None,
-    about: Annotated[str, flag("WORDS", "Records that mention this subject.")] = "",
-    session: Annotated[str, flag("NAME", "Records of this session; `memory sessions` lists them.")] = "",
+    about: Annotated[str, flag("WORDS", "Forget the records that mention this subject.")] = "",
+    session: Annotated[str, flag("NAME", "Forget the records of this session; `memory sessions` lists sessions.")] = "",
     since: Annotated[
         str | None,
-        flag("TIME", "Records written at this time or later: 2026-11-20, or 2026-11-20T21:30 (UTC)."),
+        flag("TIME", "Forget the records written at this time or later: 2026-11-20, or 2026-11-20T21:30 (UTC)."),
     ] = None,
     until: Annotated[
-        str | None, flag("TIME", "Records written at this time or earlier; a date means the end of that day.")
+        str | None,
+        flag("TIME", "Forget the records written at this time or earlier; a date means the end of that day."),
     ] = None,
     yes: Yes = False,
     json: AsJson = False,

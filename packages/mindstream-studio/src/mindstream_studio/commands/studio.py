@@ -154,7 +154,7 @@ def export(
     plan: Annotated[str, flag("RUN", "Save this run and all others of its task; `solve --list` lists them.")] = "",
     with_calls: Annotated[bool, switch("--with-calls", "Include the model calls.")] = False,
     recorded: Annotated[bool, switch("--recorded", "Read the shipped recordings instead of your data.")] = False,
-    town: Annotated[Path | None, flag("DIR", "Save the town in this folder.")] = None,
+    town: Annotated[Path | None, flag("DIR", "Save the town whose data is in this folder.")] = None,
     since: Annotated[str, flag("TIME", "With --town: save from this time in the town on.", "--from")] = "",
     until: Annotated[str, flag("TIME", "With --town: save up to this time in the town.", "--to")] = "",
     json: AsJson = False,

@@ -37,7 +37,7 @@ app = group()
 async def cause(
     settings: Settings,
     outcome: Annotated[str, word("OUTCOME", '"NAME at EVENT", "NAME at PLACE" or "NAME knows FACT".')] = "",
-    seeds: Annotated[int, flag("N", "Number of seeds per fork.", min=1, max=1_000)] = 10,
+    seeds: Annotated[int, flag("N", "Number of random seeds with which each fork is run.", min=1, max=1_000)] = 10,
     most: Annotated[int, flag("N", "Maximum number of memories to remove, one at a time.", min=1, max=100)] = 6,
     since: Annotated[str, flag("TIME", "For NAME at a PLACE: from when NAME was there.", "--from")] = "",
     until: Annotated[str, flag("TIME", "For NAME at a PLACE: until when NAME was there.", "--to")] = "",

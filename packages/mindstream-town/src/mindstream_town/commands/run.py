@@ -234,7 +234,7 @@ def let_live(
             " a model].",
         ),
     ] = None,
-    slots: Annotated[int, flag("N", "Maximum of simultaneous model calls.", min=1, max=1_000)] = towns.SLOTS,
+    slots: Annotated[int, flag("N", "Maximum number of simultaneous model calls.", min=1, max=1_000)] = towns.SLOTS,
     json: AsJson = False,
 ) -> int:
     """Run the town, starting after its last finished step."""

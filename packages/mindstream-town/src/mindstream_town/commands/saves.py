@@ -54,7 +54,7 @@ def open_(
 @command(app, "town", 'mindstream town fork ./other --at "Feb 13 10:00" --data ./ville')
 def fork(
     settings: Settings,
-    folder: Annotated[Path, word("DIR", "The folder of the fork.")],
+    folder: Annotated[Path, word("DIR", "The new folder, for the copy.")],
     at: Annotated[str, flag("TIME", "The past time in the town from which the fork continues [now].")] = "",
     json: AsJson = False,
 ) -> None:

@@ -39,7 +39,7 @@ def talk(
     settings: Settings,
     name: Annotated[str, word("NAME", "The resident; the first name is enough.")],
     text: Annotated[str | None, word("TEXT", "What you say; without it, type or pipe line by line.")] = None,
-    by: Annotated[str, flag("NAME", "Your name.", "--by")] = "a visitor",
+    by: Annotated[str, flag("NAME", "Your name, as the resident knows you.", "--by")] = "a visitor",
     json: AsJson = False,
 ) -> int:
     """Talk with a resident while the town's clock is stopped.
