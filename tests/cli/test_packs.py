@@ -15,7 +15,10 @@ def test_a_new_pack_can_be_used_and_checked(tmp_path: Path, folder: Path) -> Non
     mine = tmp_path / "mine"
     assert "pack check" in run("pack", "new", mine).out
     assert "exists already" in mistaken(run("pack", "new", mine))
-    assert run("pack", "check", mine).code in (0, 1)
+    thin = run("pack", "check", mine)
+    assert thin.code == 0 and "thin: " in thin.out and "can be used" in thin.err
+    assert run("pack", "check", mine, "--strict").code == 1
+    assert run("pack", "check", "sleep", "--strict").code == 0
     assert run("chat", "--pack", mine, "--data", folder, said="hello\n").code == 0
     assert "greet (en): " in run("pack", "check", mine, "--phrases").out
 
@@ -32,6 +35,22 @@ def test_a_pack_is_found_by_any_form_of_its_path(
     done = run("chat", "--pack", path, "--json", "--data", folder, said="hello\n")
     assert done.code == 0, done.err
     assert [row["pack"] for row in done.events("opened")] == ["mine"]
+
+
+def test_a_missing_pack_is_named_with_the_folder_that_was_meant(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, path in (("guitar", "./guitar"), ("my pack", "'./my pack'")):
+        assert run("pack", "new", name).code == 0
+        for command in (["pack", "check", name], ["chat", "--pack", name, "--data", folder]):
+            assert f"did you mean {path}?" in mistaken(run(*command))
+    assert run("pack", "new", "sleep").code == 0
+    assert "sleep can be used" in run("pack", "check", "sleep").err, "a shipped name takes precedence"
+    assert "there is no folder ./nope" in mistaken(run("pack", "check", "./nope"))
+    (tmp_path / "empty").mkdir()
+    assert "there is no file empty/pack.yaml" in mistaken(run("pack", "check", "./empty"))
+    assert "shipped are sleep" in mistaken(run("pack", "check", "empty"))
 
 
 def test_a_broken_pack_is_refused_with_its_line(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def test_a_named_settings_file_is_read_at_any_flag_position(hostile: Path, folde
 def test_a_plain_pack_name_is_a_shipped_pack_and_folders_need_a_path(hostile: Path, folder: Path) -> None:
     assert load("sleep").title != "Mine now"
     (hostile / "sleep").rename("mine")
-    assert "named by its path, as ./mine" in mistaken(run("pack", "check", "mine"))
+    assert "did you mean ./mine?" in mistaken(run("pack", "check", "mine"))
     with pytest.raises(PackError, match="no pack 'mine'"):
         load("mine")
     for path in ("./mine", Path("mine"), str(hostile / "mine")):
@@ -73,5 +73,5 @@ def test_a_plain_pack_name_is_a_shipped_pack_and_folders_need_a_path(hostile: Pa
 
 def test_a_hub_model_name_is_not_a_local_folder(hostile: Path) -> None:
     Path("all-MiniLM-L6-v2").mkdir()
-    with pytest.raises(SettingsError, match=r"load the folder as st:\./all-MiniLM-L6-v2"):
+    with pytest.raises(SettingsError, match=r"to load it, write st:\./all-MiniLM-L6-v2"):
         SentenceTransformers("all-MiniLM-L6-v2")

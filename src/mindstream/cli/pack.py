@@ -15,7 +15,7 @@ from mindstream.coach.packs.load import load, shipped_packs
 from mindstream.text.words import count_of
 
 THIN = 1
-"""Exit code if a pack can be used, but has gaps ("thin spots")."""
+"""Exit code of `pack check --strict` if a pack can be used, but has gaps ("thin spots")."""
 app, listing = group("Create and check a pack: a coaching domain of your own."), typer.Typer(**PLAIN)
 
 
@@ -25,10 +25,11 @@ def check(
     all_phrases: Annotated[
         bool, switch("--phrases", "Only list the texts that the rules (no model) say, by name and language.")
     ] = False,
+    strict: Annotated[bool, switch("--strict", "Exit code 1 if the pack has gaps.")] = False,
 ) -> int:
     """List the errors of a pack by file and line, and its gaps ("thin spots").
 
-    Exit code: 2 if the pack cannot be used, 1 if it has gaps, else 0.
+    Exit code: 2 if the pack cannot be used; with --strict 1 if it has gaps; else 0.
     """
     from mindstream.coach.packs import check as checking
     from mindstream.coach.packs.load import phrase_names, phrases
@@ -45,7 +46,7 @@ def check(
         say(f"thin: {spot}")
     message = count_of(len(thin), "thin spot") if thin else "no thin spots"
     say(f"{pack.name} can be used: {pack.count_parts()}; {message}", sys.stderr)
-    return THIN if thin else 0
+    return THIN if thin and strict else 0
 
 
 @command(app, "", "mindstream pack new my_pack")

@@ -7,6 +7,7 @@ tags, anchors and aliases, because these can make a short file huge or circular.
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Sequence
 from functools import cache, lru_cache
 from pathlib import Path
@@ -105,11 +106,23 @@ def load(name_or_folder: str | Path) -> Pack:
     named = isinstance(name_or_folder, str) and not is_path(name_or_folder)
     folder = SHIPPED / name_or_folder if named else Path(name_or_folder)
     if (named and name_or_folder not in shipped_packs()) or not os.path.lexists(folder / "pack.yaml"):
-        raise PackError(
-            f"no pack {str(name_or_folder)!r}: shipped are {', '.join(shipped_packs()) or 'none'};"
-            " a pack of your own is a folder with a pack.yaml in it, named by its path, as ./mine"
-        )
+        raise PackError(_missing(str(name_or_folder), named))
     return _load(folder.resolve(), _stamp(folder))
+
+
+def _missing(given: str, named: bool) -> str:
+    """Return the message that there is no such pack; `given` is a name or the path of a folder."""
+    if named and os.path.lexists(Path(given, "pack.yaml")):
+        path = shlex.quote(f"./{given}")
+        return f"no pack {given!r} is shipped: did you mean {path}? A pack of your own is named by its path"
+    if not named and not os.path.lexists(given):
+        return f"no pack {given!r}: there is no folder {given}"
+    if not named:
+        return f"no pack {given!r}: there is no file {Path(given, 'pack.yaml')}"
+    return (
+        f"no pack {given!r}: shipped are {', '.join(shipped_packs()) or 'none'};"
+        " a pack of your own is a folder with a pack.yaml in it, named by its path, as ./mine"
+    )
 
 
 def _stamp(folder: Path) -> tuple[float, ...]:
