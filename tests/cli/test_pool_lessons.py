@@ -77,3 +77,34 @@ def test_a_lesson_is_written_amended_and_retired_by_hand(where: tuple[str | Path
     run("pool", "lessons", "shop", "--retire", row["id"], "--because", "the law changed", *where, "ann")
     assert "no lessons yet" in run("pool", "lessons", "shop", *where, "ben").out
     assert "retired: the law changed" in run("pool", "lessons", "shop", "--all", *where, "ben").out
+
+
+def test_without_a_model_a_verdict_is_stored_and_says_how_to_write_the_lesson(folder: Path, tmp_path: Path) -> None:
+    where = ("--data", folder, "--user", "olga")
+    docs = tmp_path / "reports"
+    docs.mkdir()
+    (docs / "a.txt").write_text("Revenue in 2024: 12 million.")
+    run("pool", "create", "shop", *where)
+    run("solve", "Revenue in 2024?", "--docs", docs, *where)
+    told = run("pool", "verdict", "shop", "--wrong", NET, *where)
+    assert "the verdict is stored; no lesson was changed" in told.out
+    assert "no model answered" in told.err and "mindstream pool lesson shop WORDS --data" in told.err
+    told = run("pool", "verdict", "shop", "--right", *where)
+    assert "had no model and only quoted" in told.err and "exemplar" not in told.out
+    listed = run("pool", "lessons", "shop", *where).out
+    assert listed.index("pool lesson shop WORDS") < listed.index("pool verdict shop --wrong WORDS --model NAME")
+
+
+def test_a_recall_without_an_exemplar_lists_the_lessons_that_fit(folder: Path) -> None:
+    where = ("--data", folder, "--user", "olga")
+    run("pool", "create", "shop", *where)
+    told = run("pool", "recall", "shop", "revenue", *where)
+    assert (told.code, told.out.strip()) == (0, "") and "no exemplar that you may read, and no lesson" in told.err
+    run("pool", "lesson", "shop", NET, *where)
+    told = run("pool", "recall", "shop", "revenue", *where)
+    assert NET in told.out and "written by hand by olga" in told.out and "confirmed by" not in told.out
+    for number in range(8):
+        run("pool", "lesson", "shop", f"Rule {number}: {'the cat sleeps on the mat, ' * 18}", *where)
+    told = run("pool", "recall", "shop", "What is our revenue?", *where)
+    assert NET in told.out and told.out.count("Rule ") < 8
+    assert run("pool", "recall", "shop", "revenue", "-k", 0, *where).out.startswith("Question: revenue")

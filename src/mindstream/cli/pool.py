@@ -6,7 +6,7 @@ import asyncio
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -23,8 +23,13 @@ from mindstream.sharing.events import EVERYONE, ExemplarJudged
 from mindstream.sharing.exemplar import kshot_text
 from mindstream.sharing.grading.rubric import read_rubric
 from mindstream.sharing.learning import PoolLearner
+from mindstream.sharing.lesson import BY_HAND
+from mindstream.sharing.lessons import choose_lessons
 from mindstream.sharing.pool import USUAL, explain, taught_by
 from mindstream.text.words import count_of
+
+if TYPE_CHECKING:
+    from mindstream.service.operations.lessons import LessonShape
 
 REJECTED = 1
 ME = "Your name in the pool [you]."
@@ -214,14 +219,26 @@ async def recall(
     k: Annotated[int, flag("N", "Maximum number of exemplars.", "-k", min=0, max=64)] = 3,
     json: AsJson = False,
 ) -> None:
-    """Print the prompt for a query: the best exemplars that you may read, followed by the query."""
+    """Print the prompt for a query: the best exemplars that you may read, followed by the query.
+
+    Without an exemplar, the lessons that fit the query are listed instead.
+    """
     async with pools.calling_pool(settings, name) as call:
         found, pool = (await call("pools.recall", pool=name, query=query, k=k)).local
+        fitting = (
+            set[str]() if found or json else {each.id for each in await choose_lessons(pool, query, settings.user)}
+        )
+        lessons = [each for each in (await call("pools.lessons", pool=name)).lessons if each.id in fitting]
     retriever, newest = pool.retriever, pool.last_state.versions[-1:]
     if json:
         for each in found:
             row = {"id": each.id, "query": each.query, "answer": each.answer, "writer": each.writer}
             print_json({**row, "model": each.model, "version": retriever.version})
+        return
+    if k and not found:
+        complain(f"there is no exemplar that you may read{'; the lessons that fit:' if lessons else ', and no lesson'}")
+        for each in lessons:
+            say("\n".join(lesson_lines(each)))
         return
     say(kshot_text(found, query))
     fault = retriever.fault if isinstance(retriever, PoolLearner) else ""
@@ -392,6 +409,25 @@ async def export(settings: Settings, name: Name, file: Target = None) -> None:
     with files.open_writer(file) as write:
         for line in lines:
             write(line)
+
+
+def lesson_lines(one: LessonShape) -> list[str]:
+    """Describe a lesson with its evidence."""
+    marks = [one.state, *["private"] * one.private, *["learned from untrusted text"] * one.untrusted]
+    tasks = one.confirmed_by - bool(one.by_hand and one.state == "confirmed")
+    by = [
+        *[f"written by hand by {one.by_hand}"] * bool(one.by_hand),
+        *[f"confirmed by {tasks}"] * bool(tasks or not one.by_hand),
+    ]
+    counts = f"{', '.join(by)}, contradicted by {one.contradicted_by}"
+    outcomes = f"right {one.right}, wrong {one.wrong}{'; flagged' * one.flagged}"
+    return [
+        f"{one.id[:8]}  {one.text}{f' When: {one.applies}.' if one.applies else ''}",
+        f"          {', '.join(marks)}; {counts}; {outcomes}",
+        *(f"          from: {' '.join(each.split())[:160]}" for each in one.sources if each != BY_HAND),
+        *([f"          contradicts: {', '.join(each[:8] for each in one.disputes)}"] if one.disputes else []),
+        *([f"          retired: {one.retired}"] if one.retired else []),
+    ]
 
 
 def _judged_line(judged: ExemplarJudged, unserved: Sequence[str]) -> str:

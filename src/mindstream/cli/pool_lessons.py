@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
-from mindstream.cli.pool import ME, Name
+from mindstream.cli.pool import ME, Name, lesson_lines
 from mindstream.cli.shell.flags import AsJson, command, flag, group, next_command, switch, word
 from mindstream.cli.shell.output import complain, say, tell
 from mindstream.errors import InputError
+from mindstream.models.rules import Rules
 from mindstream.service.calling import calling
 from mindstream.settings import Settings
 from mindstream.text.words import count_of
@@ -48,10 +49,13 @@ async def lessons(
             await call("pools.share_lessons", pool=name, ids=[_full(each, known, hidden=True) for each in share])
         found = (await call("pools.lessons", pool=name, retired=all_)).lessons
     for each in found:
-        tell(json, each.model_dump(mode="json"), *_lines(each))
+        tell(json, each.model_dump(mode="json"), *lesson_lines(each))
     if not found and not json:
-        teaching = next_command(settings, f"mindstream pool verdict {name} --wrong WORDS")
-        say(f"no lessons yet: `{teaching}` after a run teaches the first")
+        say(
+            f"no lessons yet; write one by hand:\n  {next_command(settings, f'mindstream pool lesson {name} WORDS')}\n"
+            "or, after a run, let a model write it from your correction:\n"
+            f"  {next_command(settings, f'mindstream pool verdict {name} --wrong WORDS --model NAME')}"
+        )
 
 
 @command(app, "data user", "mindstream pool lesson shop 'Amounts are in cents.' --when 'money is asked for'", user=ME)
@@ -101,20 +105,20 @@ async def verdict(
         raise InputError("name the verdict: either --right, or --wrong WORDS")
     async with calling(settings, own=True) as call:
         found = await call("pools.verdict", pool=name, run=run, right=right, words=wrong)
+        has_model = call.runtime.models.of("scorer").name != Rules.name
         shown = {each.id: each for each in (await call("pools.lessons", pool=name)).lessons}
-    tell(
-        json,
-        found.model_dump(mode="json"),
-        f"{found.run}: {found.local}{'; kept as an exemplar' * bool(found.exemplar)}",
-    )
-    if wrong and not (json or found.written or found.confirmed or found.contradicted):
-        complain(
-            "no lesson was written: a model makes lessons of corrections (see --model), or write one yourself:"
-            f" {next_command(settings, f'mindstream pool lesson {name} WORDS')}"
-        )
+    changed = found.written or found.confirmed or found.contradicted or found.retired
+    done = str(found.local) if changed else "the verdict is stored; no lesson was changed"
+    tell(json, found.model_dump(mode="json"), f"{found.run}: {done}{'; kept as an exemplar' * bool(found.exemplar)}")
+    if wrong and not (json or changed):
+        why = "the model found none to write" if has_model else "no model answered (see --model)"
+        by_hand = next_command(settings, f"mindstream pool lesson {name} WORDS")
+        complain(f"{why}; write the lesson yourself: {by_hand}")
+    if right and found.quoted and not json:
+        complain(f"the run {found.run} had no model and only quoted what it found: there is no answer to learn from")
     for id_ in () if json else found.written:
         if id_ in shown:
-            say("\n".join(_lines(shown[id_])))
+            say("\n".join(lesson_lines(shown[id_])))
     for id_ in [] if json else [id_ for id_ in found.written if id_ in shown and shown[id_].private]:
         sharing = next_command(settings, f"mindstream pool lessons {name} --share {id_}")
         say(f"private until a named member shares it: {sharing}")
@@ -133,16 +137,3 @@ def _full(id_: str, known: Sequence[LessonShape], *, hidden: bool = False) -> st
             f"expected the id of one lesson: {len(found)} ids begin with {id_!r}; `mindstream pool lessons` lists them"
         )
     return found[0]
-
-
-def _lines(one: LessonShape) -> list[str]:
-    marks = [one.state, *["private"] * one.private, *["learned from untrusted text"] * one.untrusted]
-    counts = f"confirmed by {one.confirmed_by}, contradicted by {one.contradicted_by}"
-    outcomes = f"right {one.right}, wrong {one.wrong}{'; flagged' * one.flagged}"
-    return [
-        f"{one.id[:8]}  {one.text}{f' When: {one.applies}.' if one.applies else ''}",
-        f"          {', '.join(marks)}; {counts}; {outcomes}",
-        *(f"          from: {' '.join(each.split())[:160]}" for each in one.sources),
-        *([f"          contradicts: {', '.join(each[:8] for each in one.disputes)}"] if one.disputes else []),
-        *([f"          retired: {one.retired}"] if one.retired else []),
-    ]

@@ -10,6 +10,7 @@ from mindstream.memory.memory import Memory
 from mindstream.models.model import Model
 from mindstream.planning.journal import RunCheckpoint, read_run, read_runs
 from mindstream.planning.plan import describe_arguments
+from mindstream.planning.prompts import QUOTED
 from mindstream.planning.run import Solution
 from mindstream.sharing.admission import Pair, admit_work
 from mindstream.sharing.lessons import Learned, Line, Verdict, learn
@@ -26,19 +27,21 @@ class Judged:
     Attributes:
         learned: the changes of the pool's lessons.
         exemplar: the id of the exemplar that was made from the accepted work; "": none was made.
+        is_quotation: whether the run's answer only quotes evidence, because no model was configured.
     """
 
     run: str
     task: str
     learned: Learned
     exemplar: str = ""
+    is_quotation: bool = False
 
 
 async def judge_run(pool: Pool, model: Model, memory: Memory, run: str, verdict: Verdict, writer: str) -> Judged:
     """Let a pool learn from the verdict on a run.
 
-    Accepted work becomes an exemplar, unless it is untrusted, an agent has passed the verdict on, or the pool does not
-    admit it (see `admit_work`).
+    Accepted work becomes an exemplar, unless it is untrusted or only quotes evidence, an agent has passed the verdict
+    on, or the pool does not admit it (see `admit_work`).
 
     Args:
         model: the model that writes the lessons.
@@ -61,11 +64,11 @@ async def judge_run(pool: Pool, model: Model, memory: Memory, run: str, verdict:
     learned = await learn(
         pool, model, found.task, work_of(found), verdict, writer=writer, shown=found.lessons, untrusted=untrusted
     )
-    exemplar = ""
-    if verdict.right and not untrusted and not verdict.relayed:
+    exemplar, is_quotation = "", found.answer.startswith(QUOTED)
+    if verdict.right and not is_quotation and not untrusted and not verdict.relayed:
         pair = Pair(found.task, procedure_of(found, learned.steps))
         exemplar = await admit_work(pool, pair, writer, verdict.by)
-    return Judged(found.run, found.task, learned, exemplar)
+    return Judged(found.run, found.task, learned, exemplar, is_quotation)
 
 
 def work_of(run: RunCheckpoint | Solution, after: int = 0) -> list[Line]:

@@ -20,6 +20,8 @@ from mindstream.sharing.exemplar import question_id
 VOUCHED = "by hand"
 """The entry of `Lesson.confirmed_by` if a member wrote the lesson by hand or vouched for it. All other entries are
 tasks."""
+BY_HAND = "written by hand"
+"""The source of a lesson that a person wrote."""
 MAX_WRONG = 3
 """Minimum number of wrong answers given with a lesson in the prompt before the lesson is flagged
 (`Lesson.is_flagged`)."""
@@ -45,6 +47,7 @@ class Lesson:
         useful: time of the newest right answer given with the lesson in the prompt; None: there was none.
         disputes: ids of lessons that contradict this one.
         retired: why the lesson is no longer shown; "": it is not retired.
+        by_hand: the person who wrote the current text by hand; "": it was learned from a task.
         version: the log row of the current text. An amendment names the version that its writer has read.
     """
 
@@ -65,6 +68,7 @@ class Lesson:
     useful: Moment | None = None
     disputes: set[str] = field(default_factory=set)
     retired: str = ""
+    by_hand: str = ""
     version: int = 0
 
     @property
@@ -150,6 +154,7 @@ class LessonBook:
         )
         one.text, one.applies, one.state, one.retired = event.text, event.applies, event.state, ""
         one.untrusted, one.version = one.untrusted or event.untrusted, row.seq
+        one.by_hand = event.said_by if event.sources == (BY_HAND,) else ""
         one.contradicted_by, one.wrong = set(), 0  # these were about the earlier text
         for other in self._of(event.replaces):
             if not self._is_read(other.id, versions):

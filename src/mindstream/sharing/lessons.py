@@ -28,7 +28,7 @@ from mindstream.models.prompt import Prompt
 from mindstream.models.rules import Rules
 from mindstream.sharing.events import LessonRetired, LessonsShared, LessonWritten, TaskJudged
 from mindstream.sharing.exemplar import question_id
-from mindstream.sharing.lesson import Lesson
+from mindstream.sharing.lesson import BY_HAND, Lesson
 from mindstream.text.words import count_of, terms
 
 if TYPE_CHECKING:
@@ -373,7 +373,7 @@ async def write_lesson(
     applies: str = "",
     id_: str = "",
     version: int = 0,
-    source: str = "written by hand",
+    source: str = BY_HAND,
 ) -> str:
     """Write a lesson by hand, or amend the lesson `id_`; return its id. The lesson counts as confirmed.
 

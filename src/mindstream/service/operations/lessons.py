@@ -58,8 +58,9 @@ class LessonShape(Reply):
     from. `asked_by`: the user whose words it is based on, if not a member. `untrusted`: it was learned from third-party
     content. `confirmed_by`, `contradicted_by`: how many tasks confirmed and contradicted it. `right`, `wrong`: how many
     answers that were given with this lesson were right and wrong. `useful`: when such an answer was last right.
-    `disputes`: ids of lessons that contradict it. `retired`: why it is no longer shown, "" if it is shown. `version`:
-    changes with each amendment of the text.
+    `disputes`: ids of lessons that contradict it. `retired`: why it is no longer shown, "" if it is shown. `by_hand`:
+    who wrote the text by hand, which `confirmed_by` counts as one task, "" if a model did. `version`: changes with each
+    amendment of the text.
     """
 
     id: str
@@ -80,6 +81,7 @@ class LessonShape(Reply):
     flagged: bool
     disputes: list[str]
     retired: str
+    by_hand: str = ""
     version: int
 
 
@@ -92,7 +94,8 @@ class LessonList(Reply):
 class VerdictResult(Reply):
     """The effect of a verdict on the lessons of a pool, as ids of lessons.
 
-    `exemplar`: the id of the accepted work that is kept as an exemplar, "" if none is kept.
+    `exemplar`: the id of the accepted work that is kept as an exemplar, "" if none is kept. `quoted`: the run
+    had no model, so that its answer is only a quotation.
     """
 
     run: str
@@ -102,6 +105,7 @@ class VerdictResult(Reply):
     contradicted: list[str]
     retired: list[str]
     exemplar: str
+    quoted: bool = False
 
 
 @operation("pools.lessons", "read", "GET /users/{user}/pools/{pool}/lessons", mcp="pool_lessons", cli="pool lessons")
@@ -148,7 +152,9 @@ async def verdict(
     async with open_pool(runtime, principal, request.pool) as pool, calls.writing(memory):
         one.report("keeping the lessons")
         judged = await judge_run(pool, model, memory, request.run, given, principal.user)
-    return VerdictResult.from_object(judged.learned, run=judged.run, task=judged.task, exemplar=judged.exemplar)
+    return VerdictResult.from_object(
+        judged.learned, run=judged.run, task=judged.task, exemplar=judged.exemplar, quoted=judged.is_quotation
+    )
 
 
 @operation("pools.write_lesson", "write", "POST /users/{user}/pools/{pool}/lessons", cli="pool lesson")

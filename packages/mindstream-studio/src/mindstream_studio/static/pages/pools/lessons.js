@@ -21,7 +21,7 @@ export function Lessons({ pool, details: { owner } }) {
   return html`
     <label class="row"><input type="checkbox" checked=${all} onChange=${() => showAll(!all)} /> Show retired lessons too</label>
     ${!lessons.length && html`
-      <${Empty} title="No lessons yet"><p>Say whether the result of a task was right, and if not, why: <code>mindstream pool verdict ${pool} --wrong "…"</code>. Lessons for other tasks are derived from the reason and listed here.</p><//>`}
+      <${Empty} title="No lessons yet"><p>Say whether the result of a task was right, and if not, why: <code>mindstream pool verdict ${pool} --wrong "…"</code>. A model derives lessons for other tasks from the reason; they are listed here. Or write one by hand: <code>mindstream pool lesson ${pool} "…"</code>.</p><//>`}
     <ol class="list" aria-label="Lessons">
       ${lessons.map((one) => html`<${One} key=${one.id} pool=${pool} one=${one} texts=${texts} mayChange=${!base.value && [owner, one.writer].includes(user.value)} />`)}
     </ol>`;
@@ -44,7 +44,7 @@ function One({ pool, one, texts, mayChange }) {
       <p class="row small soft">
         <span class="tag">${one.retired ? "retired" : one.state}</span>
         ${one.private && html`<span class="tag">private</span>`}${one.untrusted && html`<span class="tag">from third-party text</span>`}${one.flagged && html`<span class="tag">flagged</span>`}
-        <span>confirmed by ${counted(one.confirmed_by, "task")}, contradicted by ${one.contradicted_by}; ${counted(one.right, "right answer")} given with it, ${one.wrong} wrong</span>
+        <span>${one.by_hand && `written by hand by ${one.by_hand}, `}confirmed by ${counted(one.confirmed_by - Number(one.by_hand !== "" && one.state === "confirmed"), "task")}, contradicted by ${one.contradicted_by}; ${counted(one.right, "right answer")} given with it, ${one.wrong} wrong</span>
         <span>${one.writer}, ${dayOf(one.at)}</span>
       </p>
       ${one.retired && html`<p class="small soft words">${one.retired}</p>`}
