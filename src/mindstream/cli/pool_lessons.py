@@ -24,8 +24,8 @@ Ids = list[str] | None
 @command(
     app,
     "data user",
-    "mindstream pool lessons shop",
-    "mindstream pool lessons shop --retire 7fk2 --because 'it changed'",
+    "mindstream pool lessons shop --user ann",
+    "mindstream pool lessons shop --retire 7fk2 --because 'it changed' --user ann",
 )
 async def lessons(
     settings: Settings,
@@ -58,7 +58,12 @@ async def lessons(
         )
 
 
-@command(app, "data user", "mindstream pool lesson shop 'Amounts are in cents.' --when 'money is asked for'", user=ME)
+@command(
+    app,
+    "data user",
+    "mindstream pool lesson shop 'Amounts are in cents.' --when 'money is asked for' --user ann",
+    user=ME,
+)
 async def lesson(
     settings: Settings,
     name: Name,
@@ -84,8 +89,8 @@ async def lesson(
 @command(
     app,
     "model budget_calls budget_tokens budget_usd data user",
-    "mindstream pool verdict shop --right",
-    "mindstream pool verdict shop pj9ke2 --wrong 'Revenue is without VAT here.'",
+    "mindstream pool verdict shop --right --user ann",
+    "mindstream pool verdict shop pj9ke2 --wrong 'Revenue is without VAT here.' --user ann",
     user=ME,
     model="The model that writes the lessons (role scorer).",
 )
