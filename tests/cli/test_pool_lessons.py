@@ -107,4 +107,4 @@ def test_a_recall_without_an_exemplar_lists_the_lessons_that_fit(folder: Path) -
         run("pool", "lesson", "shop", f"Rule {number}: {'the cat sleeps on the mat, ' * 18}", *where)
     told = run("pool", "recall", "shop", "What is our revenue?", *where)
     assert NET in told.out and told.out.count("Rule ") < 8
-    assert run("pool", "recall", "shop", "revenue", "-k", 0, *where).out.startswith("Question: revenue")
+    assert run("pool", "recall", "shop", "revenue", "-k", "0", *where).out.startswith("Question: revenue")
