@@ -151,8 +151,8 @@ class Alarms:
         """Start without any alarms.
 
         Args:
-            listened_to: whether a model classifies the answers to questions about danger; then patterns only recognise
-                a yes.
+            listened_to: whether a model classifies the answers to questions about danger; then patterns recognise only
+                a clear yes.
         """
         self._pack, self.session, self._listened_to = pack, session, listened_to
         self._told: Counter[str] = Counter()

@@ -96,7 +96,8 @@ class AnswerLog:
         one is not left."""
 
     async def keep(self, answer: Answer) -> Logged:
-        """Commit an answer and store it in memory. If the reasoner is not needed for the utterance, also end its work.
+        """Commit an answer and store it in memory. If the utterance does not need the reasoner, also end the reasoner's
+        work on it.
 
         Raises:
             StorageError: the answer cannot be committed.
@@ -146,7 +147,7 @@ class AnswerLog:
         raise AssertionError("unreachable")
 
     async def wait(self, answer: Answer, filler: str) -> Logged:
-        """Commit the event that the answer waits or takes longer, with the filler shown in the meantime."""
+        """Commit the event that says that the answer waits or takes longer, with the filler phrase that is shown."""
         event = Waiting(text=filler, slots=(self._slot,), answers=answer.heard, belief_version=answer.situation.version)
         decided = self._decision(answer) if answer.waited else []
         logged = (await self._stream.commit(Entry(event, AGENT), *decided))[0]

@@ -98,7 +98,7 @@ async def say(stream: Memory, text: str) -> None:
 
 
 async def answer(stream: Memory, text: str, id_: str = "", session: str = "") -> Questioned:
-    """Answer a question that M2 has asked the user, and return the question.
+    """Answer a question that the life (its role M2) has asked the user, and return the question.
 
     Args:
         id_: the id of the question; "": the oldest open question, or the last expired one if none is open.
@@ -120,7 +120,7 @@ async def answer(stream: Memory, text: str, id_: str = "", session: str = "") ->
 
 
 async def write_answer(stream: Memory, id_: str, text: str, session: str = "") -> None:
-    """Log an answer to a question. If it comes after the question's timeout, M2 gets it as news."""
+    """Log an answer to a question. If it comes after the question's timeout, the life gets it as news."""
     await _write(stream, Answered(id=id_, text=text, session=session))
 
 

@@ -46,7 +46,7 @@ class LifeOpened(Event):
 
 
 class TurnBegan(Event):
-    """A turn of M2's loop began."""
+    """A turn of M2, the model role that decides what to do, began."""
 
     kind = "turn_began"
     turn: int
@@ -107,7 +107,8 @@ class TurnEnded(Event):
 
 
 class Folded(Event):
-    """The oldest turns in M2's context were replaced by a summary, which is also stored as a memory.
+    """The oldest turns in the context of M2 (the role that decides) were replaced by a summary, which is also stored as
+    a memory.
 
     The turns themselves stay in the log and can be read by number.
     """
@@ -139,7 +140,7 @@ class TaskChanged(Event):
 
 
 class Questioned(Event):
-    """M2 asks the user a question, with the tool I."""
+    """M2, the model role that decides, asks the user a question with its tool I."""
 
     kind = "questioned"
     id: Name
@@ -197,7 +198,7 @@ class Beat(Event):
 
 
 class Proposed(Event):
-    """M2 looked for work of its own, because no task of the ledger could be done (`--forever`)."""
+    """M2, the role that decides, looked for work, because no task of the ledger could be done (`--forever`)."""
 
     kind = "proposed"
     tasks: Quotes[tuple[str, ...]] = ()

@@ -55,7 +55,7 @@ WORTH = 0.5
 
 @dataclass(frozen=True, kw_only=True)
 class LifeConfig:
-    """Settings of a life; they are not stored in its log.
+    """Settings of a life; they are not stored in its log. Of the model roles, M2 decides and M1 does tasks.
 
     Attributes:
         budget: limits of spending.
@@ -195,8 +195,8 @@ class Life:
     ) -> str:
         """Run turns until there is nothing to do; return why the run ended.
 
-        The result is `done` (nothing is left to do), `waiting` (something is due later, see `wait`), `halted` (a person
-        or the budget has halted the life), `turns` or `time` (the limits `turns` and `until` were reached).
+        The result is `done` (nothing is left to do), `waiting` (something is due later, see `wait`), `halted` (a
+        person, the budget or failed turns have halted the life), `turns` or `time` (these limits were reached).
 
         Args:
             turns: maximum number of turns; None: no limit.
@@ -278,7 +278,7 @@ class Life:
         await self._rest_after(ended)
 
     async def _look_for_work(self) -> bool:
-        """Let M2 look for work of its own if that is due; return whether it was due."""
+        """Let M2 (the role that decides) look for work if that is due; return whether it was due."""
         state, now, rhythm = self.state, self.memory.clock.now(), self.config.rhythm
         look = rhythm.next_look(state)
         if look is None or look > now or state.halted or not rhythm.is_active(now):

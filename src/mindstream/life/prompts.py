@@ -81,7 +81,7 @@ MOST = 3
 
 
 class WorkFound(BaseModel, frozen=True):
-    """The tasks that M2 proposes, or the reason why there are none.
+    """The tasks that M2, the role that decides, proposes for the goal, or the reason why there are none.
 
     Attributes:
         because: the reason.
@@ -233,9 +233,9 @@ DREAM = {
     "梦里的每个人、每样东西、每个地方、每个数字都出自碎片，一样也不添；它们之间发生什么由你来写。"
     "结果就是这个梦：不要标题，不要解释，不要说明依据什么。",
 }
-"""The task that the tool S gives to M1, by language: write a dream."""
+"""The task that the tool S (sleep) gives to M1, the role that does tasks, by language: write a dream."""
 NOT_YET = {"en": "the user has not replied yet", "zh": "用户暂未回复"}
-"""The result of the tool I after its timeout, by language."""
+"""The result of the tool I, which asks the user, if the user does not answer before its timeout; by language."""
 
 
 def spec_of(name: str, language: str) -> ToolSpec:

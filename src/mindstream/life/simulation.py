@@ -117,7 +117,7 @@ class Day:
     """A simulated day.
 
     Attributes:
-        said: the words with which M2 ended each turn, with their times.
+        said: the words with which M2 (the role that decides) ended each turn, with their times.
         levels: the retention level of each memory that can decay, at the end of the day, by id; -1: archived.
     """
 

@@ -60,7 +60,7 @@ SAYS = {
 
 @rule(Live)
 def live_by_structure(ask: Live, turns: Sequence[Message]) -> str | list[Call]:
-    """Rule for M2: work on a task, answer, and remember the user's words."""
+    """Rule for M2, which decides: work on a task, answer, and remember the user's words."""
     return _next(_turn(ask), turns[ask.begins :])
 
 

@@ -46,7 +46,7 @@ from mindstream.text.words import count_words
 
 
 class Turn(BaseModel):
-    """A turn in the context of M2, the orchestrator."""
+    """A turn in the context of M2, the model role that decides what to do."""
 
     number: int
     because: str = ""
@@ -95,7 +95,8 @@ KINDS = (*(each.kind for each in EVENTS), "tool_called", "observed", "heard")
 FROM_OUTSIDE = ("heard", "answered", "leave_given", "noticed", "commanded", "task_changed", "life_began")
 """Kinds of events that people and other processes can write at any time."""
 RESULT, WORDS, ARGUMENT, QUESTION = 4_000, 1_500, 600, 300
-"""Maximum number of characters of a result, a reply, an argument and a question in M2's context."""
+"""Maximum number of characters of a result, a reply, an argument and a question in the context of M2, the role that
+decides."""
 SAID, ANSWERED = "The user said: ", "The user answered later what you asked, "
 LEAVE = "The call "
 """Beginnings of lines of news. SAID, ANSWERED: a line with the user's words. LEAVE: a line with the decision about a
@@ -105,11 +106,12 @@ SESSION = "life"
 LATE = 5
 """Number of expired questions, the newest ones, that can still be answered."""
 SUMMARIES = 4
-"""Number of summaries of older turns, the newest ones, in M2's prompt; older summaries can be found with the tool R."""
+"""Number of summaries of older turns, the newest ones, in the prompt of M2 (the role that decides). M2 can find older
+summaries with its recall tool R."""
 
 
 class LifeState(BaseModel):
-    """The state of a life.
+    """The state of a life. M2 is the model role that decides what to do.
 
     Attributes:
         began: when the life began; ordered: when its standing orders were given.

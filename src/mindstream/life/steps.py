@@ -194,7 +194,7 @@ def _replied(
 
 
 class BilledModel:
-    """A model whose calls count against a life's budget, but are not steps of a turn, so they can be repeated.
+    """A model whose calls count against a life's budget, but are not steps of a turn: a resumed turn makes them again.
 
     Attributes:
         steps: the steps of the life; None until the life is open.

@@ -25,9 +25,10 @@ T = TypeVar("T")
 MARKER = "(A message was left out here: the content filter of the language model's provider refused it.)"
 """Replaces a refused message in prompts."""
 CANDIDATES = 4
-"""Maximum number of the newest messages that are left out, one at a time, to find the refused one."""
+"""Maximum number of messages, the newest ones, that are left out of a refused prompt one at a time, to find the message
+that the provider refuses."""
 LOOKED_AT = 60
-"""Number of the newest chat records that are searched for the messages of a prompt."""
+"""Number of chat records, the newest ones, among which the messages of a prompt are searched."""
 SHORTEST_WITHIN = 8
 """Minimum length, in characters, of a message that is also removed where it is a part of a longer text."""
 

@@ -1,6 +1,6 @@
 """The log of a run: a row before and after each call, so that the run resumes even after `kill -9`.
 
-A step with a `step_found` row that did not fail is not run again. A call that began but has no result is made again,
+A step whose `step_found` row reports no failure is not run again. A call that began but has no result is made again,
 with the same idempotency key if its tool takes one; so a call that was in flight can be made twice. A revised plan
 stays revised, and the rows hold what the run had spent. Only one process holds a run at a time (memory/lease). Another
 process gets an error, or resumes the run when the first one has died.

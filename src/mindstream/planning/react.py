@@ -107,7 +107,7 @@ class _Watched:
 
     def given(self) -> frozenset[str]:
         """Return the web addresses that may be fetched without approval although third-party content was read: those in
-        the task, in results of search tools, and in calls made before."""
+        the task, in results of search tools, and in calls made before that."""
         return links([self.run.task, *self.searched]).union(*map(addresses_of, self.own_calls))
 
     def step(self, call: Call) -> PlannedStep:

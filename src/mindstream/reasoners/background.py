@@ -194,7 +194,8 @@ WRITING_S = 30.0
 """Timeout for building the entries of a result, in seconds."""
 
 SpeakUp: TypeAlias = Callable[[RunContext, RunResult, Sequence[Entry]], Awaitable[Sequence[Entry]]]
-"""Returns entries to add to a reasoner's result, such as a follow-up or the judgement of a gate's decision."""
+"""A function that returns log entries to add to a reasoner's result, such as a follow-up or the judgement of a gate's
+decision."""
 
 
 async def conclude(
@@ -330,7 +331,7 @@ class Background:
     """Run reasoners during a conversation, each in its slot.
 
     Args:
-        speak_up: returns entries to add to a reasoner's result.
+        speak_up: returns log entries to add to a reasoner's result, such as a follow-up.
         tools: tools for the runs, in addition to the reasoners' own.
         lease_s: duration of a lease on work in seconds; a lease that is not renewed expires.
         retry_s: pause after the first failed run in seconds; each further pause is four times as long.

@@ -95,14 +95,14 @@ async def lay_in(pool: Pool, pairs: Sequence[Pair], by: str) -> list[Exemplar]:
 
 
 async def admit_work(pool: Pool, pair: Pair, writer: str, accepted_by: str) -> str:
-    """Admit a pair whose result a person or a check has accepted, without grading; return its id.
+    """Admit a pair without grading, because a person or a check has accepted its answer; return the pair's id.
 
     Only the form is checked. Admit nothing and return "" if the pool has the pair already, if its form has a fault, or
     if the writer or `accepted_by` is not listed as a member by name, because the words of such a person must not be
     shown to others.
 
     Args:
-        accepted_by: the person who accepted the result; "": a check did.
+        accepted_by: the person who accepted the answer; "": a check did.
 
     Raises:
         InputError: the writer is not a member, or the text cannot be stored.

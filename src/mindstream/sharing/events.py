@@ -170,7 +170,8 @@ class LessonWritten(Event):
     applies: Quotes[str] = ""
     """When the lesson applies; "": always."""
     state: Literal["confirmed", "assumed"] = "assumed"
-    """`confirmed`: by the verdict of a person or a check; `assumed`: an inference of the model that wrote it."""
+    """`confirmed`: by the verdict of a person or a check, or because a member wrote the lesson by hand; `assumed`: not
+    confirmed, such as a model's inference."""
     sources: Quotes[tuple[str, ...]] = ()
     """The evidence for the lesson: tasks, corrections, documents."""
     writer: Person[Agent]

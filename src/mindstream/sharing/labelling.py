@@ -164,18 +164,18 @@ CONCURRENT = 4
 
 @dataclass(frozen=True)
 class Labeller:
-    """A model that labels, by log-probabilities or by stated numbers; `find_labeller` determines which."""
+    """A model that labels candidates, by log-probabilities or by stated numbers; `find_labeller` determines which."""
 
     model: Model
     source: Unlikely
 
     @property
     def key(self) -> tuple[str, str]:
-        """The key of its labels in `PoolState.labels`."""
+        """The key of this labeller's labels in `PoolState.labels`."""
         return self.source.basis, self.model.name
 
     def labels(self, state: Callable[[], PoolState]) -> Labels:
-        """Return its labels, read from the state at each use."""
+        """Return this labeller's labels, which are read from `state()` at each use."""
         return Labels(self.source.basis, self.model.name, lambda id_: state().labels.get(self.key, {}).get(id_, {}))
 
 

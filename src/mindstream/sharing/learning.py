@@ -49,7 +49,7 @@ never made it worse."""
 RELEARNED = 1_000
 """Maximum number of exemplars, the newest ones, that a process trains on when it begins background training."""
 POLL_S = 0.1
-"""Poll interval in seconds."""
+"""Poll interval of background training, in seconds."""
 IDLE_POLLS, YIELD_POLLS = 30, 5
 """IDLE_POLLS: number of polls without new exemplars after which background training ends. YIELD_POLLS: maximum number
 of polls for which a process leaves the training to the process that made the newest version."""
@@ -63,7 +63,8 @@ MAX_TRIES = 5
 
 @dataclass(frozen=True)
 class Base:
-    """The version that the next one succeeds, and the range of log rows (after, upto] that the next one covers."""
+    """The basis of the next version of the retriever: the newest version, which the next one succeeds, and the range
+    (after, upto] of log rows whose admissions the next one covers."""
 
     newest: Newest
     after: int

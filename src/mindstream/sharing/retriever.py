@@ -485,7 +485,7 @@ class Lessons:
 
     If there are enough lessons (see MIN_CHECKED), the newest ones are held out to check updates. They are learned from
     later, when newer lessons are held out in their place. So an update is checked with lessons that it was not trained
-    on, and, except for the first such check, neither was the version that it would replace.
+    on. The version that it would replace was not trained on them either, except at the first such check.
     """
 
     def __init__(self, taken: int, held_out: float) -> None:

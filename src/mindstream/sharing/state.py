@@ -251,10 +251,10 @@ class PoolState:
         return self.is_member(reader) and (reader == writer or reader in readers or EVERYONE in readers)
 
     def is_open(self, id_: str, reader: str = "") -> bool:
-        """Return whether no privacy setting hides an exemplar from `reader` ("": from agents that wrote none of it).
+        """Return whether privacy allows `reader` to read an exemplar.
 
-        An exemplar is hidden if it, or an exemplar that it was derived from, is a private pair that another writer has
-        not shared.
+        It does if the exemplar, and each exemplar that it was derived from, is not private, has been shared since, or
+        was written by `reader` ("": no agent).
         """
         return not self._private(self.standings[id_], reader)
 
@@ -326,7 +326,7 @@ class PoolState:
             yield f"it was derived from exemplars that do not exist: {', '.join(sorted(unknown))}"
 
     def _drew_withdrawn(self, standing: Standing, writer: str) -> bool:
-        """Return whether a pair was derived from an exemplar that a writer wrote before withdrawing all of its own."""
+        """Return whether a pair was derived from an exemplar of a writer who later withdrew all exemplars."""
         since = self.withdrawn_writers.get(writer, 0)
         roots = (self.standings.get(id_) for id_ in standing.roots)
         return any(root.seq < since and root.exemplar.writer == writer for root in roots if root)

@@ -94,7 +94,7 @@ TAVILY, WOLFRAM = "TAVILY_API_KEY", "WOLFRAM_APP_ID"
 
 @dataclass(frozen=True)
 class Means:
-    """Resources of the tools.
+    """The resources that the tools need.
 
     Attributes:
         model: the model of `llm`.

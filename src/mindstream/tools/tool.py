@@ -47,8 +47,7 @@ class Traits:
         concludes: its result is derived from its arguments only.
         finds: its results name pages that may be fetched without approval (a search engine; see tools/call.py).
         ready: a function that returns whether the tool can be used now; while it cannot, a life does not offer the
-        tool.
-        None: the tool can always be used.
+            tool. None: the tool can always be used.
     """
 
     changes: bool = False

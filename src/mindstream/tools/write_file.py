@@ -29,7 +29,7 @@ Key = Annotated[str, Field(max_length=200)]
 
 
 def write_file_tool(folder: Path | str) -> FunctionTool:
-    """Make the tool `write_file` over a folder, which is created if it is missing.
+    """Make the tool `write_file`, which writes files into a folder; the folder is created if it is missing.
 
     A repeated call with the same `key`, name and text has no further effect. A file that this tool did not write, or
     that was changed afterwards, is not replaced.
@@ -113,7 +113,7 @@ def _digest(content: bytes) -> str:
 
 
 def written_file_tools(folder: Path | str) -> tuple[FunctionTool, ...]:
-    """Make `list_files`, `read_file` and `delete_file` over the folder of `write_file`.
+    """Make the tools `list_files`, `read_file` and `delete_file` for the folder into which `write_file` writes.
 
     A life offers them only while the folder has a file that `write_file` wrote. A file may quote third-party content,
     so its text is untrusted. Deleting a file needs approval.

@@ -22,7 +22,8 @@ State = Literal["now", "going_on", "later", "done", "dropped", "not_needed"]
 OPEN: tuple[State, ...] = ("now", "later")
 """States of unfinished steps; a step in the state `going_on` (a habit) is neither open nor closed."""
 MOST_OPEN, MOST_CLOSED = 20, 40
-"""Maximum number of open steps (the first ones) and of closed steps (the newest ones) in a version of the plan."""
+"""Maximum number of steps in a version of the plan: of open steps and habits together, and of closed steps. The first
+open steps and the newest of the others are kept."""
 TITLE, TEXT, LINK, RESOURCES, REPORTS = 200, 2_000, 1_000, 8, 3
 """Maximum length of a step's title, text and link, in characters; maximum number of its resources and reports."""
 REPORTED = 5
@@ -160,7 +161,8 @@ class CoachingPlan(BaseModel, frozen=True):
     def edit(self, edits: Sequence[StepEdit]) -> CoachingPlan:
         """Return the plan changed by edits. A new "now" step moves the old one to "later"; new steps come last.
 
-        If there are too many steps, the oldest closed ones and the last open ones are removed.
+        If there are too many steps (MOST_OPEN, MOST_CLOSED), the oldest closed ones and habits and the last open ones
+        are removed.
         """
         steps = {step.title.casefold(): step for step in self.steps}
         for edit in edits:

@@ -48,15 +48,16 @@ async def look_over(pack: Pack, text: str) -> None:
 
 
 def find_alarm(pack: Pack, text: str) -> Alarm | None:
-    """Return the alarm that an utterance raises; those that stop the conversation come first."""
+    """Return the alarm that an utterance's words raise (see `find_raised`); None: they raise none."""
     raised = find_raised(pack, text)
     return raised.alarm if raised else None
 
 
 def find_raised(pack: Pack, text: str) -> Raised | None:
-    """Return the alarm that an utterance's words raise, first one that stops the conversation; None: they raise none.
+    """Return the alarm that an utterance's words raise; None: they raise none.
 
-    No classifier overrules this alarm. Results are cached.
+    If they raise several, an alarm that stops the conversation takes precedence. No classifier overrules this alarm.
+    Results are cached.
     """
     return pack.cached(("alarms", ""), lambda: remember(REMEMBERED)(partial(_sure, pack)))(text)
 
@@ -71,7 +72,7 @@ def find_hint(pack: Pack, text: str) -> Raised | None:
 
 
 def spoke_of_danger(pack: Pack, said: Sequence[str]) -> bool:
-    """Return whether one of the last answers (`said`) is that of an alarm for danger to life."""
+    """Return whether one of the last LATELY answers in `said` contains the words of an alarm about danger to life."""
     texts = [text for alarm in pack.alarms if alarm.stops and alarm.is_danger for text in all_texts(alarm.say)]
     return any(text in answer for answer in said[-LATELY:] for text in texts)
 
@@ -125,8 +126,8 @@ def _without(alarm: Alarm, text: str) -> str:
 
 
 def _found(pack: Pack, text: str, part: Part) -> frozenset[int]:
-    """Return the indexes of the alarms of which a pattern of this part matches a text; for `patterns`, also of those of
-    which all words of a group in `together` are near each other."""
+    """Return the indexes of the alarms that a text matches: by a regular expression of this part or, for `patterns`, by
+    words near each other (`Alarm.together`)."""
     found = _patterns(pack, part).matching(text)
     if part == "patterns":
         found = found.union(*(each.matching(text) for each in _together(pack)))

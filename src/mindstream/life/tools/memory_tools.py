@@ -25,14 +25,15 @@ from mindstream.models.model import Model, Part, Piece, Request, Usage
 from mindstream.tools.call import Observation
 
 MARK = {"life": True}
-"""Data that marks the records that the tool R may find: those that U wrote, summaries of turns, and records that sleep
-derived only from such records."""
+"""Data that marks the records that the recall tool R may find: those that the tool U wrote, summaries of turns, and
+records that sleep derived only from such records."""
 RETURNED, SHARE = 5, 20
-"""RETURNED: default number of memories that R returns. SHARE: S draws at least one in SHARE of the records that can
-decay, so that it draws more from a large memory."""
+"""RETURNED: default number of memories that the recall tool R returns. SHARE: the sleep tool S draws at least one in
+SHARE of the records that can decay, so that it draws more from a large memory."""
 LONGEST = 1_500
 QUOTED = 20
-"""Number of memories, found by a recall of the given words, among which U searches the memory that it replaces."""
+"""Number of memories, found by a recall of the given words, among which the tool U (store a memory) searches the one
+that it replaces."""
 _DAY = re.compile(r"^(?:- )?\d{4}-\d\d-\d\d: ")
 NO_DREAM = {"en": "nothing was forgotten, so there is no dream", "zh": "没有遗忘什么，所以没有梦"}
 NOTHING = {"en": "nothing is remembered of that", "zh": "没有相关记忆"}

@@ -1,4 +1,5 @@
-"""External tools for M1 (functions, MCP servers, a planner, documents), with approval and idempotency keys."""
+"""External tools (functions, MCP servers, a planner, documents) for M1, the role that does tasks, with approval and
+idempotency keys."""
 
 from __future__ import annotations
 

@@ -117,8 +117,8 @@ def main_argument(spec: ToolSpec | None) -> str:
 def read_input(text: str, spec: ToolSpec | None, scan: Scan) -> JsonObject:
     """Read the input in `Tool[…]`.
 
-    The input is a JSON object; `name=value, …` with the tool's arguments; values in order, if the tool requires more
-    than one; or a single value. Enclosing quotation marks are removed.
+    The input can be a JSON object; `name=value, …` with the tool's arguments; values in order, if the tool requires
+    more than one; or a single value. Enclosing quotation marks are removed.
     """
     text = text.strip()
     known, main = spec.arguments if spec else {}, main_argument(spec)
@@ -376,7 +376,7 @@ class StepReader:
 DIGITS = r"0{0,3}([1-9１-９][0-9０-９]{0,3})(?![0-9A-Za-z_０-９])"
 STEP = rf"[EeＥｅ]{DIGITS}"
 FIELD = r"(?:\.(?:result|output|value|answer|text|content)(?![\w.(\[]))?"
-"""A field of a step's result, as in `#E1.output`; a result is a single text, so the field means the whole result."""
+"""Matches a field of a step's result, as in `#E1.output`. A result is a single text, so the field means all of it."""
 REFERENCE = re.compile(
     rf"\$?\{{{{1,2}}\s?[#＃]?\s?{STEP}{FIELD}\s?\}}{{1,2}}"  # {#E1} {{E1}} ${E1}
     rf"|(?<![\w)])(?:\*\*[#＃]\s?{STEP}\*\*|`[#＃]\s?{STEP}`)(?![\w(])"  # **#E1** `#E1`; in x**#E1**2 only #E1
@@ -389,10 +389,10 @@ SIGN = r"(?::=|=>|->|<-|[=:：＝→←⇒])"
 TOOL = r"\w[\w./:-]{0,127}+(?: \w[\w./:-]{0,60}+){0,3}+"
 ID = rf"[*`\[{{(<]{{0,4}}(?:([#＃$])\s?|(?<!\w)){STEP}[*`\]}})>]{{0,4}}"
 HEAD = re.compile(rf"{ID}({AFTER})?\s*+({SIGN}?)\s*+[*`\"'@]{{0,3}}({TOOL})[*`\"']{{0,3}}\s*+[\[［【]")
-"""The beginning of a step, `#E2 = Tool[`. The extension `#E2 after #E1 = Tool[` is for a step that waits for another
-one without referring to it."""
+"""Matches the beginning of a step, `#E2 = Tool[`. The extension `#E2 after #E1 = Tool[` is for a step that waits for
+another step without referring to its evidence."""
 PLAIN_STEP = re.compile(r"#E([1-9][0-9]{0,3}) = (\w[\w./:-]{0,127}+)\[([^\[\]\n]*+)\][ \t]*+")
-"""A whole line with one step in ReWOO's own form, whose input has no brackets."""
+"""Matches a whole line with one step in ReWOO's own form, if the step's input has no brackets."""
 MAY_BE_STEP = re.compile(r"\[|[Ee]\d")
 WHY = re.compile(r"(?<!\w)(?:Plan|PLAN|计划|計劃)[*_`]{0,3}\s*+[0-9]{0,3}[*_`]{0,3}\s*+[:：]")
 TASK = re.compile(r"(?:Question|Task|问题|任务)[*_`]{0,3}\s*+[:：]")
@@ -409,7 +409,7 @@ OTHER_HEAD = re.compile(rf"[\s*`>•(\[-]*+(?:[0-9]{{1,3}}[.)]\s*+)?{OTHER_ID.pa
 ESCAPED_HEAD = re.compile(r"[\s*`>•-]*+\\?[#＃]E[^\[\n]{0,100}\[")
 MARKDOWN = re.compile(r"\\([#_*\[\]])")
 BARE_ID = re.compile(rf"(?<![\w#＃$.]){STEP}")
-"""A step id without `#`; it is a reference if the plan's own steps are written without `#`, too."""
+"""Matches a step id without `#`, which is a reference if the plan's own steps are written without `#`, too."""
 FRAGMENT = re.compile(r"://\S*\w\Z")
 """Matches a web address directly before `#E1`, which is then the fragment of the address and not a reference."""
 BLANK = str.maketrans("", "", "\u200b\u2060\ufeff")

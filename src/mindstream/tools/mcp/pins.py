@@ -154,8 +154,8 @@ class Pins:
         return {name: pin.definition for name, pin in pins.items() if pin.hash == pin.definition.fingerprint}
 
     def unasked(self, server: str) -> frozenset[str]:
-        """Return the names of a server's tools that are called without a question, because the server says that they
-        only read.
+        """Return the names of a server's tools that are called without asking a person, because the server says that
+        they only read.
 
         This hint counts only if every accepted definition of the tool, earlier ones included, had the hint.
         """
