@@ -372,7 +372,8 @@ class SafetyClassifier:
             await asyncio.wait({reading}, timeout=ANSWER_WAITS_S)
 
     def verdict(self, heard: int, situation: Situation) -> Verdict | None:
-        """Return the verdict on an utterance; None if there is no result yet, or if it was returned before."""
+        """Return the verdict on an utterance; None if the model has not answered (yet), or if the verdict was returned
+        before."""
         if self._alarm is None or not (read := self._result(heard)):
             return None
         del self._reading[heard]

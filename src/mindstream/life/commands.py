@@ -147,7 +147,7 @@ async def give_leave(stream: Memory, yes: bool, id_: str = "") -> str:
 
 
 async def order(stream: Memory, what: Order, because: str = "") -> None:
-    """Pause, resume or stop a life; the order takes effect before its next step.
+    """Pause, resume or stop a life; the order takes effect before the life's next step.
 
     Raises:
         InputError: the mind has no life.
@@ -171,7 +171,7 @@ async def add_task(stream: Memory, text: str) -> Task:
     """Add a task to the ledger.
 
     Raises:
-        InputError: the text is empty, there is an open task with the same text, or the ledger is full.
+        InputError: the mind has no life, the text is empty, an open task has the same text, or the ledger is full.
     """
     return await _change(stream, (await look(stream)).ledger.add(redaction.clean(text).text))
 
@@ -180,7 +180,7 @@ async def stop_task(stream: Memory, number: int) -> Task:
     """Stop a task: it counts as given up.
 
     Raises:
-        InputError: there is no task of that number.
+        InputError: the mind has no life, or there is no task of that number.
     """
     return await _change(stream, (await look(stream)).ledger.find(number).changed("stopped"))
 
@@ -189,16 +189,16 @@ async def open_task(stream: Memory, number: int) -> Task:
     """Reopen a task, so that it can be worked on now.
 
     Raises:
-        InputError: there is no task of that number.
+        InputError: the mind has no life, or there is no task of that number.
     """
     return await _change(stream, (await look(stream)).ledger.find(number).changed("open"))
 
 
 async def move_task(stream: Memory, number: int, before: int) -> Task:
-    """Move a task in the ledger, so that it comes before another one.
+    """Move a task in the ledger, so that it comes directly before another one.
 
     Raises:
-        InputError: there is no task of one of the numbers.
+        InputError: the mind has no life, or there is no task of one of the numbers.
     """
     return await _change(stream, (await look(stream)).ledger.move(number, before))
 
@@ -218,7 +218,7 @@ async def read_turn(stream: Memory, number: int) -> list[Logged]:
     A folded turn was replaced by a summary in the context of M2, the model that orchestrates the life; its rows stay.
 
     Raises:
-        InputError: there was no turn of that number.
+        InputError: the mind has no life, or there was no turn of that number.
     """
     newest = (await look(stream)).turn
     rows, is_in = list[Logged](), False

@@ -1,9 +1,9 @@
 """Events of a life. The state of a life is computed from these log rows, so any process can continue it (see
 life/state).
 
-Tool calls are `tool_called` and `observed`, in the slot `life`. Every step of a turn has an id that says where it is:
-`12.3` is the third step of turn 12, `12.3.1` the first call that it requested, and `12.3.1.2` the second step of the
-role (such as M1) that this call started.
+A tool call is logged as the events `tool_called` and `observed`, in the slot `life`. Every step of a turn has an id
+that says where it is: `12.3` is the third step of turn 12, `12.3.1` the first call that it requested, and `12.3.1.2`
+the second step of the role (such as M1) that this call started.
 """
 
 from __future__ import annotations

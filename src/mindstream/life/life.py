@@ -1,5 +1,7 @@
 """`Life` pursues a goal with three model roles (M2 orchestrates, M1 does tasks, M0 thinks), a task ledger and a memory.
 
+After a crash, the life continues from its log.
+
 async with Life.open(memory, models, goal="Write a brief on …", tools=documents) as life:
     print(await life.run(turns=50))
 """
@@ -63,9 +65,11 @@ class LifeConfig:
         permits: which calls that change the world need no approval.
         prompt_tokens: maximum length of M2's prompt in tokens.
         returned: number of memories that the tool R (recall) returns.
-        drawn: number of records that a sleep (the tool S) draws.
+        drawn: number of records that a sleep (the tool S) draws at random, to let them decay; from a large memory it
+            draws more.
         dream_tools: names of the tools that M1 may call while it writes a dream; (): it writes the dream in one call.
-        attached: maximum number of external tools that M1 is shown at once.
+        attached: maximum number of external tools that one search attaches. A search at the beginning of each task
+            attaches the tools that fit the task; M1 can attach more with the tool `find_tools`.
         lease_s: duration of the lease on the life in seconds; if this process dies, another one may continue the life
             after that time.
         hears: whether the user's utterances in conversations are addressed to this life; False: a coach answers them.

@@ -66,7 +66,8 @@ def live_by_structure(ask: Live, turns: Sequence[Message]) -> str | list[Call]:
 
 @rule(CarryOut)
 def quote_what_is_found(ask: CarryOut, turns: Sequence[Message]) -> str | list[Call]:
-    """Rule for M1, which carries out tasks: search memory and with tools that need only a query; quote the results.
+    """Rule for M1, which carries out tasks: search in memory and with the tools that need only a query, and quote the
+    results.
 
     If `context` is set, it names a file to which the quotations are also written.
     """

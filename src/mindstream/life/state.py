@@ -394,7 +394,7 @@ def _apply_row(state: LifeState, row: Logged) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LifeBudget:
-    """Limits of a life's spending; each can be exceeded by one call. None: no limit.
+    """Limits of a life's spending. They are checked before each call, so the last call can exceed them. None: no limit.
 
     Attributes:
         calls, tokens, usd: maximum number of model calls, tokens and US dollars; a call of unknown price costs nothing.

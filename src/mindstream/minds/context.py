@@ -13,7 +13,7 @@ from mindstream.memory.store.record import Kind, Record, RecordDraft
 from mindstream.text.context import Part, fit
 
 HISTORY_TOKENS, EARLIER_TOKENS, MEMORY_TOKENS = 3_000, 800, 450
-"""Maximum number of tokens for this conversation, for the newest lines of earlier ones, and for all other memory."""
+"""Maximum number of tokens for this conversation, for the newest lines of earlier ones, and for all other memories."""
 HISTORY, NOTES, RECALLED = 60, 20, 12
 """Maximum number of chat lines, of notes and of recalled memories that are considered for the context."""
 RECALLED_KINDS: tuple[Kind, ...] = ("note", "thought", "observation", "document", "chat")
@@ -24,14 +24,14 @@ class TalkContext:
     """Context of an answer, within the token budget.
 
     Attributes:
-        history: the lines of this conversation; if all of them fit, the newest lines of earlier conversations come
-            before them.
-        left_out: number of older lines of this conversation that do not fit.
-        has_all: whether `history` contains all lines of all conversations.
+        history: the newest lines of this conversation, without the utterance itself. If none of them had to be left
+            out, the newest lines of earlier conversations come before them.
+        left_out: number of lines that do not fit, among the newest HISTORY lines of this conversation.
+        has_all: whether `history` contains all earlier lines of all conversations.
         recalled: memories that match the utterance, apart from notes in `notes` and lines of conversations.
         notes: the newest notes about the user.
-        talks: lines of other conversations, oldest first: those that match the utterance, and as many of the user's
-            newest lines as fit.
+        talks: chat lines, oldest first, that were not considered for `history`, mostly from other conversations: those
+            that match the utterance, and the user's newest ones. Both only as far as they fit.
     """
 
     history: tuple[Line, ...]
@@ -49,7 +49,7 @@ async def gather_context(
 
     Args:
         text: the utterance.
-        heard: the log row of the utterance.
+        heard: the number of the log row of the utterance.
         believer: the slot of a reasoner whose notes are left out, because the prompt has the reasoner's belief; None:
             all notes are used.
     """

@@ -171,8 +171,9 @@ class Plan(BaseModel, frozen=True, extra="forbid"):
     """The steps for a task, written before they are run.
 
     Attributes:
-        foreign: whether the planner's prompt had third-party content (an exemplar); then every call that changes the
-            world needs approval. A person who has checked the plan may set it to False.
+        foreign: whether the planner's prompt had third-party content (an exemplar). Then the arguments of every call
+            count as third-party content, so the names in `approve=[…]` allow no call that changes the world. A person
+            who has checked the plan may set it to False.
     """
 
     task: Words = ""

@@ -90,7 +90,8 @@ class SolverAnswer:
         missing: a description of the missing part; "": nothing is missing.
         steps: ids of the steps whose evidence lacks the missing part.
         kinds: the kind of value that each of these steps lacks.
-        absent: whether no missing part exists at all, so that revising the plan would not help.
+        absent: whether all missing parts are of the kind `absent` (they do not exist), so that revising the plan would
+            not help.
     """
 
     text: str = ""
@@ -109,8 +110,8 @@ class Shown(Frozen):
     text: str
     failed: bool = False
     shows_call: bool = True
-    """Whether the call is shown. It is not if the reason is enough: no other step has the same reason, and the call
-    contains no evidence."""
+    """Whether the call is shown although the step did not fail. It is not if the reason is enough: no other step has
+    the same reason, and the call contains no evidence."""
 
     def __str__(self) -> str:
         call = self.call if self.shows_call or self.failed else ""

@@ -345,7 +345,8 @@ class Background:
             belief does not change during an answer, and no follow-up interrupts one.
 
     Raises:
-        InputError: a slot is used twice, a reasoner is invalid, or the lease is too long.
+        InputError: a slot is used twice, a reasoner is invalid, or the duration of the lease is not above 0 or too
+            long.
     """
 
     def __init__(
@@ -435,7 +436,8 @@ class Background:
         return NewWork(slots, self.owner, self._lease() if self._thinks else 0.0)
 
     def release(self, heard: int) -> None:
-        """Let reasoners process an utterance that was held. If its answer is unfinished, that work is released, too."""
+        """Let reasoners process an utterance that was held. If its answer is neither committed nor in progress, the
+        work item for answering it ends."""
         was_held = heard in self._held
         self._held.discard(heard)
         self.wake()

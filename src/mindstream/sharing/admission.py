@@ -39,7 +39,7 @@ LEASE_S, JUDGING_S, POLL_S = 110.0, 90.0, 0.05
 another process judges."""
 
 SLOT = "judge "
-"""Prefix of the slot (the key by which a process claims it) of a work item for judging; the id of the pair follows."""
+"""Prefix of the slot of a work item for judging; the id of the pair follows. A process claims the work by this slot."""
 
 
 @dataclass(frozen=True)
@@ -208,7 +208,8 @@ async def _claim(pool: Pool, id_: str) -> tuple[int, ...]:
 
 async def _verdict(pool: Pool, state: PoolState, exemplar: Exemplar, scorer: Model) -> ExemplarJudged:
     """Return the verdict on a pair. The pair is rejected if its form has a fault, if the pool already has it, if its
-    answer gives orders to its reader, or if its grades by the rubric sum to less than the threshold."""
+    answer gives orders to its reader, if the scorer's reply has no valid grades, or if the grades sum to less than the
+    rubric's threshold."""
     query, answer, rubric = exemplar.query, exemplar.answer, state.rubrics[-1]
     judged = ExemplarJudged(id=exemplar.id, verdict="rejected", rubric=len(state.rubrics), model=BY_RULES)
     if faults := find_faults(query, answer):

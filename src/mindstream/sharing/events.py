@@ -148,7 +148,7 @@ class ExemplarsHelped(Event):
     kind = "exemplars_helped"
     ids: Names
     value: float
-    """0 to 1."""
+    """The quality of the answer, 0 to 1."""
     asked: Name = ""
     """Digest of the question, from which its text cannot be read; "": not known."""
 

@@ -236,7 +236,7 @@ class MadeUp:
 def gather_given(pack: Pack, plan: CoachingPlan, said: Iterable[str], turns: Sequence[Message]) -> Given:
     """Gather the titles and links that a result may contain.
 
-    A link in a tool result does not count if the model itself has put it into the call.
+    A link in a tool result does not count if the model itself has put it into a call.
     """
     known: set[str] = set()
     own: set[str] = set()
@@ -630,7 +630,8 @@ def note_topics_and_plan_steps(ask: Think, _: Sequence[Message]) -> Thinking:
 
 
 def _phase(ask: Think) -> Phase:
-    """Return the first phase, from the current one on, that has an unknown required field or makes plans.
+    """Return the first phase, from the current one on, that makes plans, requires no fields, or requires a field that
+    is unknown; if there is none, return the last phase.
 
     In all phases but the first, a field also counts as known once the pack's question about it was asked.
     """

@@ -55,7 +55,7 @@ def suggest(name: str, known: set[str]) -> str:
 
 T = TypeVar("T")
 MOST_SIZE = 150_000
-"""Maximum total size of a pack's alarm patterns, in steps of the matcher (text/pattern.py). The sleep pack uses a fifth
+"""Maximum total size of a pack's alarm patterns, in steps of the matcher (text/pattern.py). The sleep pack uses a tenth
 of this."""
 
 

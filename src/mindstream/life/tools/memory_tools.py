@@ -42,7 +42,7 @@ NOTHING = {"en": "nothing is remembered of that", "zh": "没有相关记忆"}
 def recall_tool(steps: Steps, language: str, n: int = RETURNED) -> OwnTool:
     """Return the tool R(query), which returns n memories.
 
-    In the same commit, these memories are strengthened, and others that were found but not returned are weakened.
+    The commit of the result also strengthens these memories, and weakens others that were found but not returned.
     """
     stream = steps.memory
 
@@ -115,8 +115,8 @@ def memory(text: str, where: Where) -> RecordDraft:
 
 
 def sleep_tool(steps: Steps, language: str, model: Model, n: int, dreams: Callable[[Where], Compose]) -> OwnTool:
-    """Return the tool S(), which runs a sleep of the memory (memory/lifecycle/sleep). The sleep draws n records, more
-    from a large memory, and M1 writes its dream.
+    """Return the tool S(), which runs a sleep of the memory (memory/lifecycle/sleep). The sleep draws n records at
+    random (more from a large memory, see SHARE), and M1 writes its dream.
 
     Args:
         model: the model of M1; it also rates records without an importance.

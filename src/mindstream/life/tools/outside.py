@@ -37,7 +37,7 @@ class OutsideTools:
     """All external tools of a life; the tools that a task needs are searched when M1 does the task.
 
     Attributes:
-        at_once: maximum number of tools that are attached to a task at once.
+        at_once: maximum number of tools that one search attaches to a task.
     """
 
     shelf: ToolIndex
@@ -48,7 +48,7 @@ class OutsideTools:
 
     @property
     def has_more(self) -> bool:
-        """Whether there are more tools than can be attached at once."""
+        """Whether there are more available tools than one search attaches."""
         return len(self._ready()) > self.at_once
 
     async def find(self, need: str) -> list[OutsideTool]:
@@ -105,8 +105,8 @@ class OutsideTool:
         return Done(await call_tool(self._with_key(call, where.id), [self.tool], TIMEOUT_S), events=used)
 
     def _with_key(self, call: Call, id_: str) -> Call:
-        """Return a call with an idempotency key, if its tool takes one; the same call of the life always gets the same
-        key."""
+        """Return a call with an idempotency key, if its tool takes one. A call that is made again after a crash gets
+        the same key."""
         if not (name := key_argument(self.tool)):
             return call
         try:

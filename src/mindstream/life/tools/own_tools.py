@@ -57,7 +57,8 @@ class Where:
         id: the id of the call.
         role: the role that makes the call: M2, M1 or M0.
         tainted: whether this role has read third-party content.
-        row: the log row of the call. If a crash has interrupted an earlier attempt, the rows of its effects come later.
+        row: the log row of the call. If a crash has interrupted an earlier attempt at the call, the rows that this
+            attempt has written come later.
         given: web addresses that may be fetched even if the role is tainted (tools/call.py).
     """
 

@@ -211,7 +211,8 @@ class MutualInformation:
         log-probabilities of the answer (see `GivenText`), or if there are too few seed pairs to compare with.
 
         Args:
-            alike: seed pairs, those with the most similar queries first; more than SHOTS + NEIGHBOURS + FAR are best.
+            alike: seed pairs, those with the most similar queries first; best are more than SHOTS + NEIGHBOURS + FAR
+                pairs.
 
         Raises:
             ModelUnavailable: the model failed.

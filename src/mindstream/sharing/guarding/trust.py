@@ -34,8 +34,8 @@ credit without limit."""
 MAX_LOG_ODDS = 3.0
 """Maximum absolute value of the log odds that one pair contributes."""
 LOUD, IF_LOUD, IF_QUIET = 0.1, 7.5, 0.28
-"""If texts are sorted by their similarity to orders, the first tenth (the share LOUD) contains three quarters of the
-undetected orders. IF_LOUD and IF_QUIET are the likelihood ratios of an undetected order for texts in that share and
+"""If texts are sorted by their similarity to orders, the most similar tenth (the share LOUD) contains three quarters of
+the undetected orders. IF_LOUD and IF_QUIET are the likelihood ratios of an undetected order for texts in that share and
 outside it."""
 RISK = 0.15
 """A pair is served if the probability that it was planted is below this."""

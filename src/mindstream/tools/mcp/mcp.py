@@ -203,8 +203,9 @@ def object_schema(schema: dict[str, Any]) -> dict[str, Any]:
     """Return a schema of one object with named properties; a schema without composition at its top is not changed.
 
     OpenAI and Anthropic refuse a whole request if a tool has `anyOf`, `oneOf`, `allOf`, `not`, `enum` or `$ref` at the
-    top of its schema. This function merges the branches: the model sees all arguments; required are those that every
-    branch requires. The server still checks the arguments by its own schema.
+    top of its schema. This function merges the branches: the model sees all arguments; required are those that the
+    schema itself, every branch of `anyOf` or `oneOf`, or a branch of `allOf` requires. The server still checks the
+    arguments by its own schema.
     """
     if not schema.keys() & REFUSED:
         return schema
