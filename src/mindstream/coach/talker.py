@@ -246,7 +246,7 @@ class Talker:
         return fresh(phrases(self.pack, move, language_of(text, self.pack.languages)), said, len(said))
 
     def excuse(self, failure: BaseException, text: str) -> str:
-        """Return the explanation of a failure for the user. If a model fails repeatedly, it is a shorter one."""
+        """Return the explanation of a failure for the user; a shorter one if a model fails repeatedly."""
         move = "model_failed" if isinstance(failure, ModelError) else "fault"
         move = "model_refused" if isinstance(failure, ModelRefused) else move
         move = "budget_spent" if isinstance(failure, BudgetSpent) else move

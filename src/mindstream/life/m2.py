@@ -49,7 +49,7 @@ class M2:
 
         Raises:
             BudgetSpent: the budget allows no further model call; the turn can be resumed.
-            Halted: a person has paused or stopped this life; the turn can be resumed.
+            Halted: a person has paused or stopped this life, or texts were erased; the turn can be resumed.
         """
         state = self.steps.state
         calls = StepCalls(
@@ -181,7 +181,7 @@ async def look_for_work(steps: Steps, model: Model, zone: tzinfo) -> None:
 
     Raises:
         BudgetSpent: the budget allows no further model call.
-        Halted: a person has paused or stopped this life.
+        Halted: a person has paused or stopped this life, or texts were erased.
     """
     state, now = steps.state, steps.memory.clock.now()
     ask = await _question(steps, zone)

@@ -110,6 +110,7 @@ class Roles:
 
         Raises:
             BudgetSpent: the budget allows no further model call.
+            Halted: a person has paused or stopped the life, or texts were erased.
         """
         model = self.models.of(role)
         calls = StepCalls(self.steps, role, toolbox, tainted, given=given)

@@ -174,7 +174,7 @@ def read_order(text: str) -> Order:
 
 
 def _recurrence(said: Match[str]) -> Recurrence:
-    """Return the recurrence that a match describes."""
+    """Return the recurrence that a match of RULE describes."""
     unit, every = said["unit"], int(said["every"] or 1)
     clocks = [read_clock(f"at {each}") or 0 for each in LIST.split(said["clocks"])] if said["clocks"] else [MORNING_S]
     if DAY_S in clocks:

@@ -64,7 +64,8 @@ class News(BaseModel):
 
 
 class Fold(BaseModel):
-    """A summary of older turns, which replaces them in M2's context; `tainted`: they contained third-party content."""
+    """A summary of older turns, which replaces them in M2's context; `tainted`: whether the turns contained third-party
+    content."""
 
     text: str
     tainted: bool = False

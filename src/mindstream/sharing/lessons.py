@@ -382,7 +382,8 @@ async def write_lesson(
 
     Args:
         version: the version of the lesson that the caller has read (`Lesson.version`); 0: the current one. If the
-            lesson was amended since, the new text becomes a lesson of its own, and both are shown as contradicting.
+            lesson was amended since, the new text becomes a lesson of its own, and the two are shown as contradicting
+            each other.
 
     Raises:
         InputError: the text is empty or too long, `by` is not a member, or `by` may not amend this lesson.

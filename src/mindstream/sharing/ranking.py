@@ -96,8 +96,8 @@ WEIGHT = 0.1
 decides only between candidates with similar cosines. With a higher factor, exemplars of hard queries would rank too
 low, because answers to hard queries are worse with any exemplar."""
 AGAIN = 1.0
-"""The same factor for feedback on answers to this very question. It is higher, because if the question is equal, only
-the exemplar explains a difference in quality."""
+"""The factor (see WEIGHT) of feedback on answers to this very question. It is higher than WEIGHT, because if the
+question is equal, only the exemplar explains a difference in quality."""
 
 MIN_ERRORS = 3.0
 """Minimum variance between the feedback on different exemplars, in standard errors of its estimate. If the variance is

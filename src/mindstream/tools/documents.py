@@ -46,8 +46,8 @@ Files that are not read in this time are read by the next searches.
 """
 Stamp: TypeAlias = tuple[int, int]
 FAILURES, FAILED = "unparsed", TypeAdapter(dict[str, tuple[Stamp, str]])
-"""Name and type of the checkpoint about files that cannot be parsed. It has, for each, the reason and the stamp (time
-of modification and size) that the file had then."""
+"""Name and type of the checkpoint about files that cannot be parsed. For each such file, the checkpoint has the reason
+and the stamp (time of modification and size) that the file had when it was parsed."""
 MAX_FAILURE = 2_000
 """Maximum characters of the row in the log about files that cannot be parsed."""
 LineNumber = Annotated[int, Field(ge=1, le=10_000_000)]

@@ -21,7 +21,7 @@ WHOLE = 400
 SIMILARITY = 0.5
 """Weight of the similarity of vectors in the score of a line, relative to shared words."""
 RANK = 0.3
-"""About the advantage in score of a line of the first portion, which fits best, over a line of the last portion."""
+"""Approximate advantage in score that a line of the first portion, which fits best, has over a line of the last one."""
 MIN_LINES, MIN_SCORE = 2, 0.4
 """MIN_LINES: number of lines that are always returned. MIN_SCORE: share of the best line's score that each further line
 needs."""

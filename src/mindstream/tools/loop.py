@@ -171,7 +171,7 @@ async def watched_call(call: Call, tools: Sequence[Tool], watcher: Watcher, time
 
 @dataclass
 class _ConcurrentHost:
-    """Makes the calls of a reply at the same time, and refuses those above the limits (MAX_PER_REPLY and others)."""
+    """Makes the calls of a reply at the same time, and refuses calls above MAX_PER_REPLY, MAX_CALLS or MAX_SAME."""
 
     tools: Sequence[Tool]
     watcher: Watcher

@@ -216,7 +216,7 @@ async def _insights(stream: Memory, model: Model, question: str) -> list[tuple[I
 
 
 async def _entry(stream: Memory, reflection: _Reflection, model: Model) -> Entry:
-    """Return the log entry of a reflection, with its new thoughts; it also resets the counter."""
+    """Return the log entry of a reflection, with its new thoughts. Committing the entry also resets the counter."""
     first = {normalised(each[0].text): each for each in reversed(reflection.insights)}
     known = await stream.find_same("thought", [insight.text for insight, _ in reflection.insights])
     news = [

@@ -13,8 +13,8 @@ from mindstream.tools.web.addresses import may_reach
 
 
 class PublicTransport(httpx2.AsyncHTTPTransport):
-    """Resolves a host name once, and connects only to those of the addresses found that are permitted, because the name
-    could resolve to other addresses a moment later.
+    """Resolves a host name once, and connects only to permitted addresses among those found, because the name could
+    resolve to other addresses a moment later.
 
     Args:
         allow: hosts or addresses to which it connects although they are private.
