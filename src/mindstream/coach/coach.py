@@ -125,7 +125,8 @@ class Coach:
             exemplars: finds answers to similar questions for the talker's prompt, such as a `Member` of a pool. The
                 coach adds nothing from conversations to this source.
             follow_ups: whether follow-ups after an answer are possible. If not (for example in an API that returns one
-                answer), an answer waits for the reasoner if the user's request needs the reasoner.
+                answer), an answer waits for the reasoner if the gate wakes the reasoner; with the gate `talker`, only
+                if the talker decides to wait.
             timezone: the user's time zone, such as `Europe/Berlin`, unless the user names another one; None: unknown,
                 so the coach mentions only hours and weekdays that the user has named.
 

@@ -1,7 +1,7 @@
-"""Run the roles of a life in the tool loop (tools/loop), so that each model reply and each call is done only once.
+"""Run the roles of a life in the tool loop (tools/loop), without repeating steps whose results are in the log.
 
-Each step has an id that gives its position (`12.3.1` is the first call requested by step 3 of turn 12). A step whose id
-is in the log is not done again; its result is read from the log.
+Each step has an id that gives its position (`12.3.1` is the first call requested by step 3 of turn 12). A step is a
+model reply or a call. If the log has the result of the step with an id, the step is not done again.
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ class StepModel:
 
 @dataclass
 class StepCalls:
-    """Make a role's calls one after the other, each only once; a failure is returned as a result.
+    """Make a role's calls one after the other; a call whose result is in the log is not made again. A failure is
+    returned as a result.
 
     Attributes:
         toolbox: returns the role's tools.

@@ -161,7 +161,7 @@ class Answered(Event):
 
 
 class PermissionAsked(Event):
-    """A call that changes the world waits for approval."""
+    """A call waits for approval: its tool changes the world, or it contains an address that no trusted source gave."""
 
     kind = "leave_asked"
     id: Name

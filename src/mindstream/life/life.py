@@ -72,7 +72,8 @@ class LifeConfig:
             attaches the tools that fit the task; M1 can attach more with the tool `find_tools`.
         lease_s: duration of the lease on the life in seconds; if this process dies, another one may continue the life
             after that time.
-        hears: whether the user's utterances in conversations are addressed to this life; False: a coach answers them.
+        hears: whether the user's utterances in conversations are addressed to this life; False: the mind's responder,
+            such as a coach, answers them.
         retention: the retention policy that is recorded for the memory if none is recorded yet (memory/policy).
         offers: whether M1's results are offered to the source of exemplars. Results of failed or interrupted work, and
             results with third-party content, are not offered.
@@ -103,13 +104,13 @@ class Life:
         ):
             print(await life.run(turns=20))  # why it ended: done, waiting for an answer, …
 
-    M2 decides, M1 carries out tasks with tools, M0 thinks about questions. Every step is done only once, so after an
-    interruption the same program continues the life.
+    M2 decides, M1 carries out tasks with tools, M0 thinks about questions. A step whose result is in the log is not
+    done again, so after an interruption the same program continues the life.
 
     Attributes:
         state: the current state, computed from the log rows of the life.
         models: the models of M2, M1 and M0.
-        steps: does each step only once, within the budget.
+        steps: does the steps within the budget; steps whose results are in the log are not done again.
     """
 
     def __init__(

@@ -1,4 +1,7 @@
-"""Permission for calls that change the world. Each such call needs its own approval; other calls need none."""
+"""Permission for calls that change the world, or contain an address that no trusted source gave (see tools/call.py).
+
+Each such call needs its own approval; other calls need none.
+"""
 
 from __future__ import annotations
 

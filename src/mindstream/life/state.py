@@ -161,8 +161,8 @@ class LifeState(BaseModel):
     leave: dict[str, bool] = {}
     spent: LifeSpent = Field(default_factory=LifeSpent)
     hears: bool = Field(default=True, exclude=True)
-    """Whether the user's utterances in conversations are addressed to the life; False: a coach of this mind answers
-    them."""
+    """Whether the user's utterances in conversations are addressed to the life; False: the mind's responder, such as a
+    coach, answers them."""
     quiet_turns: int = 0
     """Number of turns in a row without a call."""
     failed: str = ""

@@ -255,8 +255,8 @@ class Mind:
         until it is closed or garbage-collected.
 
         Args:
-            one_answer: whether the user cannot be shown a follow-up later; then a coach waits for its reasoner if the
-                answer needs the reasoner's result.
+            one_answer: whether the user cannot be shown a follow-up later; then a coach may wait for its reasoner
+                before it answers (see `follow_ups` of `Coach.using`).
             by: the author; "": the mind's user.
             once: an idempotency key; all processes together accept only one utterance with it.
 

@@ -36,12 +36,13 @@ class Timeouts:
     """Timeouts of a mind, in seconds.
 
     Attributes:
-        deadline_s: maximum time that the talker waits for the reasoner; then the talker says that the result takes
-            longer.
+        deadline_s: maximum time that a coach's talker waits for the reasoner; then the talker says that the result
+            takes longer. If no follow-up is possible, it waits up to `thinking_s` instead.
         filler_s: silence after which a filler sentence says that the answer takes longer.
         silence_s: maximum time without output of the talker's model; 0: derived from the model's own timeouts (see
             models/providers/limits), which are usually reached first.
-        thinking_s: maximum duration of a reasoner's run; 0: derived from the model's own timeouts.
+        thinking_s: maximum duration of a run of the belief reasoner or the facts reasoner; 0: derived from the model's
+            own timeouts.
         lease_s: duration of a lease on work, which is renewed. If a process dies, another one can claim its work after
             that time.
         retry_s: pause after the first failed run of a reasoner; each further pause is four times as long.

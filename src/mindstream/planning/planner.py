@@ -83,14 +83,14 @@ class Planner(Explained):
             None: runs are not stored.
         exemplars: solved tasks for the planner's prompt, in the form of the strategy; or a source that finds them, such
             as a `Member` of a pool, which is asked once per task.
-        budget: limit of model calls, tokens and money for all runs of this planner; None: no limit.
-        tool_calls: maximum number of tool calls in a run. This limit and `budget` include what a resumed run had spent
-            before. When either is reached, the run ends early and `Solution.stopped` says so; at most one more model
-            call is made.
+        budget: limit of model calls, tokens and money for all runs of this planner; None: no limit. When it is reached,
+            the run ends early, and `Solution.stopped` says so.
+        tool_calls: maximum number of tool calls in a run; None: no limit. Further calls fail, and the run answers from
+            the results that it has. This limit and `budget` include what a resumed run had spent before.
         seconds: timeout of a run; it starts again when a run is resumed. None: no timeout.
         replans: maximum number of times that a run's plan is revised, because steps failed or the answer is missing.
-        own_knowledge: whether the model is asked for its own knowledge if a step fails; such evidence is marked
-            (`Solution.own`).
+        own_knowledge: whether the model is asked for its own knowledge if a step of a plan fails; such evidence is
+            marked (`Solution.own`).
         approve: decides about calls of tools that change the world (see tools/approval.py): the names of those tools
             that may be called, or a function that decides about each call. By default all such calls are refused.
         watchers: objects that are notified of a run's progress.

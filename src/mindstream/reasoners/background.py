@@ -1,4 +1,4 @@
-"""`Background` runs reasoners during a conversation, with leases so that no work is lost or done twice.
+"""`Background` runs reasoners during a conversation, with leases so that no work is lost and no result written twice.
 
 Each reasoner has one slot, and each slot has one loop: claim open work, run the reasoner, and commit its result
 together with the end of the work. The lease is renewed during the run; if the process dies, the lease expires and

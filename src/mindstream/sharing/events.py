@@ -52,7 +52,7 @@ class RubricFrozen(Event):
 
 
 class ExemplarOffered(Event):
-    """A pair was offered; it is judged exactly once."""
+    """A pair was offered; it gets exactly one verdict."""
 
     kind = "exemplar_offered"
     id: RecordId[str]

@@ -269,7 +269,7 @@ class PoolState:
     def may_see(self, reader: str, id_: str) -> bool:
         """Return whether an agent may inspect a pair, even if the pair is not served.
 
-        The owner may inspect every pair except the private pairs of other writers.
+        The owner may inspect every pair except private pairs of other writers and pairs derived from these.
         """
         standing = self.standings[id_]
         readable = reader == self.owner or all(self.may_read(reader, writer) for writer in standing.writers)

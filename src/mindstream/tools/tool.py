@@ -33,17 +33,18 @@ class Traits:
     """The properties of a tool that decide how it is called.
 
     Attributes:
-        changes: it changes something outside (sends, writes, pays): each call needs approval, and calls are not
-            repeated without need.
+        changes: it changes something outside (sends, writes, pays). Chat bots, planners and lives make a call only if
+            it is approved (see tools/approval.py), and calls are not repeated without need.
         untrusted: its results are third-party content (of a page, a server): data whose instructions are not obeyed.
         key: name of the tool's argument for an idempotency key; calls with the same key have their effect once. "": the
         tool has none.
-        timeout_s: maximum duration of one call; None: the run's own limit for calls.
-        retries: maximum number of repetitions of a failed call; a tool with `changes` is repeated only if it has a
-            `key`.
-        at_once: maximum number of its calls that run at the same time.
-        batch: a function that makes several calls of the tool at once; None: each call is made by itself.
-        cost_usd: cost of one call in US dollars; None: not known.
+        timeout_s: maximum duration of one call by a planner or a life; None: their own limit. (`run_tool_loop` has one
+            limit for all tools.)
+        retries: in a plan: maximum number of repetitions of a failed call; a tool with `changes` is called again only
+            if it has a `key`.
+        at_once: in a plan: maximum number of its calls that run at the same time, if it has no `batch`.
+        batch: in a plan: a function that makes several calls of the tool at once; None: each call is made by itself.
+        cost_usd: cost of one call in US dollars, which planners count; None: not known.
         concludes: its result is derived from its arguments only.
         finds: its results name pages that may be fetched without approval (a search engine; see tools/call.py).
         ready: a function that returns whether the tool can be used now; while it cannot, a life does not offer the

@@ -71,7 +71,8 @@ class StepEdit(Frozen):
     Attributes:
         do, why, resources: the new values; if empty, the old values stay.
         caution: the new caution; None: the old one stays; "": the old one is removed.
-        likely: how likely this user is to do the step, 0 to 1. It can change only until the user is told of the step.
+        likely: how likely this user is to do the step, 0 to 1. Once the user was told of the step, an existing value
+        stays.
         report: how the step went, in the user's words.
         did: whether the user did the step.
     """
@@ -101,7 +102,8 @@ class PlanStep(BaseModel, frozen=True):
 
     Attributes:
         told: whether the user was told of the step.
-        likely: forecast probability that the user does the step, made before the user was told of it.
+        likely: forecast probability that the user does the step; an existing value stays once the user was told of
+            the step.
         reports: how the step went, in the user's words, the newest last.
         did: whether the user did the step, according to the last report.
         source: the id of the library step in the pack that this one is based on; "": none.

@@ -155,7 +155,7 @@ class Step(PackPart):
     topics: tuple[str, ...]
     caution: Texts = ""
     not_for: tuple[str, ...] = ()
-    """Topics (a newborn, shift work, …): a user who has named one is not offered this step."""
+    """Topics (a newborn, shift work, …): the step is not suitable for a user who has named one."""
 
 
 class Resource(PackPart):
@@ -227,8 +227,8 @@ class Pack(PackPart):
     steps: tuple[Step, ...] = ()
     resources: tuple[Resource, ...] = ()
     phrases: dict[str, Lists] = {}
-    """Texts that the coach uses without a language model, by name (see docs/packs.md); they replace the shipped
-    phrases."""
+    """Fixed texts of the coach by name (see docs/packs.md), such as filler phrases, excuses, and answers without a
+    language model. They replace the shipped phrases."""
     reasoners: tuple[Literal["reflect", "sleep"], ...] = ()
     """Reasoners in addition to the belief reasoner: `reflect` derives insights, `sleep` tidies an idle mind's
     memory."""

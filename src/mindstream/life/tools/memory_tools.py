@@ -145,7 +145,7 @@ def _line(record: Record) -> str:
 
 
 class StepModel:
-    """A model whose replies are stored as steps of a turn, so that the same request is sent only once."""
+    """A model whose replies are stored as steps of a turn; a request whose reply is stored is not sent again."""
 
     def __init__(self, steps: Steps, id_: str, role: str, model: Model) -> None:
         self.name = model.name
