@@ -418,7 +418,8 @@ class Slot:
         not fail.
         stuck: number of store failures in a row.
         outages: number of times in a row that the model was unavailable.
-        quiet: number of polls in a row that found nothing, at most QUIET; each quadruples the poll interval.
+        quiet: number of polls in a row that found nothing, at most QUIET (background.py); each quadruples the poll
+        interval.
     """
 
     reasoner: Reasoner

@@ -33,8 +33,8 @@ from mindstream.text.words import UNSPACED, plain_words, terms
 
 WIDE = re.compile(f"[{UNSPACED}]")
 MIN_SEEDS, ENOUGH_SEEDS = 12, 48
-"""With fewer than MIN_SEEDS seed exemplars nothing is measured. The weight of the measurement then grows, up to 1 at
-ENOUGH_SEEDS."""
+"""With fewer than MIN_SEEDS seed exemplars, the fit of answers is not measured. From MIN_SEEDS to ENOUGH_SEEDS, the
+weight of the measurement grows from 0 to 1."""
 MAX_SEEDS = 400
 """Maximum number of seed exemplars that are compared."""
 NEAR, AROUND = 5, 20

@@ -30,8 +30,8 @@ from mindstream.sharing.events import ExemplarJudged
 SHARES = np.linspace(0.02, 1.0, 21)
 """The possible shares of foreign pairs of a source; never zero. Before any measurement all are equally likely."""
 MEMORY_FACTOR = 0.99
-"""Factor on the weight of all earlier measurements of a source at each new pair, so that a source cannot accumulate
-credit without limit."""
+"""Factor on the weight of all earlier measurements of a source at each new measurement, so that a source cannot
+accumulate credit without limit."""
 MAX_LOG_ODDS = 3.0
 """Maximum absolute value of the log odds that one pair contributes."""
 LOUD, IF_LOUD, IF_QUIET = 0.1, 7.5, 0.28
