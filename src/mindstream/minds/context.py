@@ -30,8 +30,8 @@ class TalkContext:
         has_all: whether `history` contains all earlier lines of all conversations.
         recalled: memories that match the utterance, apart from notes in `notes` and lines of conversations.
         notes: the newest notes about the user.
-        talks: chat lines, oldest first, that were not considered for `history`, mostly from other conversations: those
-            that match the utterance, and the user's newest ones. Both only as far as they fit.
+        talks: chat lines that `history` does not have, mostly from other conversations, oldest first: those that match
+            the utterance, and the user's newest ones; both only as far as they fit.
     """
 
     history: tuple[Line, ...]

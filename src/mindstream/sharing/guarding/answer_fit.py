@@ -241,7 +241,8 @@ class MutualInformation:
 
 
 def mutual_information(name: str) -> MutualInformation | None:
-    """Return a measurement by the model of this name; None if it is not a GGUF model, which runs in this process."""
+    """Return the object that measures with the model of this name; None if it is not a GGUF model, because only such a
+    model runs in this process."""
     try:
         at = address(name)
     except SettingsError:
