@@ -110,7 +110,7 @@ class M2:
 
 
 FULL, KEPT = 0.75, 0.4
-"""FULL: if the prompt of M2 (the planning model) is longer than this share of its limit, the oldest turns are folded
+"""FULL: if the prompt of M2 (the role that decides) is longer than this share of its limit, the oldest turns are folded
 (replaced by a summary). KEPT: share of the limit that the turns and the rest of the prompt may have afterwards."""
 LONGEST = 3_000
 """Maximum length of a summary of folded turns, in characters."""

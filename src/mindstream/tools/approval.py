@@ -95,7 +95,8 @@ def check_approve(approve: Approve, tools: Sequence[Tool]) -> None:
 def approver(approve: Approve) -> Approver:
     """Return an async function for any value of `approve=`, which decides about one call at a time.
 
-    A plain function runs in a thread, because it may wait for a person.
+    A plain function runs in a thread, because it may wait for a person. The returned function raises InputError if the
+    given one returns neither True nor False (nor a value that counts as False).
     """
     if isinstance(approve, str):
         approve = (approve,)

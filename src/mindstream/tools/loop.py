@@ -143,6 +143,7 @@ async def run_tool_loop(
     The sequence of tools is read at each step, so that a tool can add others to it (`tool_search.find_tools_tool`).
 
     Args:
+        tool_timeout_s: maximum duration in seconds of a call of a tool that has no timeout of its own.
         approve: decides about calls of tools that change the world (see tools/approval.py): the names of those tools
             that may be called, or a function that decides about each call. None: every call is made.
         on_text: called with each piece of text as it arrives, also with text that comes before tool calls.

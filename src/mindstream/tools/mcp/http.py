@@ -17,8 +17,8 @@ FAILED, SESSION_ENDED = -31_999, -31_998
 """Codes of errors that this client makes itself. FAILED: the request failed, for example because the server cannot be
 reached. SESSION_ENDED: the server had ended the session before the request."""
 MAX_REFUSAL = 10_000
-"""Maximum length in bytes of a response with status 400 that is searched for the word "session"; longer ones are
-not."""
+"""Maximum length in bytes of a refusal's body that is read, to quote it or to search it for the word "session". A
+refusal is a response with a status of 400 or more."""
 
 
 class GuardedTransport(PublicTransport):
@@ -46,7 +46,10 @@ class GuardedTransport(PublicTransport):
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    """A response's body, readable and up to a limit; a broken connection becomes an error that the library expects."""
+    """A response's body, with invalid parts replaced (see `readable`).
+
+    A body of more than MAX_BYTES, or a broken connection, raises an error that the client library expects.
+    """
 
     def __init__(self, response: httpx2.Response) -> None:
         self._response = response
