@@ -64,7 +64,7 @@ def odd(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 def test_a_device_or_pipe_is_never_overwritten(odd: Path, tmp_path: Path) -> None:
     before = odd.lstat()
-    with pytest.raises(InputError, match="but only a regular file is replaced"), open_writer(odd) as write:
+    with pytest.raises(InputError, match="and only a regular file is replaced"), open_writer(odd) as write:
         write("secret")
     assert stat.S_IFMT(odd.lstat().st_mode) == stat.S_IFMT(before.st_mode) and odd.lstat().st_ino == before.st_ino
     assert not (tmp_path / "nothing").exists() and not list(tmp_path.glob(".*"))
@@ -85,7 +85,7 @@ def test_an_endless_line_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         out.truncate(1 << 40)  # a sparse file of a terabyte
     lines = read_lines(file)
     assert next(lines) == b"{}\n"
-    with pytest.raises(InputError, match=rf"huge:2: this line is over {MAX_LINE >> 20} MB"):
+    with pytest.raises(InputError, match=rf"huge:2: a line may have at most {MAX_LINE >> 20} MB"):
         next(lines)
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"a\nb")))
     assert list(read_lines(None)) == [b"a\n", b"b"]

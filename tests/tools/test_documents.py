@@ -173,7 +173,7 @@ async def test_a_long_document_is_read_in_parts(documents: Documents, files: Pat
     assert first.startswith("line number 1\n") and start > 100
     second = await call(documents, "read_document", name="long.txt", from_line=start)
     assert second.startswith(f"line number {start}\n")
-    with pytest.raises(ToolError, match="has 2,000 lines"):
+    with pytest.raises(ToolError, match="has only 2,000 lines"):
         await call(documents, "read_document", name="long.txt", from_line=2_001)
 
 

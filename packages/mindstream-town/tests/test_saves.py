@@ -221,7 +221,7 @@ def test_the_short_form_is_read(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"master_movement.json: expected whole numbers"):
         read_save(short)
     (short / "meta.json").unlink()
-    with pytest.raises(InputError, match=r"reverie/meta.json is missing"):
+    with pytest.raises(InputError, match=r"contains neither reverie/meta.json nor meta.json"):
         read_save(short)
 
 

@@ -225,7 +225,7 @@ def test_towns_and_user_memories_have_separate_folders(
     own = ("--data", tmp_path / "own")
     assert run("chat", *own, said="I sleep badly.\n").code == 0
     assert "a folder of its own" in mistaken(run_here("town", "new", file, *own))
-    assert "a user's memory, not a town" in mistaken(run_here("town", "run", *own))
+    assert "contains other data, but no town" in mistaken(run_here("town", "run", *own))
     (tmp_path / "empty").mkdir()
     assert "town new --data" in mistaken(run_here("town", "talk", "ada", "Hello.", "--data", tmp_path / "empty"))
     assert not list((tmp_path / "empty").iterdir())

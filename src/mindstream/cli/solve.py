@@ -373,7 +373,7 @@ def _show(solution: Solution, screen: PlainScreen, expected: Estimate, by_model:
         screen.note(f"not found: {short(solution.unanswered, 300)}", "yellow")
     if solution.stopped:
         screen.note(f"stopped: {solution.stopped}", "bold red")
-        if not expected.calls and not solution.missing:
+        if not expected.calls and all(solution.evidence[id].tool != "calculator" for id in solution.missing):
             screen.note("without a model, documents are quoted: name a folder with --docs, or a model with --model")
     screen.note(_spent(solution, expected))
 

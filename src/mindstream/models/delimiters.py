@@ -1,8 +1,9 @@
 """Delimit untrusted text (from users, models, tools and files) in a prompt, as data between tags.
 
 The text cannot close its tag or open another one, because every angle bracket that could begin a tag is written
-`&lt;`. A comparison stays: "slept <6 hours", "<3", "kd <> 'G'", "d < '2022-01-01'". A random delimiter would not be safer: a small model
-takes a plain `</memory>` for the end of the data with any delimiter, and a changing delimiter prevents prefix caching.
+`&lt;`. A comparison stays: "slept <6 hours", "<3", "kd <> 'G'", "d < '2022-01-01'". A random delimiter would not be
+safer: a small model takes a plain `</memory>` for the end of the data with any delimiter, and a changing delimiter
+prevents prefix caching.
 """
 
 from __future__ import annotations

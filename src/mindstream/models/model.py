@@ -29,8 +29,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A model's request to call a tool; `arguments` is the JSON text as the model wrote it. A mapping that is passed as
-    `arguments` is converted to JSON."""
+    """A model's request to call a tool. `arguments` is the JSON text as the model wrote it.
+
+    A mapping that is passed as `arguments` is converted to JSON.
+    """
 
     tool: str
     arguments: str
