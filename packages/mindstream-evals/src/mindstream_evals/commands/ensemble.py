@@ -51,7 +51,9 @@ class Runs:
             " planning, recall, talk; repeat the flag for further conditions.",
         ),
     ] = None
-    workers: Annotated[int, flag("N", "Concurrent runs [one per processor].", "--workers", min=0, max=100_000)] = 0
+    workers: Annotated[
+        int, flag("N", "Number of concurrent runs [one per processor].", "--workers", min=0, max=100_000)
+    ] = 0
     ray: Annotated[bool, switch("--ray", "Execute each run as a Ray task instead of in a local process.")] = False
 
 

@@ -88,7 +88,11 @@ class Compared:
     ] = ""
     control: Annotated[
         Literal["shuffled"] | None,
-        flag("shuffled", "As a control, also score each answer against another question.", "--control"),
+        flag(
+            "shuffled",
+            "As a control, also score each answer against the expected answer of another question.",
+            "--control",
+        ),
     ] = None
     out: Annotated[Path | None, flag("DIR", "The folder of all results [next to FILE].", "--out")] = None
     estimate: Annotated[bool, switch("--estimate", "Only show what it would cost.")] = False

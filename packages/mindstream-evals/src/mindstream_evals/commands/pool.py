@@ -174,7 +174,7 @@ def evaluate(
         str,
         flag(
             "NAME",
-            "The workplace: database, tool, archive; all: each of them; company: one experience for all of them.",
+            "The workplace: database, tool, archive; all: each separately; company: all three, with shared experience.",
         ),
     ] = "database",
     arms: Annotated[

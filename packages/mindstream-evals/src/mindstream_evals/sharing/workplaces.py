@@ -412,7 +412,7 @@ DEPARTMENTS: Mapping[str, Callable[..., Workplace]] = {"database": database, "to
 
 
 def company(seed: int, training: int = 24, tests: int = 12) -> Workplace:
-    """Return the workplace `company`: tasks in the three others, and one experience for all of them."""
+    """Return the workplace `company`: tasks of the three other workplaces mixed; all add to one experience."""
     rng = random.Random(f"company {seed}")
     parts = [make(seed, -(-training // 3), -(-tests // 3)) for make in DEPARTMENTS.values()]
 

@@ -203,7 +203,7 @@ def timeline(
     name: Name,
     since: From = "",
     until: To = "",
-    about: Annotated[str, flag("WORDS", "Only entries that contain this text.")] = "",
+    about: Annotated[str, flag("WORDS", "Show only entries that contain this text.")] = "",
     full: Annotated[bool, switch("--full", "Show each act separately, and all lines of talks.")] = False,
     json: AsJson = False,
 ) -> None:
