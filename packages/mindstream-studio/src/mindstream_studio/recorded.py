@@ -486,8 +486,9 @@ RECALLED = {"k": 5, "kinds": ["note", "thought", "observation", "document", "cha
 async def save_talk(reading: Reading, session: str, *, with_calls: bool = False) -> Saved:
     """Return a conversation.
 
-    It includes all beliefs and plans from the beginning, with the thoughts that produced them. It does not include
-    utterances of other conversations or text recalled from them, unless the model calls are added, which contain both.
+    It includes all beliefs and plans that the user's mind formed up to its end, with the thoughts that produced them.
+    It does not include utterances of other conversations or text recalled from them, unless the model calls are added,
+    which contain both.
 
     Args:
         session: the id of the conversation.
@@ -525,7 +526,8 @@ async def _recall(reading: Reading, heard: Data, session: str) -> Data:
 
 
 def rows_of_talk(rows: Sequence[Data], session: str) -> list[Data]:
-    """Return the rows of a conversation, and those that produced the beliefs and plans valid at its end.
+    """Return the rows of a conversation, all rows of beliefs and plans up to its end, and the thoughts that produced
+    them.
 
     Args:
         rows: rows of the kinds of a conversation, oldest first.
@@ -563,7 +565,7 @@ TOWN_STYLES = ("tokens.css", "base.css", "town/town.css", "town/saved.css")
 async def write_replay(
     store: Store, setting: Setting, out: Path, *, since: int | None = None, until: int | None = None
 ) -> Path:
-    """Write a town's log as an HTML file that replays it, and return the file; an earlier replay is replaced.
+    """Write a town's log as an HTML file that replays it, and return the file; an earlier saved page is replaced.
 
     The same log always gives the same bytes.
 
@@ -571,7 +573,7 @@ async def write_replay(
         since, until: first and last step to replay; None: all. Earlier memories of the residents are always included.
 
     Raises:
-        InputError: the town has no such steps, or the file is not a replay or cannot be written.
+        InputError: the town has no such steps, or the file exists and is not a saved page, or cannot be written.
         StorageError: the log cannot be read.
     """
     data = await record(store, setting, since, until) | ground_of(setting)

@@ -259,7 +259,8 @@ def _line_of(record: Record, late: Collection[str]) -> dict[str, object]:
 
 
 async def digest(store: Store, setting: Setting) -> str:
-    """Return a checksum of the journal: equal for the same town, seed and steps."""
+    """Return a checksum of the journal; without a model, the same town, seed and steps always give the same
+    checksum."""
     found = hashlib.blake2b(digest_size=DIGEST)
     async for line in journal(store, setting):
         found.update(line)

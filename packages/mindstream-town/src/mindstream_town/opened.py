@@ -178,7 +178,8 @@ async def open_town(
     slots: int = SLOTS,
     ray: bool = False,
 ) -> AsyncIterator[Town]:
-    """Open the town of the data folder with the models of the settings; each model call is logged in the data folder.
+    """Open the town of the data folder with the models of the settings; calls of language models are logged in the data
+    folder.
 
     Args:
         models: models that the caller has opened; None: those of the settings.
@@ -230,7 +231,8 @@ async def estimate(
 ) -> tuple[Counting, float | None]:
     """Estimate the model calls of some steps, and their cost in US dollars (None: a price is not known).
 
-    At most one day is simulated with rules; its calls are scaled up to all steps.
+    At most one day is simulated with rules; its calls are scaled up to all steps, except those made only at the town's
+    beginning.
     """
     sample = min(steps, setting.profile.a_day)
     every = await count_calls(setting, sample, on_step=on_step, models=settings.models)

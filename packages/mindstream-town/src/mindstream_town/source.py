@@ -35,7 +35,7 @@ def setting_of(town: TownFile, *, seed: int = 0, profile: Profile | None = None)
 
 
 def dump_source(setting: Setting) -> str:
-    """Return a town's world, rules and people as JSON."""
+    """Return a town's world, rules, conditions, people and weather as JSON."""
     weather = setting.weather.model_dump(mode="json", exclude_defaults=True)
     source = {
         "name": setting.name,

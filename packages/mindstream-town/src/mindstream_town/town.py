@@ -508,12 +508,12 @@ class Town:
         """Return the residents who know a fact, the first knower first, as `mindstream town metrics --fact` prints
         them.
 
-        Each has `name`, `time` (since when), `by` (who told it; "": known from the beginning), `chain` and `text`. The
-        fact is the memory with most of these words among those that residents had when the town began. A resident knows
-        the fact if one of its memories is, or is derived from, that memory.
+        Each has `name`, `time` (since when), `by` (the resident who told it; "": none), `chain` and `text`. The fact is
+        the memory with most of these words among those that residents had when the town began or that users added
+        (`whisper`). A resident knows the fact if one of its memories is, or is derived from, that memory.
 
         Raises:
-            InputError: no memory from the beginning of the town has half of these words.
+            InputError: none of those memories has half of these words.
         """
         from mindstream_town.metrics.measures import find_fact, trace_fact
 

@@ -56,10 +56,12 @@ class WayFound:
 
 @dataclass(frozen=True)
 class PairFound:
-    """A comparison of two strategies on the same questions: how many only one of them has right, and p (McNemar, Holm).
+    """A comparison of two strategies on the same questions.
 
     Attributes:
-        tokens: ratio of the first's tokens to the second's.
+        only_first, only_second: number of questions that only this strategy answered right.
+        p: p-value (McNemar); adjusted: p after Holm's correction over all pairs.
+        tokens: ratio of the first strategy's tokens to the second's.
     """
 
     first: str

@@ -211,7 +211,7 @@ async def live_run(job: Job) -> Lived:
     """Run a job in a worker, from the beginning or from the last step that an earlier worker finished.
 
     Raises:
-        InputError: the folder contains another town.
+        InputError: the folder contains another town, or the town has run beyond the last step of the job.
         ModelError: a model failed; finished steps are stored.
     """
     began, setting = CLOCK.elapsed(), job.setting

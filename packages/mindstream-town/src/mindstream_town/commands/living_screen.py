@@ -176,7 +176,7 @@ def lines_of(happened: Iterable[Happening], own: str) -> Iterator[str]:
 
 
 def look_lines(seen: Surroundings) -> Iterator[str]:
-    """Yield the resident's position, activity, people in sight and things in sight."""
+    """Yield the resident's position, activity, people and things in sight, and who waits for an answer."""
     until = f", until {seen.until}" if seen.until else ""
     yield f"{seen.time[11:16]}  {seen.name}, {seen.where}: {seen.doing}{until}"
     yield from who_lines(seen)

@@ -45,7 +45,7 @@ async def speak_unheard(turn: ResidentTurn, other: ResidentTurn, text: str) -> N
 
 
 async def hear(turn: ResidentTurn, speaker: str, to: str, text: str) -> None:
-    """Let a resident remember what a user said to all while another resident answered."""
+    """Let a resident remember what a user said to another resident and to all in sight."""
     (record,) = await turn.build(
         RecordDraft(
             text=f"{turn.name} heard {speaker} say: {text}",
@@ -96,7 +96,8 @@ def _say(turn: ResidentTurn, other: ResidentTurn, line: SpokenLine) -> None:
 
 
 async def _answers(turn: ResidentTurn, other: ResidentTurn, text: str) -> bool:
-    """Return whether a resident wants to answer; for a resident under a user's control, always True."""
+    """Return whether a resident wants to answer: never while it sleeps, talks or has no act, nor in a town without
+    talks; else always if a user controls it, and as the model decides otherwise."""
     act = turn.state.act
     if turn.state.asleep or act is None or turn.state.is_talking(turn.step) or not turn.profile.talks:
         return False

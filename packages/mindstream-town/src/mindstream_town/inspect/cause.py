@@ -41,8 +41,8 @@ class Outcome:
     """What is to be explained: `who` is at an event, or knows a fact before the step `end`.
 
     Attributes:
-        event: the event at which `who` is present; None: the outcome is knowledge of `fact`. fact: words of the memory
-            from the beginning of the town that states the fact.
+        event: the event at which `who` is present; None: the outcome is knowledge of `fact`. fact: words of the fact,
+            as for `find_fact`.
         appointment: the appointment that named the event; None: none.
     """
 
@@ -116,7 +116,8 @@ def find_outcome(history: History, typed: str, span: tuple[int, int] | None) -> 
 
 
 def _event_outcome(history: History, who: str, typed: str, span: tuple[int, int] | None) -> Outcome:
-    """Return the presence at the event that most words name: an appointment in a memory, else a place."""
+    """Return the outcome that a resident is present at an event, the one that most words name: an appointment in a
+    memory, else a place."""
     words, setting = {*terms(typed)}, history.setting
     found = {
         each.text: at

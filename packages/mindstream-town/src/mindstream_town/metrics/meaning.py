@@ -41,7 +41,8 @@ def state_nothing(ask: StatesFact) -> Stated:  # noqa: ARG001
 async def trace_meaning(history: History, fact: str, model: Model) -> Diffusion:
     """Return who knows a fact by the meaning of a memory, and since when.
 
-    A resident's memories are read from the oldest to the newest, until one of them states the fact.
+    A resident's memories, except observations and plans, are read from the oldest to the newest, until one of them
+    states the fact.
 
     Raises:
         ModelError: the model gave no usable answer.

@@ -85,8 +85,8 @@ class Acquaintance:
 
 
 def trace_acquaintance(history: History) -> Acquaintance:
-    """Return the pairs who know each other: both have a memory from the beginning that names the other, or they have
-    talked."""
+    """Return the pairs who know each other: both have a note, derived from no other memory, that names the other, or
+    they have talked."""
     known: dict[tuple[str, str], int] = {}
     for name in history.names:
         for record in history.records[name]:
@@ -114,8 +114,7 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class Fact:
-    """A fact: the typed text, the memories from the beginning of the town that state it, and the text of these
-    memories."""
+    """A fact: the typed text, the first memories (see `is_first`) that state it, and the text of these memories."""
 
     text: str
     records: frozenset[Key]
@@ -129,8 +128,8 @@ def is_first(record: Record) -> bool:
 
 
 def find_fact(text: str, history: History) -> Fact:
-    """Return, of the memories that residents had from the beginning, the one with most of the text's words; equal
-    memories of several residents count as one fact.
+    """Return, of the residents' first memories (see `is_first`), the one with most of the text's words; equal memories
+    of several residents count as one fact.
 
     Raises:
         InputError: none of these memories has half of the words.
@@ -158,7 +157,7 @@ class Knower:
 
     Attributes:
         step, time: since when the resident knows it.
-        how: from the beginning, told by a speaker, or learned otherwise. by: the speaker.
+        how: from a first memory (see `is_first`), told by a speaker, or learned otherwise. by: the speaker.
         record: id of the resident's earliest memory that is derived from the fact. text: its text.
         chain: speakers who passed the fact on, from the first knower to this one.
     """
@@ -223,8 +222,8 @@ def _descent(history: History, fact: Fact) -> dict[Key, Key | None]:
 
 
 def count_knowers(history: History) -> dict[str, int]:
-    """Return the memories that residents had from the beginning, by text, with the number of residents who know each
-    now, the best known first."""
+    """Return the residents' first memories (see `is_first`) by text, with the number of residents who know each now,
+    the best known first."""
     facts: dict[Key, frozenset[str]] = {}
     knowers: dict[str, set[str]] = {}
     for name, record in _in_order(history):
@@ -295,7 +294,7 @@ def measure(history: History, facts: Sequence[str] = ()) -> dict[str, float]:
     """Return the measures of `town metrics`, and the share of residents who know each of the facts.
 
     Raises:
-        InputError: no memory from the beginning of the town is like one of the facts.
+        InputError: no first memory (see `is_first`) has half of the words of a fact.
     """
     counts, conduct, people = count_events(history), examine_conduct(history), max(1, len(history.names))
     return {

@@ -80,7 +80,8 @@ class HasSet(Reply):
 
 
 class FactRequest(TownName):
-    """A fact, in words from a memory that a resident had when the town began; "" lists these memories."""
+    """A fact, in words from a memory that a resident had when the town began or that a user added; "" lists these
+    memories."""
 
     fact: str = Field("", max_length=1_000)
 
@@ -88,8 +89,8 @@ class FactRequest(TownName):
 class KnowerShape(Reply):
     """A resident who knows a fact.
 
-    `step`: since when; `how`: from the beginning, or told `by` another; `chain`: the speakers; `memory`: the first
-    record that is derived from it.
+    `step`: since when; `how`: "beginning" (the fact is a memory that it had when the town began or that a user added)
+    or "told" (by the resident `by`); `chain`: the speakers; `memory`: the first record that is derived from the fact.
     """
 
     name: str
@@ -103,7 +104,7 @@ class KnowerShape(Reply):
 
 
 class FactShape(Reply):
-    """A memory that a resident had when the town began, and how many residents know it now."""
+    """A memory that a resident had when the town began or that a user added, and how many residents know it now."""
 
     text: str
     knowers: int
@@ -184,7 +185,7 @@ async def set_object(runtime: Runtime, principal: Principal, request: SetRequest
 @operation("towns.knows", "read", "GET /towns/{town}/knows", mcp="town_knows")
 async def knows(runtime: Runtime, principal: Principal, request: FactRequest) -> Knowledge:
     """Return who knows a fact, since when and from which speaker; without a fact, the memories that residents had when
-    the town began."""
+    the town began and those that users added."""
     history = await watched(runtime, principal, request.town).history()
     return await asyncio.to_thread(_knowledge, history, request.fact)
 

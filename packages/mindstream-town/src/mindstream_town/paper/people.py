@@ -175,7 +175,7 @@ minutes by which a resident leaves early to avoid a person."""
 async def react_to_people(turn: ResidentTurn, new: Sequence[Percept], others: Mapping[str, ResidentState]) -> None:
     """Decide about each person who has come into sight, the nearest first, until a decision changes the act.
 
-    A resident that has waited for a person decides about that person again.
+    A resident that has waited for a person decides about that person again, before the others.
     """
     act = turn.state.act
     waited_for = act.sees_to if act is not None and act.why == "wait" and turn.step >= act.until else ""

@@ -231,8 +231,8 @@ async def untold_news(turn: ResidentTurn, other: str) -> list[Record]:
 
 
 async def thoughts_of(turn: ResidentTurn, other: str) -> tuple[Recollection, list[Record], list[Record]]:
-    """Return a recall about another resident, all memories about that resident, and the news that it does not know
-    yet."""
+    """Return a recall about another resident, all memories about that resident, and the news that the other does not
+    know yet."""
     about = await turn.recall_about([other], OF_OTHER)
     recalled = await turn.recall(other, OF_OTHER, kinds=OF_PEOPLE, touch=False)
     return recalled, [*about, *(each.record for each in recalled)], await untold_news(turn, other)

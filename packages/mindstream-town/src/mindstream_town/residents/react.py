@@ -85,7 +85,8 @@ def _leave_to_another(turn: ResidentTurn, others: Mapping[str, ResidentState]) -
 
 
 def _is_left(turn: ResidentTurn, percept: Percept, others: Mapping[str, ResidentState]) -> bool:
-    """Return whether to ignore a harmless object: another resident repairs or uses it, or its condition is fine."""
+    """Return whether to ignore an object that is no danger and that the current act does not need: another resident
+    repairs or uses it, or its condition is fine."""
     act, rules = turn.state.act, turn.setting.conditions
     if percept.danger or (act is not None and act.needs(percept.place)):
         return False

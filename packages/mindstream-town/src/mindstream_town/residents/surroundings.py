@@ -12,7 +12,7 @@ from mindstream_town.world.world import light_at
 
 
 def housemates(setting: Setting, person: Person) -> tuple[str, ...]:
-    """Return the residents of the same home, sorted."""
+    """Return the other residents of a person's home, sorted."""
     return tuple(sorted(setting.homes.get(sector_of(person.home), frozenset()) - {person.name}))
 
 

@@ -335,7 +335,8 @@ async def begin_from_save(
 
 @contextlib.contextmanager
 def _folder_beside(folder: Path) -> Iterator[Path]:
-    """Yield a temporary folder whose files are moved at the end, so that a failed import leaves no files."""
+    """Yield a temporary folder whose files are moved into `folder` at the end, so that a failed import leaves no
+    files."""
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".import-", dir=folder) as made:
         yield Path(made)

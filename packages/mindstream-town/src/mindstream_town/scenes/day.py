@@ -177,7 +177,8 @@ MOST_KNOWN, MOST_SEARCHED = 6, 40
 
 
 async def secrets_of(turn: ResidentTurn) -> list[Record]:
-    """Return the memories that a resident keeps to itself; the notes, which it had from the beginning, come first."""
+    """Return the memories that a resident keeps to itself; notes, such as the memories from before the town began, come
+    first."""
     found = await turn.recall_about([SECRET], MOST_SEARCHED, kinds=OF_PEOPLE)
     memory = turn.resident.memory
     kept = await memory.records(sorted(turn.state.keeps)) if turn.state.keeps else []
@@ -349,7 +350,8 @@ async def _newest_insights(turn: ResidentTurn) -> list[Record]:
 
 
 async def known_from_the_start(turn: ResidentTurn) -> list[Record]:
-    """Return what a resident knew at the beginning and may tell, the most important first."""
+    """Return the memories from before the town began, or added by users, that a resident may tell, without those shown
+    to be false, the most important first."""
     memory = turn.resident.memory
     await turn.resident.written()
     notes = await memory.store.latest(memory.key, ("note",), LOOKED_THROUGH, now=turn.now)
@@ -368,8 +370,8 @@ async def disproved(turn: ResidentTurn) -> set[str]:
 
 
 def is_unheard(turn: ResidentTurn, record: Record) -> bool:
-    """Return whether a record is something that the resident knew at the beginning, has told no one yet, and does not
-    keep to itself."""
+    """Return whether a record is a memory from before the town began, or added by a user, that the resident has told no
+    one yet and does not keep to itself."""
     return _is_untold(turn, record) and not is_secret(turn, record)
 
 
@@ -536,8 +538,8 @@ MIN_REMAINING_MINUTES = 5
 
 
 def rest_of_day(turn: ResidentTurn) -> tuple[Block, ...]:
-    """Return the current and later parts of today's plan for a prompt, without sleep and reactions; () if the town does
-    not run in scenes."""
+    """Return the current and later parts of today's plan for a prompt: the first MAX_DAY_PARTS and all appointments,
+    without sleep, reactions and parts that end within MIN_REMAINING_MINUTES; () if the town does not run in scenes."""
     minute = turn.setting.minute(turn.step)
     ahead = (each for each in turn.state.blocks if each.end > minute + MIN_REMAINING_MINUTES and each.why == "plan")
     awake = [each for each in ahead if not each.asleep] if turn.lives_in_scenes else []
@@ -927,9 +929,10 @@ def _rest(setting: Setting, one: str, other: str) -> int:
 def whom_to_meet(turn: ResidentTurn, others: Mapping[str, ResidentState]) -> str:
     """Return the resident in sight to meet now; "": none.
 
-    A resident with whom there is an appointment comes first, then one that can answer the open question of the current
-    act, then one that the act names or visits, then any other. Among equals the least recently met comes first, then
-    the nearest. A resident does not approach people that it avoids, except for an appointment.
+    Residents at an appointment with this one come first; then those named in the current act or its open question, if
+    it has one (`is_errand_to`); then those that the act names or visits (`is_sought`); then all others. Among equals
+    the least recently met comes first, then the nearest. A resident does not approach people that it avoids, except for
+    an appointment.
     """
     where = turn.setting, turn.step, turn.state
     seen = [each.who for each in turn.percepts if each.who in others and may_meet(*where, others[each.who])]

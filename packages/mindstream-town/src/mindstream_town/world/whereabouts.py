@@ -32,7 +32,7 @@ class Whereabouts:
 
     Args:
         conditions: conditions of the objects that are not in order, by address.
-        changes: changes of objects that not all residents have seen yet.
+        changes: changes of objects in the last step that all residents have finished, or later.
 
     Attributes:
         spots: the position of each resident.
@@ -146,8 +146,8 @@ class Whereabouts:
                 self._update_odd(place)
 
     def mark_around(self, name: str) -> None:
-        """Mark a resident who has moved or begun an act, and the residents who see it; mark none if it has nothing in
-        sight."""
+        """Mark a resident who has moved or begun an act, and the residents who see it; mark none if no other resident
+        and no object out of order is in sight."""
         distance, vision, spot = self.setting.world.distance, self.setting.profile.vision, self.spots[name]
         around = self.residents_around(name)
         near = [each for each in around if each != name and distance(self.spots[each], spot) <= vision]
