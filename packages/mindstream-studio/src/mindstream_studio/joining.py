@@ -100,7 +100,7 @@ def _place(module: Path, path: str) -> Path:
 
 
 def _pairs(names: str) -> dict[str, str]:
-    """Parse `a, b as c` into pairs of local name and exported name: {"a": "a", "c": "b"}."""
+    """Parse `a, b as c` into {"a": "a", "c": "b"}: for each new name, the original name."""
     pairs = [each.split(" as ") for each in map(str.strip, names.split(",")) if each]
     return {pair[-1].strip(): pair[0].strip() for pair in pairs}
 

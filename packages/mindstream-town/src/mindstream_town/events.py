@@ -142,7 +142,7 @@ class TownBegan(TownEvent):
     profile: Quotes[str]
     """The constants of the simulation, as JSON."""
     source: Quotes[str]
-    """The town's world, rules and people, as JSON."""
+    """The town's world, rules, conditions, people and weather, as JSON."""
 
 
 class MovedIn(TownEvent):

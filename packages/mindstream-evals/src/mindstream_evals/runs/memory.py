@@ -97,7 +97,7 @@ class MemoryWish:
 
 @dataclass(frozen=True)
 class MemoryEvaluated:
-    """The result; unreadable: number of replies that could not be parsed."""
+    """The result. `unreadable`: number of replies that could not be parsed."""
 
     form: str
     talks: int

@@ -44,7 +44,7 @@ ADDRESS = "address"
 TILE = 0x1FFFFFFF
 """Mask of the tile's number in a cell; the three highest bits are flips."""
 WINDOW_BITS = {"zlib": zlib.MAX_WBITS, "gzip": zlib.MAX_WBITS | 16}
-"""The argument `wbits` of zlib by compression."""
+"""The argument `wbits` of zlib, by name of the compression."""
 Count = Annotated[int, Field(ge=0)]
 
 

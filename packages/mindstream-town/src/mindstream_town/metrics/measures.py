@@ -174,8 +174,8 @@ class Knower:
 
 @dataclass(frozen=True)
 class Diffusion:
-    """The residents who know a fact, in the order of time. `residents`: number of all residents; `records`:
-    memories."""
+    """The residents who know a fact, in the order of time. `residents`: number of all residents; `records`: the
+    memories that state the fact or are derived from it."""
 
     fact: str
     residents: int
