@@ -9,6 +9,7 @@ from foreign_samples import NOW, SAMPLES, held, take_in
 
 from mindstream import SqliteStore
 from mindstream.clock import parse_iso
+from mindstream.errors import InputError
 from mindstream.memory.store.record import Triple, is_tainted
 from mindstream.service.importing.reading import FORMS, Form
 
@@ -148,6 +149,110 @@ async def test_items_of_a_langgraph_store_go_to_the_user_of_their_namespace(stor
     assert gina.text == "Gina keeps bees" and gina.data["value"] == {"text": "Gina keeps bees", "hives": 3}
     assert json.loads(hal.text) == {"name": "Hal", "age": 40} and hal.data["namespace"] == ["profile"]
     assert list(run.tally.lost) == ["score"]
+
+
+# Tables and chats.
+
+
+async def test_a_table_of_excel_is_imported(store: SqliteStore) -> None:
+    run = await take_in(store, "csv", "csv.csv")
+    tomatoes, fence = await held(store)
+    assert tomatoes.text.splitlines() == ["Ann grows tomatoes;", "and basil"] and fence.by == "Bob"
+    assert tomatoes.created == parse_iso("2025-05-01T08:00:00Z") and tomatoes.keywords == ("garden", "food")
+    assert tomatoes.data["more"] == {"Mood": "calm"} and "missing dates" in run.tally.lost
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        b"question,answer\nWhere is Ulm?,In Germany.\n",
+        "Question\tAnswer\r\nWhere is Ulm?\tIn Germany.\r\n".encode("utf-16"),
+        b'"prompt";"completion"\r"Where is Ulm?";"In Germany."\r',
+        "role,content,Größe\nuser,Where is Ulm?,die Straße für Müller\nassistant,In Germany.,schöne Grüße\n".encode(
+            "cp1252"
+        ),
+        b"\xef\xbb\xbfsep=,\r\nInstruction,Input,Output\r\nWhere is,Ulm?,In Germany.,more,cells\r\n",
+        b'{"input": "Where is Ulm?", "output": "In Germany.", "id": 7}\n',
+    ],
+    ids=["commas", "tabs in UTF-16", "semicolons and \\r", "roles in cp1252", "alpaca", "JSON Lines"],
+)
+async def test_questions_and_answers_are_two_messages(store: SqliteStore, table: bytes) -> None:
+    await take_in(store, "jsonl" if table.startswith(b"{") else "csv", table)
+    question, answer = await held(store)
+    assert (question.text.split(), answer.text) == (["Where", "is", "Ulm?"], "In Germany.")
+    assert (question.by, answer.by, is_tainted(question), is_tainted(answer)) == ("ann", "assistant", False, True)
+
+
+@pytest.mark.parametrize(
+    ("table", "why"),
+    [
+        (b" \r\n", "is empty"),
+        (b"text\n", "found text"),
+        (b"a\x00\x01\x02\xff\xfe\x9f" * 50, r"is not text|not UTF-8"),
+    ],
+    ids=["empty", "header alone", "binary"],
+)
+async def test_what_is_no_table_is_refused(store: SqliteStore, table: bytes, why: str) -> None:
+    with pytest.raises(InputError, match=why):
+        await take_in(store, "csv", table)
+
+
+async def test_a_long_cell_and_an_unknown_header_are_told(store: SqliteStore) -> None:
+    run = await take_in(store, "csv", f"text\n{'word ' * 40_000}\n".encode())
+    assert run.done.written > 0
+    other = await take_in(store, "csv", b"name,colour\nAnn,red\n")
+    assert other.done.written == 0 and "it is not an object with text" in other.tally.lost["line"].why
+
+
+CHATS = {
+    "Android, German": "27.10.25, 14:06 - Ann: Hi\n27.10.25, 14:07 - Bob M.: Ja.\nUm acht: wie immer.\n",
+    "iOS, German": "[27.10.25, 14:06:00] Ann: Hi\r\n\u200e[27.10.25, 14:07:00] ~\u202fBob M.: Ja.\r\n"
+    "Um acht: wie immer. \u200e<edited>\r\n[27.10.25, 14:08:01] Bob M.: \u200eimage omitted\r\n",
+    "Android, US": "10/27/25, 2:06\u202fPM - Ann: Hi\n10/27/25, 2:07\u202fPM - Bob M.: Ja.\nUm acht: wie immer.\n",
+    "iOS, US": "[10/27/25, 2:06:00\u202fPM] Ann: Hi\n[10/27/25, 2:07:00 PM] Bob M.: Ja.\nUm acht: wie immer.\n",
+    "Android, UK": "27/10/2025, 14:06 - Ann: Hi\n27/10/2025, 14:07 - Bob M.: Ja.\nUm acht: wie immer.\n",
+    "ISO": "2025-10-27, 14:06 - Ann: Hi\n2025-10-27, 14:07 - Bob M.: Ja.\nUm acht: wie immer.\n",
+    "Spanish": "27/10/25, 2:06 p.\u00a0m. - Ann: Hi\n27/10/25, 2:07 p. m. - Bob M.: Ja.\nUm acht: wie immer.\n",
+}
+
+
+@pytest.mark.parametrize("form", CHATS)
+@pytest.mark.parametrize("packed", [False, True])
+async def test_a_chat_of_whatsapp_is_imported(store: SqliteStore, form: str, packed: bool) -> None:
+    data = CHATS[form].encode()
+    await take_in(store, "whatsapp", zipped(**{"Chat with Bob_txt": CHATS[form]}, photo_jpg="x") if packed else data)
+    hi, yes = await held(store)
+    assert (hi.text, yes.text) == ("Hi", "Ja.\nUm acht: wie immer.")
+    assert (hi.by, yes.by, hi.kind, is_tainted(yes)) == ("Ann", "Bob M.", "observation", True)
+    assert hi.created == parse_iso("2025-10-27T14:06:00Z") and yes.created == parse_iso("2025-10-27T14:07:00Z")
+
+
+@pytest.mark.parametrize(
+    ("dates", "first"),
+    [
+        (["01/02/25", "03/02/25", "14/02/25"], "2025-02-01"),
+        (["01/02/25", "01/03/25", "01/14/25"], "2025-01-02"),
+        (["11/12/24", "12/01/25", "02/02/25"], "2024-12-11"),
+    ],
+)
+async def test_the_order_of_day_and_month_is_found_in_the_whole_chat(
+    store: SqliteStore, dates: list[str], first: str
+) -> None:
+    chat = "".join(f"{date}, 10:00 - Ann: Day {number}\n" for number, date in enumerate(dates))
+    await take_in(store, "whatsapp", chat.encode())
+    assert (await held(store))[0].created == parse_iso(f"{first}T10:00:00Z")
+
+
+async def test_notices_media_and_repeated_messages_of_a_chat(store: SqliteStore) -> None:
+    run = await take_in(store, "whatsapp", "whatsapp.txt")
+    assert [record.text for record in await held(store)] == [
+        "Kommst du morgen?", "Ja.\nUm acht: wie immer.", "Gut", "Gut",
+    ]  # fmt: skip
+    assert run.tally.lost.keys() >= {"notices", "media"}
+    with pytest.raises(InputError):
+        await take_in(store, "whatsapp", zipped(photo_jpg="x"))
+    none = await take_in(store, "whatsapp", b"only a letter\n")
+    assert none.done.written == 0 and "lines" in none.tally.lost
 
 
 def sample(form: Form) -> str:

@@ -202,7 +202,11 @@ def import_file(
     file: Source = None,
     form: Annotated[
         str,
-        flag("FORM", "The format of another program: mem0, letta, zep, langmem, chatgpt, claude, jsonl.", "--from"),
+        flag(
+            "FORM",
+            "The format of another program: mem0, letta, zep, langmem, chatgpt, claude, jsonl, csv, whatsapp.",
+            "--from",
+        ),
     ] = "",
     each_user: Annotated[
         bool, switch("--each-user", "With --from: import the data of each user in FILE into that user's memory.")

@@ -10,7 +10,7 @@ valid_until, metadata. `NAMES` lists the names that other programs use for these
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, get_args
 
 from mindstream.memory.store.record import FADING, Kind
@@ -25,6 +25,15 @@ TEXTS = ("text", "content", "memory", "message")
 LISTS = ("items", "memories", "messages", "records", "data", "chats.list")
 """Accepted names of the list of items, if the file is one object."""
 TALKS = ("messages", "conversations", "conversation")
+PAIRS = (
+    ("question", "answer"),
+    ("prompt", "completion"),
+    ("prompt", "response"),
+    ("query", "response"),
+    ("instruction", "output"),
+    ("input", "output"),
+)
+"""Names of the fields of a question and its answer."""
 NESTED = ("message", "data", "kwargs", "payload")
 """Accepted names of an object within a line, if that object contains the text."""
 NAMES: Mapping[str, Sequence[str]] = {
@@ -53,7 +62,13 @@ UNKNOWN = "unknown"
 
 def read(source: Source, tally: Tally) -> Iterator[Item]:
     """Yield the items of a file."""
-    values = source.lines() if source.is_lines() else enumerate(source.values(source.place(*LISTS)), 1)
+    yield from read_values(
+        source.lines() if source.is_lines() else enumerate(source.values(source.place(*LISTS)), 1), tally
+    )
+
+
+def read_values(values: Iterable[tuple[int, Any]], tally: Tally) -> Iterator[Item]:
+    """Yield the items of values, each with its line number."""
     for number, raw in ((number, part) for number, value in values for part in _parts(value)):
         if not isinstance(raw, dict) or not any(isinstance(raw.get(name), str) for name in TEXTS):
             tally.lose("line", raw, f"it is not an object with {' or '.join(TEXTS)}; the first is line {number}")
@@ -84,11 +99,28 @@ def _messages(raw: Any) -> list[Any]:
         return [_with_text(raw)]
     name = next((name for name in TALKS if isinstance(raw.get(name), list) and raw[name]), "")
     if not name:
-        return [_with_text(raw)]
+        return _question_and_answer(raw) or [_with_text(raw)]
     more = {key: value for key, value in raw.items() if key not in (name, "id") and not isinstance(value, list | dict)}
     more = _named({**more, "metadata": raw.get("metadata"), "episode": raw.get("episode", raw.get("id"))})
     messages = map(_with_text, raw[name])
     return [{**more, **each} if isinstance(each, dict) else each for each in messages]
+
+
+def _question_and_answer(raw: Mapping[str, Any]) -> list[Any]:
+    """Return a question and its answer as two messages; [] if the object has no such fields."""
+    keys = {bare_name(key): key for key in raw}
+    for asked, answered in PAIRS:
+        if asked in keys and answered in keys:
+            more = {key: each for key, each in raw.items() if key not in (keys[asked], keys[answered], "id")}
+            question = [raw[keys[asked]], more.pop(keys.get("input", ""), "") if asked == "instruction" else ""]
+            texts = "\n".join(each for each in question if isinstance(each, str) and each), raw[keys[answered]]
+            said = [
+                {"role": role, "text": text, **({"id": f"{raw['id']}.{number}"} if raw.get("id") else {})}
+                for number, (role, text) in enumerate(zip(("user", "assistant"), texts, strict=True), 1)
+                if isinstance(text, str) and text.strip()
+            ]
+            return [{**_named(more), **each} for each in said]
+    return []
 
 
 def _with_text(raw: Any) -> Any:

@@ -17,7 +17,7 @@ from importlib import import_module
 from itertools import chain, islice
 from typing import IO, Any, Literal, TypeAlias, cast, get_args
 
-from mindstream.encodings import BOMS, decode_utf
+from mindstream.encodings import BOMS, decode_clear, decode_utf
 from mindstream.errors import InputError
 from mindstream.service.importing.items import Item, Tally, shown
 
@@ -125,6 +125,24 @@ class Source:
             for each in found:
                 with archive.open(each) as member:
                     yield Source(f"{self.name}/{each.filename}", member)
+
+    def text(self) -> str:
+        """Return the whole file as text, in any encoding that is certain.
+
+        Raises:
+            InputError: the file is too large, or is no text.
+        """
+        with self._explained():
+            self.file.seek(0)
+            data = self.file.read(MAX_OBJECT + 1)
+            if len(data) > MAX_OBJECT:
+                raise InputError(f"the file is larger than {MAX_OBJECT >> 20} MB: import it in parts")
+            if not data.strip():
+                raise InputError(f"{self.name} is empty")
+            try:
+                return decode_clear(data).lstrip("\ufeff").replace("\0", "")
+            except InputError as error:
+                raise InputError(f"{self.name} {error}") from None
 
     def values(self, prefix: str, longest: int = MAX_OBJECT) -> Iterator[Any]:
         """Yield the values at a place in the JSON.
@@ -314,9 +332,11 @@ def _wide(start: bytes) -> str:
     }.get(zeros, "")
 
 
-Form: TypeAlias = Literal["mem0", "letta", "zep", "langmem", "chatgpt", "claude", "jsonl"]
+Form: TypeAlias = Literal["mem0", "letta", "zep", "langmem", "chatgpt", "claude", "jsonl", "csv", "whatsapp"]
 Reader: TypeAlias = Callable[[Source, Tally], Iterator[Item]]
 FORMS: tuple[Form, ...] = get_args(Form)
+ENDS: dict[Form, tuple[str, ...]] = {"csv": (".csv", ".tsv", ".txt"), "whatsapp": (".txt",)}
+"""Ends of the names of files that are read from an archive, for forms that are not JSON."""
 
 
 def reader(form: Form) -> Reader:
@@ -324,8 +344,7 @@ def reader(form: Form) -> Reader:
     read = cast(Reader, import_module(f"mindstream.service.importing.{form}").read)
     if form in ("chatgpt", "claude"):  # these readers select the files of an archive themselves
         return read
-    return lambda source, tally: chain.from_iterable(read(each, tally) for each in source.members(_is_data, tally))
-
-
-def _is_data(name: str) -> bool:
-    return name.casefold().endswith((".json", ".jsonl", ".ndjson", ".af"))
+    ends = ENDS.get(form, (".json", ".jsonl", ".ndjson", ".af"))
+    return lambda source, tally: chain.from_iterable(
+        read(each, tally) for each in source.members(lambda name: name.casefold().endswith(ends), tally)
+    )
