@@ -169,6 +169,20 @@ async def test_an_endpoint_that_only_closes_thoughts_is_remembered(
     await again.aclose()
 
 
+async def test_only_the_first_reply_of_an_endpoint_is_held_back(
+    door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(providing, "HOLD_S", 0.01)
+    model = provider(f"{door.url}#long")
+    for _ in range(2):
+        door.will(Says("The first reply takes longer than the hold.", pause_s=0.02))
+        parts = await parts_of(model)
+        assert text_of(parts) == "The first reply takes longer than the hold."
+        monkeypatch.setattr(providing, "HOLD_S", 60.0)
+    assert next(each for each in parts if isinstance(each, Piece)) == Piece("The ")
+    await model.aclose()
+
+
 @pytest.mark.parametrize("name", ["DeepSeek-R1-Distill", "org%2FQwQ-32B", "Qwen3-4B-Thinking-2507"])
 async def test_text_of_a_model_with_a_thinking_name_is_held_until_the_thought_ends(
     door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch, name: str

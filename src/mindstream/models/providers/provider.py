@@ -255,12 +255,12 @@ class _Reading:
 
     def end(self) -> Piece | None:
         """Return the text that was held back, at the end of the reply."""
-        text = self._thinking.rest(truncated=self.truncated and not self._briefly)
+        piece = self._piece(self._thinking.rest(truncated=self.truncated and not self._briefly))
         if self._thinking.unopened:
             self._known.opens_thoughts = False
-        elif self._learns and text.strip() and not self.truncated:
+        elif self._learns and self._tally.said and not self.truncated:  # also if the hold had ended before
             self._note_opening()
-        return self._piece(text)
+        return piece
 
     def _note_opening(self) -> None:
         """Note that this endpoint marks the beginning of thoughts, unless a finding exists already."""
