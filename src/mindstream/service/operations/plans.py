@@ -330,7 +330,7 @@ def _show(runtime: Runtime, principal: Principal, found: RunCheckpoint) -> RunSh
 
 
 class RunRows(Reply):
-    """The rows of a run in the log, oldest first (see planning/events), and its model calls."""
+    """The rows of a run in the log, oldest first, and its model calls."""
 
     run: str
     rows: list[JsonObject]
