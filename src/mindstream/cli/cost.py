@@ -77,5 +77,5 @@ def _notes(total: Total) -> list[str]:
     if total.unpriced:
         notes.append(f"{total.unpriced:,} of {total.calls:,} calls have no known price and are not in the total")
     if total.broken_off:
-        notes.append(f"{count_of(total.broken_off, 'cancelled call')}, of mostly unknown usage")
+        notes.append(f"{count_of(total.broken_off, 'cancelled call')}, whose usage is mostly unknown")
     return notes

@@ -209,7 +209,10 @@ PLACES = ("body", "query", "path", "header")
 
 
 def describe_mistakes(mistakes: object, *, is_rest: bool = False) -> str:
-    """Return a description of validation errors: field, reason and the type that was found, never the value."""
+    """Return a description of up to ten validation errors: the field, the reason and, if it helps, the type found.
+
+    Values are never repeated.
+    """
     described = []
     for each in list(mistakes)[:10] if isinstance(mistakes, list | tuple) else []:
         parts = list(each["loc"])

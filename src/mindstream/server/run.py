@@ -74,7 +74,7 @@ class Server(uvicorn.Server):
                 loop.remove_signal_handler(number)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start to listen, and print the address."""
+        """Start to listen; print the address and, if every request needs a token, the command that makes one."""
         await super().startup(sockets)
         spare_collector()
         if self.started and not self.should_exit:
