@@ -24,6 +24,7 @@ from mindstream.service.operations.principal import LOCAL, tenant_key_of
 from mindstream.service.privacy import erase, person, retention
 from mindstream.service.privacy.audit import note
 from mindstream.settings import Settings
+from mindstream.text.words import count_of
 
 app = group("Copy all data, set retention, export a person's data, delete a tenant, show the audit.")
 
@@ -108,7 +109,8 @@ async def retain(
         if now and not dry_run:
             await note(store, "retention_applied", expired.counts(), tenant=tenant)
     what = (
-        f"{expired.records + expired.drawn} records, texts of {expired.rows} rows of the log, of {expired.users} users"
+        f"{count_of(expired.records + expired.drawn, 'record')}, texts of {count_of(expired.rows, 'row of the log')},"
+        f" of {count_of(expired.users, 'user')}"
     )
     tell(json, row | expired.counts(), f"{what} {'would be erased' if dry_run else 'are permanently erased'}")
 

@@ -17,6 +17,7 @@ from mindstream.json_values import JsonObject
 from mindstream.log.names import StreamKey
 from mindstream.memory.store.record import Kind, Record, Triple
 from mindstream.memory.store.validation import checked_record
+from mindstream.text.words import count_of
 
 FORMAT = 1
 """The version of the export format."""
@@ -241,8 +242,8 @@ def _check_size(text: bytes) -> None:
 def _check_whole(header: Header, found: int, source: str) -> None:
     if header.records is not None and header.records != found:
         raise InputError(
-            f"{source} is incomplete or was changed: its header names {header.records} records, but it has {found};"
-            " nothing was imported"
+            f"{source} is incomplete or was changed: its header names {count_of(header.records, 'record')}, but it has"
+            f" {found}; nothing was imported"
         )
 
 

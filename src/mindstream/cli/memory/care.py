@@ -93,7 +93,7 @@ async def audit(settings: Settings, json: AsJson = False) -> None:
     }.items():
         say_lines(_listed(title, lines, SHOWN_FINDINGS))
     if found.foreign:
-        say(f"{found.foreign} records have no vector of {embedder}: `mindstream memory reembed` computes them")
+        say(f"{count_of(found.foreign, 'record')} without a vector of {embedder}: run `mindstream memory reembed`")
 
 
 @command(app, "data user", "mindstream memory purge --older 365 --yes")

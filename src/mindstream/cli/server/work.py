@@ -15,6 +15,7 @@ from mindstream.cli.shell.flags import PLAIN, AsJson, command, flag
 from mindstream.cli.shell.output import warn_if_unpriced
 from mindstream.cli.shell.stopping import run_until_stopped
 from mindstream.settings import Settings
+from mindstream.text.words import count_of
 
 if TYPE_CHECKING:
     from mindstream.server.tokens import IssuedLimits
@@ -73,7 +74,7 @@ class _Teller:
 
     def words(self) -> str:
         failed = f", {self.failed} failed" if self.failed else ""
-        return f"{self.done} thoughts, {self.going} going on{failed}"
+        return f"{count_of(self.done, 'thought')}, {self.going} going on{failed}"
 
     def tell(self, event: str) -> None:
         if self._json:

@@ -22,6 +22,7 @@ from mindstream.service.operations.principal import NotFound, Principal
 from mindstream.service.operations.runtime import Runtime
 from mindstream.service.operations.shapes import MAX_PAGE, Ask, EmptyRequest, Reply, Short
 from mindstream.service.operations.table import operation
+from mindstream.text.words import count_of
 
 if TYPE_CHECKING:
     from mindstream.planning.journal import RunCheckpoint
@@ -286,7 +287,7 @@ class _Reporter(RunWatcher):
         self._one = one
 
     async def planned(self, plan: Plan, because: str) -> None:
-        self._one.report(f"a plan of {len(plan.steps)} steps" + (f": {because}" if because else ""))
+        self._one.report(f"a plan of {count_of(len(plan.steps), 'step')}" + (f": {because}" if because else ""))
 
     async def missed(self, steps: Collection[str]) -> None:
         self._one.report(f"the answer is missing from {', '.join(steps)}")
