@@ -30,7 +30,7 @@ def test_a_retention_rule_can_be_set_shown_tried_applied_and_removed(said: Path)
     with closing(sqlite3.connect(said / "mindstream.db")) as connection, connection:
         connection.execute("UPDATE records SET created = 1e9")
     tried = run("data", "retain", "--dry-run", "--data", said)
-    assert "1 records" in tried.out and "would be erased" in tried.out
+    assert "1 record," in tried.out and "would be erased" in tried.out
     assert SAID in run("memory", "list", "--data", said, "--user", "ann").out
     assert run("data", "retain", "--now", "--data", said, "--json").rows[0]["records"] == 1
     assert SAID not in run("memory", "list", "--data", said, "--user", "ann").out
