@@ -646,6 +646,23 @@ async def test_an_insight_leads_to_something_that_cites_it(tmp_path: Path) -> No
     assert (followed.insights, followed.residents) == (3, 3) and followed.cited == 3
 
 
+async def test_the_newest_insights_are_shown_for_the_plan(tmp_path: Path) -> None:
+    def reflects(ask: ReflectScenes) -> dict[str, Any]:
+        found = [
+            {"text": f"Insight of {ask.when}, number {n}.", "because": [1, 2], "then": f"Go on {n}."} for n in range(3)
+        ]
+        return {"insights": found}
+
+    mind = SceneMind(reflect_scenes=reflects)
+    async with Town.open(tmp_path, liucun(), model=Models(mind)) as town:
+        await town.run(until=3 * DAY + HOUR)
+    evenings = [ask.when for ask in mind.of(ReflectScenes) if ask.who == HOST]
+    last = [ask for ask in mind.of(PlanScenes) if ask.who == HOST][-1]
+    shown = [each.text for each in last.memories if each.text.startswith("Insight of")]
+    assert len(evenings) >= 2 and shown
+    assert all(text.startswith(f"Insight of {evenings[-1]}") for text in shown[-3:]), shown
+
+
 def test_limits_of_replies_are_in_the_prompts() -> None:
     for prompt in (PlanScenes, TalkScene, ReflectScenes, LetOn, WhatCame):
         schema = json.dumps(TypeAdapter(prompt.reply_type()).json_schema())

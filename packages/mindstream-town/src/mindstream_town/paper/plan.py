@@ -292,7 +292,7 @@ def what_was_done(turn: ResidentTurn) -> tuple[str, ...]:
 
 
 async def lately(turn: ResidentTurn) -> tuple[str, ...]:
-    """Return up to LATELY recent memories of today with their times, without the resident's own acts, plans, and
+    """Return the newest memories of today (up to LATELY) with their times, without the resident's own acts, plans, and
     objects that are only in use."""
     if not turn.profile.recalls:
         return ()
@@ -302,7 +302,7 @@ async def lately(turn: ResidentTurn) -> tuple[str, ...]:
     midnight = turn.setting.moment(turn.setting.step_at(turn.day, 0))
     since = max(midnight, turn.setting.moment(1))  # excludes memories from before the town began
     of_today = [each for each in records if each.created >= since and not is_own_act(turn, each)]
-    of_today = [each for each in of_today if "plan" not in each.keywords and not _is_of_use(each)][:LATELY]
+    of_today = [each for each in of_today if "plan" not in each.keywords and not _is_of_use(each)][-LATELY:]
     said = {each.text: each for each in of_today}
     return tuple(f"{_time(turn, each.created)} {each.text}" for each in sorted(said.values(), key=lambda e: e.created))
 

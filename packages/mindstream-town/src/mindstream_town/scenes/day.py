@@ -341,12 +341,12 @@ async def _come_to_mind(turn: ResidentTurn, date: datetime) -> tuple[list[Record
 
 
 async def _newest_insights(turn: ResidentTurn) -> list[Record]:
-    """Return up to MOST_INSIGHTS insights that state what the resident will do about them, from the newest
+    """Return the newest insights (up to MOST_INSIGHTS) that state what the resident will do about them, of the newest
     LOOKED_THROUGH thoughts, the oldest first."""
     memory = turn.resident.memory
     await turn.resident.written()
     newest = await memory.store.latest(memory.key, ("thought",), LOOKED_THROUGH, now=turn.now)
-    return [each for each in newest if each.by == BY and THEN in each.data][:MOST_INSIGHTS]
+    return [each for each in newest if each.by == BY and THEN in each.data][-MOST_INSIGHTS:]
 
 
 async def known_from_the_start(turn: ResidentTurn) -> list[Record]:
