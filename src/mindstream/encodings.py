@@ -264,6 +264,22 @@ def _shown(codec: str) -> str:
     return NAMES.get(codec, codec.upper())
 
 
+_ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|u[dD][89a-fA-F]\w\w|.)", re.DOTALL)
+HALF = 6
+"""Length of an escaped half of a surrogate pair."""
+
+
+def whole_json_text(content: bytes) -> bytes:
+    """Return JSON without a byte order mark, with U+FFFD for each escaped half of a surrogate pair.
+
+    JavaScript writes such a half if it cuts a text within an emoji; most parsers refuse it.
+    """
+    content = content.removeprefix(codecs.BOM_UTF8)
+    if b"\\ud" not in content and b"\\uD" not in content:
+        return content
+    return _ESCAPE.sub(lambda found: b"\\ufffd" if len(found[0]) == HALF else found[0], content)
+
+
 def csv_text(columns: Iterable[object], rows: Iterable[Iterable[object]]) -> str:
     """Return a table as CSV with a header."""
     out = io.StringIO()

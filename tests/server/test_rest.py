@@ -53,6 +53,65 @@ def test_a_body_with_mistakes_is_described(client: httpx.Client, body: str, deta
     assert sent.json()["detail"] == detail
 
 
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (b'{"text": "a cut \\ud83d face"}', "a cut \ufffd face"),
+        (b'{"text": "a cut \\uDE00 face"}', "a cut \ufffd face"),
+        (b'{"text": "a whole \\ud83d\\ude00 \\ud55c \\\\ud83d face"}', "a whole \U0001f600 \ud55c \\ud83d face"),
+        (b'\xef\xbb\xbf{"text": "a mark"}', "a mark"),
+        (b'{"text": "' + b"long " * 17_000 + b'\\ud83d"}', "long " * 17_000 + "\ufffd"),
+    ],
+    ids=["first half", "second half", "whole", "byte order mark", "long"],
+)
+def test_half_a_character_is_replaced(client: httpx.Client, body: bytes, text: str) -> None:
+    json_type = {"content-type": "application/json"}
+    made = client.post("/api/v1/users/ann/memories", content=body, headers=json_type)
+    assert made.status_code == 201, made.text
+    assert client.get(f"/api/v1/users/ann/memories/{made.json()['id']}").json()["text"] == text
+    given = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"retain","arguments":%s}}'
+    call = given % body.removeprefix(b"\xef\xbb\xbf").replace(b"text", b"content")
+    accepted = {**json_type, "accept": "application/json, text/event-stream"}
+    assert made.json()["id"] in client.post("/mcp/ann", content=call, headers=accepted).text
+
+
+@pytest.mark.parametrize(
+    "body", [b'{"text": "gr\xfcn"}', b"[" * 100_000, b'{"text": "a", "importance": ' + b"9" * 5_000 + b"}"]
+)
+def test_a_body_that_cannot_be_parsed_says_what_is_expected(client: httpx.Client, body: bytes) -> None:
+    sent = client.post("/api/v1/users/ann/memories", content=body, headers={"content-type": "application/json"})
+    assert sent.status_code == 400 and "JSON" in sent.json()["detail"]
+
+
+@pytest.mark.parametrize("limit", [2, 4, 7])
+def test_pages_show_each_memory_once_although_others_are_forgotten(client: httpx.Client, limit: int) -> None:
+    memories = "/api/v1/users/ann/memories"
+    ids = [client.post(memories, json={"text": f"Box {number}."}).json()["id"] for number in range(20)]
+    seen, cursor, number = list[str](), "", 0
+    while number == 0 or cursor:
+        page = client.get(memories, params={"limit": limit, "cursor": cursor}).json()
+        seen, cursor = [*seen, *(each["id"] for each in page["memories"])], page["next"]
+        if number == 0:
+            gone = [seen[0], ids[0], ids[3]]
+            for each in gone:
+                client.delete(f"{memories}/{each}")
+            client.post(memories, json={"text": "A new box."})
+        number += 1
+    assert sorted(seen) == sorted(each for each in ids if each not in gone[1:])
+
+
+def test_pages_show_each_conversation_once_although_a_new_one_begins(client: httpx.Client) -> None:
+    ann = "/api/v1/users/ann"
+    for name in "abcde":
+        client.post(f"{ann}/send", json={"text": "Hello!", "session": name})
+    first = client.get(f"{ann}/sessions", params={"limit": 2}).json()
+    client.post(f"{ann}/send", json={"text": "Hello!", "session": "f"})
+    second = client.get(f"{ann}/sessions", params={"limit": 2, "cursor": first["next"]}).json()
+    third = client.get(f"{ann}/sessions", params={"limit": 2, "cursor": second["next"]}).json()
+    shown = [each["session"] for page in (first, second, third) for each in page["sessions"]]
+    assert shown == ["e", "d", "c", "b", "a"] and third["next"] == ""
+
+
 @pytest.mark.parametrize("letter", ["q", "森", "🦊", "\n-"])
 def test_a_text_of_maximum_length_is_accepted_in_any_script(client: httpx.Client, letter: str) -> None:
     ann, times = "/api/v1/users/ann", MAX_TEXT // len(letter)

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from mindstream.clock import DAY_S, Clock
+from mindstream.encodings import whole_json_text
 from mindstream.server.asgi import Message, Receive, Scope
 from mindstream.server.problems import Refusal
 from mindstream.server.server_state import ServerState
@@ -121,7 +122,7 @@ def _too_many(allowed: str, wait_s: float) -> Refusal:
 
 
 class BoundedBody:
-    """Receives a request's body, within the limits of size and time.
+    """Receives a request's body, within the limits of size and time; JSON arrives as a whole, without half characters.
 
     Attributes:
         taken: number of bytes that were received.
@@ -141,7 +142,10 @@ class BoundedBody:
         self.refusal: Refusal | None = None
         self.is_reported = self._is_whole = False
         self._until = asyncio.get_running_loop().time() + 2 * BODY_S
+        self._is_json = False
         for name, value in scope["headers"]:
+            if name == b"content-type":
+                self._is_json = value.strip().lower().startswith(b"application/json")
             if name == b"content-length" and (not value.isdigit() or int(value[:20]) > LARGEST_BODY):
                 raise self._too_large()
             if name == b"content-encoding" and value.strip().lower() not in (b"", b"identity"):
@@ -150,6 +154,18 @@ class BoundedBody:
     async def __call__(self) -> Message:
         if self._is_whole:
             return await self._receive()  # waits until the client disconnects
+        message = await self._part()
+        if not self._is_json or message["type"] != "http.request":
+            return message
+        body = bytearray(message.get("body", b""))
+        while not self._is_whole:
+            message = await self._part()
+            if message["type"] != "http.request":
+                return message
+            body += message.get("body", b"")
+        return {**message, "body": whole_json_text(bytes(body)), "more_body": False}
+
+    async def _part(self) -> Message:
         try:
             async with asyncio.timeout_at(min(self._until, asyncio.get_running_loop().time() + BODY_S)):
                 message = await self._receive()

@@ -136,6 +136,13 @@ def problem(kind: str, detail: str = "") -> Problem:
     return Problem(type=f"urn:mindstream:problem:{kind}", title=title, status=status, detail=detail)
 
 
+DETAILS = {
+    "not-found": PATHS,
+    "malformed": "expected JSON in UTF-8, not nested deeply, and without numbers of thousands of digits",
+}
+"""Details of errors that FastAPI raises without a reason."""
+
+
 def problem_of(error: BaseException) -> tuple[Problem, Mapping[str, str]]:
     """Return the problem and the response headers for an error; internal errors have no detail."""
     match error:
@@ -143,7 +150,7 @@ def problem_of(error: BaseException) -> tuple[Problem, Mapping[str, str]]:
             return problem(error.kind, error.detail), error.headers
         case HTTPException():
             kind = BY_STATUS.get(error.status_code, "malformed")
-            return problem(kind, PATHS if kind == "not-found" else ""), error.headers or {}
+            return problem(kind, DETAILS.get(kind, "")), error.headers or {}
         case RequestValidationError():
             mistakes = error.errors()
             kind = "malformed" if any(each["type"] == "json_invalid" for each in mistakes) else "invalid"

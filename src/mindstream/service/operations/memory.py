@@ -18,7 +18,7 @@ from mindstream.service.memory import parse_kinds, read_slots
 from mindstream.service.operations.principal import NotFound, Principal
 from mindstream.service.operations.runtime import Runtime
 from mindstream.service.operations.shapes import Ask, At, CallerName, Names, Page, Reply, Short, Until
-from mindstream.service.operations.table import operation, read_number, write_cursor
+from mindstream.service.operations.table import operation, read_place, write_cursor
 
 
 class RetainRequest(Ask):
@@ -257,7 +257,9 @@ async def list_memories(runtime: Runtime, principal: Principal, request: ListReq
         return MemoryList(memories=[show_memory(each, now) for each in await _by_kind(memory, kinds, request)], next="")
     columns = await memory.columns()
     newest, found = len(columns) + 1, list[MemoryShape]()
-    before = min(read_number(request.cursor) or newest, newest)
+    number, last = read_place(request.cursor)
+    place = columns.position.get(last)
+    before = min(number or newest, newest) if place is None else place + 1
     while before > 1 and len(found) < request.limit:
         first = max(0, before - 1 - 4 * request.limit)
         records = {each.id: each for each in await memory.records(columns.ids[first : before - 1])}
@@ -268,7 +270,8 @@ async def list_memories(runtime: Runtime, principal: Principal, request: ListReq
                 found.append(show_memory(record, now))
                 if len(found) == request.limit:
                     break
-    return MemoryList(memories=found, next=write_cursor(str(before)) if before > 1 else "")
+    next_page = write_cursor(f"{before}:{columns.ids[before - 1]}") if 1 < before < newest else ""
+    return MemoryList(memories=found, next=next_page)
 
 
 async def _by_kind(memory: Memory, kinds: Sequence[Kind] | None, request: ListRequest) -> list[Record]:

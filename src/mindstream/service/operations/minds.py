@@ -25,7 +25,7 @@ from mindstream.reasoners.background import stop_elsewhere
 from mindstream.service.operations.principal import NotFound, Principal
 from mindstream.service.operations.runtime import Runtime
 from mindstream.service.operations.shapes import Ask, EmptyRequest, NotBlank, Page, Reply, RowNumber, Seq, Short
-from mindstream.service.operations.table import operation, read_number, write_cursor
+from mindstream.service.operations.table import operation, read_place, write_cursor
 
 
 class SendRequest(Ask):
@@ -275,11 +275,12 @@ async def cancel(runtime: Runtime, principal: Principal, request: MindRequest) -
 @operation("minds.sessions", "read", "GET /users/{user}/sessions", cli="memory sessions")
 async def sessions(runtime: Runtime, principal: Principal, request: Sessions) -> SessionList:
     """List the conversations, sorted by the time of their first message, newest first."""
-    memory, at = await runtime.memory(principal), read_number(request.cursor)
+    memory, (at, last) = await runtime.memory(principal), read_place(request.cursor)
     found = (await memory.sessions())[::-1]
+    at = next((number for number, each in enumerate(found, 1) if each.name == last), at) if last else at
     shown = [SessionShape.from_object(each, session=each.name) for each in found[at : at + request.limit]]
     more = at + request.limit < len(found)
-    return SessionList(sessions=shown, next=write_cursor(str(at + request.limit)) if more else "")
+    return SessionList(sessions=shown, next=write_cursor(f"{at + len(shown)}:{shown[-1].session}") if more else "")
 
 
 class UserList(Reply):

@@ -205,7 +205,18 @@ def read_number(cursor: str) -> int:
     Raises:
         InputError: the text is not a cursor of this API, or belongs to another list.
     """
-    text = read_cursor(cursor)
+    return read_place(cursor)[0]
+
+
+def read_place(cursor: str) -> tuple[int, str]:
+    """Return the number that a cursor contains, and the key of the last shown entry, if the cursor has one.
+
+    The key finds the place again if entries before it were added or removed since.
+
+    Raises:
+        InputError: the text is not a cursor of this API, or belongs to another list.
+    """
+    text, _, key = read_cursor(cursor).partition(":")
     if text and not (text.isascii() and text.isdigit() and len(text) < 19):
         raise InputError("the cursor belongs to another list: request the first page without one, then pass its `next`")
-    return int(text or 0)
+    return int(text or 0), key

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from mcp_types import JSONRPCResponse, ToolAnnotations
 from pydantic import ValidationError
 
+from mindstream.encodings import whole_json_text
 from mindstream.models.clean_text import without_controls
 from mindstream.tools.mcp.pins import Definition
 
@@ -31,19 +31,12 @@ MAX_TEXT, MAX_QUOTED = 1_000_000, 200
 """Maximum characters of a result's text, and of a name or an address in it."""
 
 
-_ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|u[dD][89a-fA-F]\w\w|.)", re.DOTALL)
-HALF = 6
-"""Length of an escaped half of a surrogate pair."""
-
-
 def readable(line: bytes) -> bytes:
     """Return a line of JSON without a byte order mark, halves of surrogate pairs and bytes that are no UTF-8.
 
-    The SDK would refuse the message. JavaScript writes such a half if it cuts a text within an emoji.
+    The SDK would refuse the message.
     """
-    line = line.removeprefix(b"\xef\xbb\xbf")
-    if b"\\ud" in line.lower():
-        line = _ESCAPE.sub(lambda found: b"\\ufffd" if len(found[0]) == HALF else found[0], line)
+    line = whole_json_text(line)
     return line if line.isascii() else line.decode("utf-8", "replace").encode()
 
 
