@@ -123,7 +123,7 @@ def _check_size(plan: Plan, most_steps: int) -> Iterator[Fault]:
 
 
 def _find_near(name: str, known: Iterable[str]) -> list[str]:
-    """Return the names that begin as `name` does, or contain it; if there are none, those with a similar spelling."""
+    """Return up to three known names that contain `name` or are a part of it, else those with a similar spelling."""
     folded, name = {each.casefold(): each for each in known}, name.casefold()
     within = [each for each in folded if len(name) > 2 and (name in each or each in name)]
     return [folded[each] for each in (within or difflib.get_close_matches(name, folded))[:3]]

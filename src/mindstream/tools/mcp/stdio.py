@@ -27,7 +27,7 @@ TAIL = 2_000
 END_S = 1.0
 """Seconds that the server gets to end after its input is closed, and again after each signal."""
 MAX_WORDS = 2_000
-"""Maximum length of an error that is made from an invalid answer."""
+"""Maximum length in characters of an error message that is made from an invalid answer."""
 LIST_CHANGED = "notifications/tools/list_changed"
 Got = MemoryObjectSendStream[SessionMessage | Exception]
 Sending = MemoryObjectReceiveStream[SessionMessage]
@@ -45,7 +45,7 @@ class Ending:
         fault: the reason of the end, if it is not the end of the process.
         code: the exit code of the process; None: not known.
         tail: the end of the process's error output.
-        other: the last line of its output that was no message.
+        other: the last line of the process's output that is not a message.
     """
 
     over: asyncio.Event = field(default_factory=asyncio.Event)
@@ -62,7 +62,7 @@ class Ending:
 
     @property
     def written(self) -> str:
-        """What the server wrote besides messages, for an error; "" if nothing."""
+        """The last text that the server wrote apart from messages, for an error message; "" if there is none."""
         said = _shown(self.tail) or _shown(self.other)
         return f"; it wrote: {said}" if said else ""
 
@@ -143,8 +143,8 @@ def read_messages(line: bytes) -> list[JSONRPCMessage]:
 def _read_inexact(line: bytes) -> list[JSONRPCMessage]:
     """Return the messages of a line that violates the protocol.
 
-    Servers write colours or a text without a line end before a message, or a batch. An answer that is no valid message
-    becomes an error, so that its call ends.
+    Some servers write colour codes or other text before a message on the same line, or send a batch of messages. An
+    answer that is not a valid message becomes an error, so that its call ends.
     """
     text = line.decode().strip()
     start = 0 if text.startswith("[") else text.find("{")
@@ -171,7 +171,7 @@ def _message(value: dict[str, Any]) -> JSONRPCMessage:
 
 
 def _words(answer: dict[str, Any]) -> str:
-    """Return the words of an answer that is no valid message."""
+    """Return the error message for an answer that is not a valid message: its own error, if it has one."""
     error = answer.get("error")
     said = error.get("message", error) if isinstance(error, dict) else error
     if said:
