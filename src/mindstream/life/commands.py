@@ -58,7 +58,9 @@ async def look(stream: Memory) -> LifeState:
 
 
 async def give_goal(stream: Memory, goal: str, orders: Sequence[str] = ()) -> None:
-    """Give a mind a goal and standing orders, or replace them. Without a change nothing is written.
+    """Give a mind a goal and standing orders, or replace them; a halted life is resumed.
+
+    Nothing is written if nothing changes and the life is not halted.
 
     Args:
         goal: the goal; "": the current one stays. A new goal is also added to the ledger as a task.

@@ -164,7 +164,7 @@ class LifeState(BaseModel):
     """Whether the user's utterances in conversations are addressed to the life; False: the mind's responder, such as a
     coach, answers them."""
     quiet_turns: int = 0
-    """Number of turns in a row without a call."""
+    """Number of turns in a row without a call; a turn for a reason other than `task` resets it to 0."""
     failed: str = ""
     """Why the newest turn failed, so that its reason still needs a turn; "": it did not fail."""
     halted: str = ""

@@ -21,7 +21,7 @@ VOUCHED = "by hand"
 """The entry of `Lesson.confirmed_by` if a member wrote the lesson by hand or vouched for it. All other entries are
 tasks."""
 BY_HAND = "written by hand"
-"""The source of a lesson that a person wrote."""
+"""The source of a lesson that a person wrote, unless the person names another one."""
 MAX_WRONG = 3
 """Minimum number of wrong answers given with a lesson in the prompt before the lesson is flagged
 (`Lesson.is_flagged`)."""
@@ -47,7 +47,8 @@ class Lesson:
         useful: time of the newest right answer given with the lesson in the prompt; None: there was none.
         disputes: ids of lessons that contradict this one.
         retired: why the lesson is no longer shown; "": it is not retired.
-        by_hand: the person who wrote the current text by hand; "": it was learned from a task.
+        by_hand: the person who wrote the current text without naming a source; "": the text has another source, such as
+            a task.
         version: the log row of the current text. An amendment names the version that its writer has read.
     """
 
