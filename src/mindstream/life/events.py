@@ -20,7 +20,8 @@ from mindstream.log.events import Event
 SLOT = "life"
 """The author of a life's log rows, and the slot of its work and its tool calls."""
 Standing = Literal["open", "waiting", "done", "stopped"]
-"""State of a task: `open`: it can be worked on; `waiting`: it waits for a time; `done`; `stopped`: given up."""
+"""State of a task: `open`: it can be worked on; `waiting`: it waits for a time, or until a person opens it again;
+`done`; `stopped`: given up."""
 Order = Literal["pause", "resume", "stop"]
 
 
