@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import confidence
 import pytest
@@ -116,3 +117,35 @@ async def test_the_current_wording_is_the_last_of_the_history(folder: Path) -> N
         history = await memory.history(note.id)
         assert [each.text for each in await memory.list()] == [paris]
         assert history[-1].text == paris and not history[-1].superseded_by and history[0].text == lyon
+
+
+PICTURE = {"type": "image_url", "image_url": {"url": "data:"}}
+
+
+@pytest.mark.parametrize(
+    ("message", "texts"),
+    [
+        ({"role": "user", "content": [{"type": "text", "text": "Look:"}, PICTURE, {"text": "Rex."}]}, ["Look:\nRex."]),
+        ({"role": "assistant", "content": [{"type": "output_text", "text": "A dog."}]}, ["A dog."]),
+        ({"role": "user", "content": ["One.", "Two."]}, ["One.\nTwo."]),
+        ({"role": "assistant", "content": None, "tool_calls": [{"id": "1"}]}, []),
+        ({"role": "assistant", "tool_calls": [{"id": "1"}]}, []),
+        ({"role": "assistant", "content": ""}, []),
+        ({"role": "user", "content": [PICTURE]}, []),
+    ],
+)  # fmt: skip
+async def test_messages_of_chat_apis_are_written_as_far_as_they_have_text(
+    tmp_path: Path, message: dict[str, Any], texts: list[str]
+) -> None:
+    async with Memory(tmp_path, "ann", model=FakeModel([])) as memory:
+        records = await memory.retain_messages([message, {"role": "user", "content": "Good."}], "s")
+        assert [record.text for record in records] == [*texts, "Good."]
+        assert texts or await memory.retain_messages([message], extract=True) == []
+
+
+@pytest.mark.parametrize("message", [{"content": "x"}, {"role": "user"}, {"role": "user", "content": 5}, "hi", None])
+async def test_what_is_no_message_is_refused(tmp_path: Path, message: Any) -> None:
+    async with Memory(tmp_path, "ann") as memory:
+        with pytest.raises(InputError, match="a message needs the form"):
+            await memory.retain_messages([{"role": "user", "content": "Good."}, message])
+        assert await memory.list() == []

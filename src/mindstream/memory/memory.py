@@ -41,6 +41,24 @@ __all__ = ["Memory"]
 Records: TypeAlias = list[Record]
 
 
+def _message_text(message: object) -> str:
+    """Return the text of a message of a chat API; "" if it has none, as a call of a tool.
+
+    Raises:
+        InputError: it is no such message.
+    """
+    if isinstance(message, Mapping) and isinstance(message.get("role"), str):
+        match message.get("content", None if "tool_calls" in message else ...):
+            case str(text):
+                return text
+            case None:
+                return ""
+            case list(parts):
+                texts = (each.get("text") if isinstance(each, Mapping) else each for each in parts)
+                return "\n".join(text for text in texts if isinstance(text, str))
+    raise InputError(f'a message needs the form {{"role": "user" or "assistant", "content": text}}, found {message!r}')
+
+
 class Memory(Stream):
     """The memory of one user. It needs neither a language model nor a service.
 
@@ -168,13 +186,14 @@ class Memory(Stream):
 
     @awaited
     async def retain_messages(
-        self, messages: Sequence[Mapping[str, str]], session: str = "", *, extract: bool = False
+        self, messages: Sequence[Mapping[str, Any]], session: str = "", *, extract: bool = False
     ) -> Records:
         """Write the messages of a conversation, one record each, in one transaction; return the records.
 
         Args:
             messages: `role` (`user`, or the name of another speaker) and `content`, as in chat APIs, and optionally
-                `created` (ISO 8601); oldest first.
+                `created` (ISO 8601); oldest first. Of a list of parts, the texts are written; messages without a text,
+                such as calls of tools and pictures, are left out.
             session: the session that the messages belong to.
             extract: let the memory's model extract lasting facts about the user, and write them as notes. A new note
                 supersedes notes that it makes untrue. The new notes are returned after the messages.
@@ -183,30 +202,24 @@ class Memory(Stream):
             SettingsError: `extract` is set and the memory was opened without a model; nothing is written.
             ModelError: the model failed; the messages are stored.
         """
-        for message in messages:
-            if not isinstance(message, Mapping) or not all(
-                isinstance(message.get(x), str) for x in ("role", "content")
-            ):
-                raise InputError(
-                    f'a message needs the form {{"role": "user" or "assistant", "content": text}}, found {message!r}'
-                )
+        said = [(message, text) for message in messages if (text := _message_text(message)).strip()]
         if extract and self.models is None:
             raise SettingsError('extract=True needs a model: open the memory with model="openai:gpt-5-mini" or another')
         session = session_names(session)[0]
         records = await self.retain_all(
             [
                 RecordDraft(
-                    text=message["content"],
+                    text=text,
                     kind="chat",
                     episode=session,
                     data={"by_user": message["role"] == "user"},
                     by=self.name if message["role"] == "user" else message["role"],
                     created=message.get("created"),
                 )
-                for message in messages
+                for message, text in said
             ]
         )
-        if not extract or self.models is None:
+        if not extract or self.models is None or not records:
             return records
         return [*records, *await extract_facts(self, self.models.of("facts"), records)]
 
