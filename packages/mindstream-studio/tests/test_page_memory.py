@@ -39,7 +39,7 @@ def test_a_search_shows_what_it_found_and_why(
     assert seen.axe() == []
     seen.page.keyboard.press("Escape")
     first.get_by_role("button", name=KEY).first.click()
-    seen.page.get_by_role("complementary", name="The memory that is open").get_by_text(
+    seen.page.get_by_role("complementary", name="The opened memory").get_by_text(
         "It is not based on other records"
     ).wait_for()
     assert seen.axe() == []
@@ -64,8 +64,8 @@ def test_records_are_listed_before_they_are_forgotten(studio: OpenStudio, served
         made = client.post("/api/v1/users/bob/memories", json={"text": "Bob owes Ida ten crowns."}).json()["id"]
         seen = studio()
         seen.open("memory", user="bob", id=made)
-        opened = seen.page.get_by_role("complementary", name="The memory that is open")
-        opened.get_by_role("img", name="How it will fade").wait_for()
+        opened = seen.page.get_by_role("complementary", name="The opened memory")
+        opened.get_by_role("img", name="Probability that it is still active").wait_for()
         seen.page.locator(".u-over").first.wait_for()
         seen.forgive("404")  # a request sent at the moment of forgetting
         opened.get_by_role("button", name="Forget").click()
@@ -123,7 +123,7 @@ def test_a_thought_shows_its_evidence_down_to_messages(studio: OpenStudio, tmp_p
         seen = studio(url=served.url)
         seen.open("memory", user="ann", kind="thought")
         seen.page.get_by_role("button", name=THOUGHT).click()
-        opened = seen.page.get_by_role("complementary", name="The memory that is open")
+        opened = seen.page.get_by_role("complementary", name="The opened memory")
         opened.get_by_role("button", name=f"chat {SAID}").wait_for()
         assert opened.locator("path.edge").count() == 4  # from the message to two notes, from these to the thought
         assert seen.axe() == []

@@ -48,7 +48,7 @@ def test_three_strategies_are_compared_with_their_costs(
     line.wait_for()
     assert "tokens" in line.inner_text() and "price not known" in line.inner_text()
     line.get_by_role("button", name=TASK).click()
-    took = seen.page.get_by_role("region", name="What it took")
+    took = seen.page.get_by_role("region", name="Cost of each strategy")
     took.get_by_text("react", exact=True).wait_for()
     took.get_by_text("960").nth(1).wait_for()
     assert took.get_by_text("960").count() == 2 and took.get_by_text("least").count() == 2
@@ -89,7 +89,7 @@ def test_a_recorded_task_shows_no_cost_and_its_outcome(studio: OpenStudio) -> No
     line.wait_for()
     assert "cost: recorded, not charged" in line.inner_text() and "answered in part" in line.inner_text()
     line.get_by_role("button", name="How high is K2").click()
-    took = seen.page.get_by_role("region", name="What it took")
+    took = seen.page.get_by_role("region", name="Cost of each strategy")
     took.get_by_text("recorded, not charged").first.wait_for()
     way = seen.page.get_by_role("region", name="By rewoo")
     way.get_by_text("steps done, answered in part.").wait_for()

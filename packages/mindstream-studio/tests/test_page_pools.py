@@ -69,9 +69,9 @@ def test_pairs_and_rubric_are_shown_and_reachable_by_keyboard(
 def test_recall_before_and_after_training_is_shown(studio: OpenStudio) -> None:
     seen = studio()
     seen.open("pools", user="ann", show="recall", q="How hot is tea?")
-    now = seen.page.get_by_role("region", name="Now", exact=True)
+    now = seen.page.get_by_role("region", name="Current ranking", exact=True)
     now.get_by_text("Eighty degrees.").wait_for()
-    assert "as before" in now.inner_text()
+    assert "same rank" in now.inner_text()
 
 
 def test_a_pool_can_be_created_and_offers_show_verdict_and_reason(
@@ -174,7 +174,7 @@ def test_hostile_texts_are_shown_as_text(studio: OpenStudio, served: Served, siz
         assert sheet.locator(".card").inner_text() in HOSTILE and seen.fits()
         seen.page.keyboard.press("Escape")
     seen.open("pools", user=user, pool=pool, show="recall", q=HOSTILE[0])
-    seen.page.get_by_role("region", name="Now", exact=True).wait_for()
+    seen.page.get_by_role("region", name="Current ranking", exact=True).wait_for()
     assert seen.fits() and seen.page.title().startswith("Pools")
     assert seen.page.locator("main img, main script, aside img").count() == 0
 

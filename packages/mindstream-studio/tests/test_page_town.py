@@ -333,7 +333,7 @@ def test_the_recorded_hamlet_can_be_viewed(studio: OpenStudio) -> None:
     seen.page.get_by_role("button", name="Why: Sava Danilov").click()
     seen.page.get_by_role("dialog").get_by_text("based on memories recalled for the plan of the day").first.wait_for()
     seen.page.keyboard.press("Escape")
-    assert seen.page.get_by_text("recorded").first.is_visible()
+    assert seen.page.locator(".how.recorded").first.is_visible()
     assert seen.page.get_by_role("button", name="1 hour").count() == 0
 
 

@@ -52,7 +52,7 @@ def test_a_saved_task_shows_the_page_without_requests(
 ) -> None:
     seen = studio(dark=dark, size=size, url=files["plan"].parent.as_uri())
     asked = look_at(seen, files["plan"])
-    took = seen.page.get_by_role("region", name="What it took")
+    took = seen.page.get_by_role("region", name="Cost of each strategy")
     took.get_by_text("960").nth(1).wait_for()
     for way in ("rewoo", "react", "plan-execute"):
         part = seen.page.get_by_role("region", name=f"By {way}", exact=True)
@@ -86,10 +86,10 @@ def test_a_saved_task_contains_no_other_tasks_or_calls(files: dict[str, Path]) -
 def test_a_cost_links_to_its_model_call_and_back(studio: OpenStudio, node_tools: None, files: dict[str, Path]) -> None:
     seen = studio(url=files["calls"].parent.as_uri())
     look_at(seen, files["calls"])
-    took = seen.page.get_by_role("region", name="What it took")
+    took = seen.page.get_by_role("region", name="Cost of each strategy")
     took.get_by_role("button", name="Why: the cost of rewoo").click()
     seen.page.get_by_role("dialog", name="What rewoo cost").get_by_role("link").first.click()
-    opened = seen.page.get_by_role("complementary", name="The call that is open")
+    opened = seen.page.get_by_role("complementary", name="The opened call")
     opened.get_by_text("#E3 = calculator[#E1 + #E2]").first.wait_for()
     assert seen.axe() == [] and seen.fits()
     opened.get_by_role("link", name="the plan").click()

@@ -99,7 +99,7 @@ def test_a_message_links_to_its_model_call_and_back(
     talk = seen.page.get_by_role("region", name="The conversation")
     talk.get_by_role("button", name="Why this answer: ").last.click()
     seen.page.get_by_role("dialog").get_by_role("link", name="talker: talk").first.click()
-    opened = seen.page.get_by_role("complementary", name="The call that is open")
+    opened = seen.page.get_by_role("complementary", name="The opened call")
     opened.get_by_role("heading", name="What was asked").wait_for()
     opened.get_by_role("heading", name="All that resulted from this message").wait_for()
     assert seen.axe() == [] and seen.fits()

@@ -63,7 +63,7 @@ def test_hostile_texts_are_shown_as_text(studio: OpenStudio, served: Served, siz
     assert seen.fits()
     for id_, text in zip(ids, HOSTILE, strict=True):
         seen.open("memory", user="eve", id=id_, q=text)
-        opened = seen.page.get_by_role("complementary", name="The memory that is open")
+        opened = seen.page.get_by_role("complementary", name="The opened memory")
         opened.get_by_role("paragraph").first.wait_for()
         assert opened.get_by_role("paragraph").first.inner_text() == text
         assert seen.fits()

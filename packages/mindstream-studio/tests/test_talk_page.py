@@ -145,7 +145,7 @@ def test_a_moment_selects_its_conversation_and_beliefs_link_to_their_source(
     sheet = seen.page.get_by_role("dialog")
     sheet.get_by_text(BADLY).wait_for()
     sheet.get_by_role("link", name="in memory").click()
-    seen.page.get_by_role("complementary", name="The memory that is open").get_by_text(BADLY).first.wait_for()
+    seen.page.get_by_role("complementary", name="The opened memory").get_by_text(BADLY).first.wait_for()
 
 
 def test_the_reasons_of_an_answer_are_reachable_by_keyboard(studio: OpenStudio, node_tools: None) -> None:

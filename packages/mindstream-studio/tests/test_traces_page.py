@@ -60,7 +60,7 @@ def test_a_call_shows_its_text_and_links_to_the_conversation(
     seen = studio(dark=dark, size=size)
     call = calls(served, "ann", role="talker")[0]
     seen.open("traces", user="ann", call=call["seq"])
-    opened = seen.page.get_by_role("complementary", name="The call that is open")
+    opened = seen.page.get_by_role("complementary", name="The opened call")
     opened.get_by_text(ANSWER, exact=True).wait_for()
     opened.get_by_text("what ann said", exact=False).wait_for()
     assert opened.get_by_text("The owl sat on the roof.").count() >= 2, "in its purpose and in the prompt"
@@ -76,7 +76,7 @@ def test_a_call_shows_its_text_and_links_to_the_conversation(
 def test_totals_by_day_and_role_narrow_the_list(studio: OpenStudio, node_tools: None, served: Served) -> None:
     seen = studio()
     seen.open("traces", user="fay")
-    came_to = seen.page.get_by_role("region", name="What it came to")
+    came_to = seen.page.get_by_role("region", name="Total cost")
     came_to.get_by_text("at most 1,000,000 tokens").wait_for()
     listed = seen.page.get_by_role("region", name="Calls").get_by_role("listitem")
     came_to.get_by_role("table", name="By role").get_by_role("button", name="talker").click()
@@ -89,7 +89,7 @@ def test_totals_by_day_and_role_narrow_the_list(studio: OpenStudio, node_tools: 
     assert seen.axe() == []
     came_to.get_by_role("button", name="failed").click()
     listed.first.get_by_text("failed:").wait_for()
-    seen.page.get_by_role("button", name="Not only calls that failed").click()
+    seen.page.get_by_role("button", name="Remove the filter: calls that failed").click()
     seen.page.wait_for_function("many => document.querySelectorAll('.call').length > many", arg=count)
 
 
@@ -100,7 +100,7 @@ def test_the_page_can_be_used_with_the_keyboard(studio: OpenStudio, served: Serv
     seen.tab_to("button", (first["prompt"] or first["role"]).replace("_", " "))
     seen.page.keyboard.press("ArrowDown")
     seen.page.keyboard.press("Enter")
-    opened = seen.page.get_by_role("complementary", name="The call that is open")
+    opened = seen.page.get_by_role("complementary", name="The opened call")
     opened.get_by_role("heading", name="What it was for").wait_for()
     assert f"call={calls(served, 'ann')[1]['seq']}" in seen.page.url
     seen.page.keyboard.press("Escape")
@@ -110,7 +110,7 @@ def test_the_page_can_be_used_with_the_keyboard(studio: OpenStudio, served: Serv
 def test_prompts_and_replies_are_shown_as_text(studio: OpenStudio, served: Served) -> None:
     seen = studio(size=NARROW)
     seen.open("traces", user="eve", call=calls(served, "eve", role="talker")[0]["seq"])
-    opened = seen.page.get_by_role("complementary", name="The call that is open")
+    opened = seen.page.get_by_role("complementary", name="The opened call")
     opened.get_by_role("heading", name="What was answered").wait_for()
     assert HOSTILE[0] in opened.inner_text() and HOSTILE[1] in opened.inner_text()
     assert opened.locator("img, script").count() == 0 and "taken" not in seen.page.title()

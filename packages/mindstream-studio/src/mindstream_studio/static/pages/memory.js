@@ -24,7 +24,7 @@ export function Page() {
     <div class="page">
       <${Head} title="Memory">The memories of a mind. Open one to see what it is based on, to correct it or to forget it.<//>
       <${Search} />
-      ${!q && html`<${Tabs} name="view" label="Of this memory" views=${[["", "Time line"], ["sleep", "Sleep and dreams"]]} />`}
+      ${!q && html`<${Tabs} name="view" label="Views of this memory" views=${[["", "Time line"], ["sleep", "Sleep and dreams"]]} />`}
       ${!asleep && html`<${TimeSlider} most=${newest.value} label=${label} />`}
       <div class=${asleep && !id ? "stack" : "columns"}>
         ${asleep ? html`<${Sleeps} />` : html`

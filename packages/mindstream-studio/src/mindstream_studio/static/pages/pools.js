@@ -73,7 +73,7 @@ function Tabs({ now }) {
     document.getElementById(`tab-${next[0]}`)?.focus();
   };
   return html`
-    <div class="tabs" role="tablist" aria-label="About this pool" onKeyDown=${walk}>
+    <div class="tabs" role="tablist" aria-label="Views of this pool" onKeyDown=${walk}>
       ${TABS.map(([name, title]) => html`
         <button key=${name} id=${`tab-${name}`} role="tab" aria-selected=${name === now} aria-controls="pool-panel" tabindex=${name === now ? 0 : -1} onClick=${() => change({ show: name })}>${title}</button>`)}
     </div>`;

@@ -39,7 +39,7 @@ function Source() {
   const choose = (/** @type {any} */ event) => change({ town: event.target.value, call: "", role: "", day: "", about: "", resident: "", step: "", seq: "" });
   return html`
     <div class="row">
-      <select aria-label="Whose calls" value=${town} onChange=${choose}>
+      <select aria-label="Whose model calls are shown" value=${town} onChange=${choose}>
         <option value="">of ${user.value}’s mind</option>
         ${names.map((name) => html`<option value=${name}>of the town ${name}</option>`)}
       </select>

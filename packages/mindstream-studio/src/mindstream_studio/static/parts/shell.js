@@ -48,8 +48,8 @@ function Whose() {
   return html`
     <label for=${id}><span>Whose mind</span>
       <select id=${id} value=${now} onChange=${choose}>
-        ${recorded.length ? html`<optgroup label="kept here">${here.map((name) => option("", name))}</optgroup>` : here.map((name) => option("", name))}
-        ${recorded.length > 0 && html`<optgroup label="recorded, to be looked at">${recorded.map((name) => option(RECORDED, name))}</optgroup>`}
+        ${recorded.length ? html`<optgroup label="minds on this server">${here.map((name) => option("", name))}</optgroup>` : here.map((name) => option("", name))}
+        ${recorded.length > 0 && html`<optgroup label="shipped recordings (read-only)">${recorded.map((name) => option(RECORDED, name))}</optgroup>`}
       </select>
     </label>`;
 }

@@ -27,7 +27,7 @@ export function Opened({ id }) {
   /** @param {KeyboardEvent} event */
   const leave = (event) => { if (event.key === "Escape") change({ id: "" }); };
   return html`
-    <aside class="stack opened" ref=${place} tabindex="-1" aria-label="The memory that is open" onKeyDown=${leave}>
+    <aside class="stack opened" ref=${place} tabindex="-1" aria-label="The opened memory" onKeyDown=${leave}>
       <div class="row"><h2>This memory</h2><button class="quiet icon push" aria-label="Close" onClick=${() => change({ id: "" })}><${Icon} name="close" /></button></div>
       ${problem && html`<${ReadFailure} problem=${problem} again=${again} />`}
       ${lineage && html`<${Inside} lineage=${lineage} />`}

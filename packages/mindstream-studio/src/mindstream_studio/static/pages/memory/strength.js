@@ -15,8 +15,9 @@ export function Strength({ id, status }) {
   const { data } = useQuery({ path: `/users/{user}/memories/${encodeURIComponent(id)}/strength` }, { on: CHANGING });
   const held = /** @type {Held | undefined} */ (data);
   if (!held || status !== "holds") return null;
-  if (held.lasting) return html`<h3>How well it is held</h3><p class="soft">It has been recalled so often that it never fades.</p>`;
-  if (!held.fades) return html`<h3>How well it is held</h3><p class="soft">A memory of this kind never fades.</p>`;
+  if (held.lasting) return html`<h3>Strength</h3><p class="soft">This memory has been recalled so often that it never fades.</p>`;
+  if (!held.laws) return html`<h3>Strength</h3><p class="soft">No memory fades here: the retention policy is “keep”.</p>`;
+  if (!held.fades) return html`<h3>Strength</h3><p class="soft">A memory of this kind never fades.</p>`;
   const half = held.curve.find(([, kept]) => kept < 0.5);
   const last = held.curve.at(-1);
   const words = half
@@ -24,8 +25,8 @@ export function Strength({ id, status }) {
     : `If it is not recalled, it is still active after ${last?.[0] ?? 0} days with a probability of ${percent(last?.[1] ?? 1)}.`;
   const left = held.counts_again - held.now;
   return html`
-    <${Chart} title="How it will fade" xs=${held.curve.map(([day]) => day)} from=${0} to=${1.02}
-      curves=${[{ label: "held", values: held.curve.map(([, kept]) => kept) }]}
+    <${Chart} title="Probability that it is still active" xs=${held.curve.map(([day]) => day)} from=${0} to=${1.02}
+      curves=${[{ label: "still active", values: held.curve.map(([, kept]) => kept) }]}
       sayX=${(/** @type {number} */ day) => `${day} d`} sayY=${percent} words=${words} />
     <p class="soft small">Level ${held.level} of ${held.laws?.lasting_level}; recalled last ${ago(held.now - held.returned)}.
       ${left > 0 ? ` A recall makes it stronger again in ${lasting(left)}.` : " The next recall makes it stronger."}</p>`;

@@ -46,7 +46,7 @@ export function TimeLine({ moment }) {
 /** @param {{kinds: string}} props */
 function KindChoice({ kinds }) {
   return html`
-    <select aria-label="Which memories" value=${kinds} onChange=${(/** @type {any} */ event) => change({ kind: event.target.value })}>
+    <select aria-label="Which memories are shown" value=${kinds} onChange=${(/** @type {any} */ event) => change({ kind: event.target.value })}>
       ${KINDS.map(([kind, words]) => html`<option value=${kind}>${words}</option>`)}
     </select>`;
 }

@@ -27,7 +27,7 @@ export function Comparison({ seen }) {
     { title: "Calls of models", numeric: true, of: ({ seen: { spent } }) => whole(spent?.model_calls ?? 0) },
     { title: "Steps", numeric: true, of: ({ seen: { steps } }) => whole(steps.length) },
   ];
-  return html`<section aria-label="What it took"><${Table} caption="Cost of each strategy" columns=${columns} rows=${seen} /></section>`;
+  return html`<section aria-label="Cost of each strategy"><${Table} caption="Cost of each strategy" columns=${columns} rows=${seen} /></section>`;
 }
 
 /** @param {{one: SeenWay}} props */

@@ -32,7 +32,7 @@ export function Pairs({ pool, details }) {
     setMore({ of: verdict, pairs: [...(rest?.pairs ?? []), ...found.pairs], next: found.next });
   };
   return html`
-    <div class="row" role="group" aria-label="Which pairs">
+    <div class="row" role="group" aria-label="Which pairs are shown">
       ${VERDICTS.map(([each = "", title]) => html`<button key=${each} aria-pressed=${each === verdict} onClick=${() => change({ verdict: each })}>${title}</button>`)}
     </div>
     ${!base.value && details.rubrics.length > 0 && html`<${OfferPair} pool=${pool} />`}

@@ -36,15 +36,15 @@ function BothSides({ pool, query }) {
   if (!first || !then) return html`<p class="soft" role="status">Searching …</p>`;
   return html`
     <div class="both">
-      <${Side} title="Before learning" exemplars=${first} />
-      <${Side} title="Now" exemplars=${then} before=${first.map(({ id }) => id)} />
+      <${Side} title="Ranking before learning" exemplars=${first} />
+      <${Side} title="Current ranking" exemplars=${then} before=${first.map(({ id }) => id)} />
     </div>`;
 }
 
 /** Describe an example's earlier rank. @param {number} at @param {number} was -1: it was not among the examples */
 function moved(at, was) {
-  if (was === at) return "as before";
-  if (was < 0) return "new among them";
+  if (was === at) return "same rank";
+  if (was < 0) return "new in the list";
   return was > at ? `up from ${was + 1}` : `down from ${was + 1}`;
 }
 

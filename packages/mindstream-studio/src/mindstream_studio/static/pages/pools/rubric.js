@@ -18,7 +18,7 @@ export function RubricView({ pool, details: { rubrics } }) {
   const most = Math.max(...rubric.criteria.map(({ points }) => points));
   return html`
     ${rubrics.length > 1 && html`
-      <div class="row" role="group" aria-label="Which version">
+      <div class="row" role="group" aria-label="Version of the rubric">
         ${rubrics.map(({ version }) => html`<button key=${version} aria-pressed=${version === rubric.version} onClick=${() => choose(version)}>Version ${version}</button>`)}
       </div>`}
     <p>A pair is let in with at least <b>${rubric.threshold}</b> points of 100.</p>

@@ -99,7 +99,7 @@ function Again({ one, pack }) {
 
 /** A link to the moment of a row. @param {{row: Row}} props */
 function Moment({ row }) {
-  return html`<a class="number moment" href=${linkTo("talk", { talk: params.value.talk ?? "", seq: row.seq })} aria-current=${seq.value === row.seq ? "true" : undefined} title="The talk as it stood then">${clockOf(row.at)}</a>`;
+  return html`<a class="number moment" href=${linkTo("talk", { talk: params.value.talk ?? "", seq: row.seq })} aria-current=${seq.value === row.seq ? "true" : undefined} title="Show the talk at this moment">${clockOf(row.at)}</a>`;
 }
 
 /** @param {{one: Exchange, waiting: Row, rows: Row[]}} props */

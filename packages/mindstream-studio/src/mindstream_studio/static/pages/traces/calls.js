@@ -66,7 +66,7 @@ function Narrowed() {
   return html`
     <div class="row small"><span class="soft">Only calls</span>
       ${parts.map(({ name, words }) => html`
-        <button class="narrowed" onClick=${() => change({ [name]: "" })} aria-label=${`Not only calls ${words}`}><span class="words">${words}</span> <${Icon} name="close" /></button>`)}
+        <button class="narrowed" onClick=${() => change({ [name]: "" })} aria-label=${`Remove the filter: calls ${words}`}><span class="words">${words}</span> <${Icon} name="close" /></button>`)}
     </div>`;
 }
 

@@ -21,7 +21,7 @@ export function Opened({ call }) {
   /** @param {KeyboardEvent} event */
   const leave = (event) => { if (event.key === "Escape") change({ call: "" }); };
   return html`
-    <aside class="stack opened" ref=${place} tabindex="-1" aria-label="The call that is open" onKeyDown=${leave}>
+    <aside class="stack opened" ref=${place} tabindex="-1" aria-label="The opened call" onKeyDown=${leave}>
       <div class="row"><h2>${found ? spaced(found.call.prompt || found.call.role) : "This call"}</h2><button class="quiet icon push" aria-label="Close" onClick=${() => change({ call: "" })}><${Icon} name="close" /></button></div>
       ${problem && html`<${ReadFailure} problem=${problem} again=${again} />`}
       ${found && html`<${Inside} found=${found} />`}

@@ -24,7 +24,7 @@ export function Totals({ brief }) {
   const days = Object.entries(cost.days).reverse();
   const roles = [...(cost.days[day] ?? cost.by.role ?? [])].sort((a, b) => tokensOf(b) - tokensOf(a));
   return html`
-    <section class="stack" aria-label="What it came to">
+    <section class="stack" aria-label="Total cost">
       <p class="number"><${Sum} total=${cost.total} /></p>
       ${cost.limits && html`<${Budget} limits=${cost.limits} />`}
       ${!brief && html`
