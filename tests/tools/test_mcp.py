@@ -120,6 +120,18 @@ async def test_a_tool_that_was_not_accepted_is_not_offered(pins: Pins) -> None:
     assert not pins.path.exists()
 
 
+@pytest.mark.parametrize("answer", ["n", "yes", 1])
+async def test_only_true_accepts_tools(answer: Any, pins: Pins) -> None:
+    async def later(_: Changes) -> Any:
+        return answer
+
+    for approve in (lambda _: answer, later):
+        with pytest.raises(UserError, match="for raw: expected True or False"):
+            async with mcp_tools(raw(), pins=pins, approve=approve):
+                pass
+    assert not pins.path.exists()
+
+
 async def test_accepted_tools_are_confirmed_again_only_when_they_change(pins: Pins, tmp_path: Path) -> None:
     asked: list[Changes] = []
 

@@ -92,6 +92,17 @@ def check_approve(approve: Approve, tools: Sequence[Tool]) -> None:
             raise InputError(f"approve= names {name!r}, which is none of the tools ({', '.join(names) or 'none'})")
 
 
+def checked_decision(decided: object, what: str) -> bool:
+    """Return the decision of an `approve=` function about `what`.
+
+    Raises:
+        InputError: it is neither True nor empty: a text such as "n" must not count as approval.
+    """
+    if decided and type(decided).__name__ not in ("bool", "bool_"):  # NumPy's is called `bool_` or `bool`
+        raise InputError(f"approve= returned {decided!r:.80} for {what}: expected True or False")
+    return bool(decided)
+
+
 def approver(approve: Approve) -> Approver:
     """Return an async function for any value of `approve=`, which decides about one call at a time.
 
@@ -110,9 +121,7 @@ def approver(approve: Approve) -> Approver:
             else:
                 decided = await run_in_thread(partial(decide, request))  # it may wait for a person
                 decided = await decided if inspect.isawaitable(decided) else decided
-        if decided and type(decided).__name__ not in ("bool", "bool_"):  # NumPy's is called `bool_` or `bool`
-            raise InputError(f"approve= returned {decided!r:.80} for {request.tool}: expected True or False")
-        return bool(decided)
+        return checked_decision(decided, request.tool)
 
     return ask
 

@@ -17,6 +17,7 @@ from typing import Any
 from mindstream.errors import SettingsError, ToolError
 from mindstream.models.model import Call, JsonSchema, ToolSpec
 from mindstream.models.providers.address import mask
+from mindstream.tools.approval import checked_decision
 from mindstream.tools.mcp.connection import Connection
 from mindstream.tools.mcp.pins import Approve, Changes, Definition, Pins, difference, show
 from mindstream.tools.mcp.server import ODD, McpServer
@@ -131,7 +132,7 @@ async def _accepted(
         tuple((known[tool.name], tool) for tool in offered.values() if known.get(tool.name, tool) != tool),
     )
     answer = approve(changes) if changes and approve else False
-    if await answer if inspect.isawaitable(answer) else answer:
+    if checked_decision(await answer if inspect.isawaitable(answer) else answer, server.name):
         pins.accept(server.identity, (*changes.new, *(now for _, now in changes.changed)))
         same = list(offered.values())
     else:
