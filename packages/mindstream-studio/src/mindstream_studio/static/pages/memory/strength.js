@@ -16,7 +16,7 @@ export function Strength({ id, status }) {
   const held = /** @type {Held | undefined} */ (data);
   if (!held || status !== "holds") return null;
   if (held.lasting) return html`<h3>Strength</h3><p class="soft">This memory has been recalled so often that it never fades.</p>`;
-  if (!held.laws) return html`<h3>Strength</h3><p class="soft">No memory fades here: the retention policy is “keep”.</p>`;
+  if (!held.laws) return html`<h3>Strength</h3><p class="soft">In this mind, memories become neither stronger nor weaker.</p>`;
   if (!held.fades) return html`<h3>Strength</h3><p class="soft">A memory of this kind never fades.</p>`;
   const half = held.curve.find(([, kept]) => kept < 0.5);
   const last = held.curve.at(-1);
