@@ -46,9 +46,9 @@ def left(folder: Path, words: str) -> list[str]:
 
 def test_forget_previews_asks_and_leaves_no_byte(kept: Path) -> None:
     with terminal("memory", "forget", "said00001", "--data", kept) as screen:
-        assert "deleted: 1" in screen.until("deleted, because derived from those alone: 1")
+        assert "to be deleted: 1" in screen.until("to be deleted, because derived from those alone: 1")
         screen.until("note00001: Bakes on Fridays")
-        screen.until("kept without those words: 1")
+        screen.until("to be kept without those words: 1")
         screen.until("Forget it permanently? [y/n]: ")
         screen.type("\r")  # it asks in both cases
         screen.until("[y/n]: ")
@@ -61,6 +61,12 @@ def test_forget_previews_asks_and_leaves_no_byte(kept: Path) -> None:
     assert [each["id"] for each in row["drawn"]] == ["note00001"]
     assert left(kept, "Otto") == [] and left(kept, "bake on") == []
     assert "[erased], in a tram" in run("memory", "export", "--data", kept).out
+
+
+def test_without_a_terminal_a_preview_says_that_nothing_is_deleted_yet(kept: Path) -> None:
+    told = run("memory", "forget", "--about", "tram", "--data", kept)
+    assert told.code == 2 and "to be deleted: " in told.err and "without a terminal to ask in, add --yes" in told.err
+    assert "forgotten" not in told.out and left(kept, "The tram keeps me awake")
 
 
 def test_forget_accepts_a_subject_a_session_or_a_time_span(kept: Path) -> None:
@@ -96,7 +102,7 @@ def test_a_part_of_a_message_can_be_forgotten(kept: Path) -> None:
     ]
     assert run("memory", "import", "--data", kept, said="\n".join(lines)).code == 0
     with terminal("memory", "forget", "--about", "goat", "--data", kept) as screen:
-        screen.until("deleted, although the message says other things as well: 1")
+        screen.until("to be deleted, although the message says other things as well: 1")
         screen.until("note00010: Is called Ida")
         screen.until("[y/n/p]: ")
         screen.type("p\r")
@@ -153,7 +159,7 @@ def test_the_forget_command_of_a_conversation_previews_and_asks(folder: Path) ->
         screen.type("/forget giraffes\r")
         screen.until("no record matches")
         screen.type("/forget Otto\r")
-        screen.until("deleted: ")
+        screen.until("to be deleted: ")
         screen.until("forget it permanently? [y/n]:")
         screen.type("n\r")
         screen.until("nothing was forgotten")

@@ -340,16 +340,16 @@ def describe(removal: Removal) -> list[str]:
     items = [f"{item.slot}, {item.field}: {short(item.text, 120)}" for item in removal.items]
     similar = [f"{number}. {record_line(each, 120)}" for number, each in enumerate(removal.similar, 1)]
     return [
-        *_records("deleted", removal.asked),
-        *_records("deleted, because derived from those alone", [each for each in removal.drawn if each.slot is None]),
+        *_records("to be deleted", removal.asked),
+        *_records("to be deleted, because derived from those alone", [each for each in removal.drawn if each.slot is None]),
         *(
-            [f"deleted, because based on those alone: {count_of(versions, 'version of beliefs and plans')}"]
+            [f"to be deleted, because based on those alone: {count_of(versions, 'version of beliefs and plans')}"]
             if versions
             else ()
         ),
-        *_listed("removed from beliefs and plans", items, SHOWN_RECORDS),
-        *_records("deleted, although the message says other things as well", removal.apart),
-        *_records("kept without those words", left),
+        *_listed("to be removed from beliefs and plans", items, SHOWN_RECORDS),
+        *_records("to be deleted, although the message says other things as well", removal.apart),
+        *_records("to be kept without those words", left),
         *_records(
             "kept, although sources of a deleted record; name the id to delete one",
             removal.sources if removal.asked else (),
