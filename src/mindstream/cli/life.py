@@ -5,8 +5,10 @@ A life is an agent that works for a goal over many turns; `mindstream live` runs
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any
 
+import typer
 from rich.console import Console
 
 from mindstream.cli.screens.events import (
@@ -17,7 +19,7 @@ from mindstream.cli.screens.events import (
     list_tasks,
 )
 from mindstream.cli.screens.life import LifeScreen
-from mindstream.cli.shell.flags import AsJson, command, flag, group, word
+from mindstream.cli.shell.flags import PLAIN, AsJson, bare, command, complete_hints, flag, word
 from mindstream.cli.shell.output import complain, print_json, tell
 from mindstream.clock import format_spoken
 from mindstream.life import commands
@@ -30,19 +32,32 @@ from mindstream.service.living import ZONE
 from mindstream.settings import Settings
 
 BEGINS = '`mindstream live --goal "…"`'
-app = group(
-    "Show a life, answer its questions and steer it, from any process.\n\n"
-    "A life is an agent that works for a goal over many turns; `mindstream live` runs it."
-)
+app = typer.Typer(**PLAIN)
 Words = Annotated[list[str], word("TEXT", "The text to send to the life.")]
 Because = Annotated[list[str] | None, word("WHY", "The reason, for the log.")]
 Number = Annotated[int, word("N", "The task's number in `life tasks`.", min=1)]
 Call = Annotated[str, word("ID", "The id of the tool call that waits for permission [the only one that waits].")]
 
 
+@bare(app, "data user", "mindstream life")
+async def life(settings: Settings, json: AsJson = False) -> None:
+    """Show a life, answer its questions and steer it, from any process.
+
+    A life is an agent that works for a goal over many turns; `mindstream live` runs it. Without a subcommand, show its
+    status.
+    """
+    await show_status(settings, json)
+
+
 @command(app, "data user", "mindstream life status --json")
 async def status(settings: Settings, json: AsJson = False) -> None:
     """Show the state of a life (an agent that works for a goal): goal, standing orders, tasks, open questions, cost."""
+    await show_status(settings, json)
+
+
+async def show_status(settings: Settings, json: bool) -> None:
+    """Print the status of a life."""
+    hinted = partial(complete_hints, settings=settings)
     async with calling(settings, begins=BEGINS) as call:
         life = await call("life.status")
         now, state = call.runtime.clock.now(), life.local
@@ -50,10 +65,10 @@ async def status(settings: Settings, json: AsJson = False) -> None:
         row["questions"] = [{"id": each.id, "tip": each.text, "late": each.late} for each in life.questions]
         lines = [
             f"goal: {life.goal}",
-            describe_standing(state, now, Rhythm(zone=ZONE).next_wake(state, now), life.lived),
+            hinted(describe_standing(state, now, Rhythm(zone=ZONE).next_wake(state, now), life.lived)),
             *([f"rests: {state.idle}"] if state.idle else ()),
             *(f"standing order {each.number}, next {format_spoken(each.at)}: {each.order}" for each in life.due),
-            *(describe_unknown(number, why) for number, why in life.unknown_orders.items()),
+            *(hinted(describe_unknown(number, why)) for number, why in life.unknown_orders.items()),
         ]
         if tasks := [f"  {task}" for task in list_tasks(state.ledger.ordered(), now)]:
             lines += ["tasks:", *tasks]
@@ -198,7 +213,7 @@ async def _do(
 
 
 async def _tell(call: LocalCaller, settings: Settings, json: bool, row: dict[str, Any]) -> None:
-    tell(json, row, row["did"])
+    tell(json, row, complete_hints(row["did"], settings))
     if not json and not await is_lived(await call.memory()):
         again = await _command(call, settings)
         complain(f"no process runs this life now; the following command continues it and reads this:\n  {again}")

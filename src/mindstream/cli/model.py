@@ -31,10 +31,8 @@ NAMES = (
     "mindstream model get                   install the local model",
     "mindstream chat --model local",
 )
-def show(context: typer.Context, json: AsJson = False) -> None:
+def show(json: AsJson = False) -> None:
     """List the forms of model names, and whether `local` is installed."""
-    if context.invoked_subcommand is not None:
-        return
     file = None if missing() else local_file()
     if json:
         for name, what in NAMES:

@@ -25,13 +25,11 @@ app = typer.Typer(**PLAIN)
     "mindstream chat --prompts words --model openai:gpt-5-mini",
     prompts="The folder of your own templates.",
 )
-def show(context: typer.Context, settings: Settings, json: AsJson = False) -> None:
+def show(settings: Settings, json: AsJson = False) -> None:
     """List the prompt templates: the shipped ones and your own.
 
     Without a model, fixed rules answer, which read no prompts.
     """
-    if context.invoked_subcommand is not None:
-        return
     folder = settings.prompts
     found = prompts.prompts(folder)
     if json:

@@ -341,7 +341,9 @@ def describe(removal: Removal) -> list[str]:
     similar = [f"{number}. {record_line(each, 120)}" for number, each in enumerate(removal.similar, 1)]
     return [
         *_records("to be deleted", removal.asked),
-        *_records("to be deleted, because derived from those alone", [each for each in removal.drawn if each.slot is None]),
+        *_records(
+            "to be deleted, because derived from those alone", [each for each in removal.drawn if each.slot is None]
+        ),
         *(
             [f"to be deleted, because based on those alone: {count_of(versions, 'version of beliefs and plans')}"]
             if versions

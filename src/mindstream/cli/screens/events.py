@@ -267,8 +267,8 @@ def describe_end(state: LifeState) -> str:
     given_up = (each for each in state.ledger.ordered() if each.standing == "stopped" and each.result)
     undone = ", ".join(str(each.number) for each in given_up if each.text not in orders)
     ended = (
-        "nothing is left to do; `mindstream life add` gives it a task, `life say` tells it something, "
-        "`live --goal` gives another goal"
+        "nothing is left to do; `mindstream life add TASK` gives it a task, `mindstream life say TEXT` tells it"
+        " something, `mindstream live --goal TEXT` gives another goal"
     )
     return (
         f"not done: task {undone} (`mindstream life open NUMBER` tries it again); otherwise {ended}"
@@ -279,7 +279,7 @@ def describe_end(state: LifeState) -> str:
 
 def describe_unknown(number: int, why: str) -> str:
     """Return the message that a standing order cannot be parsed."""
-    return f"standing order {number} cannot be read: {why}; set it again with `mindstream live --every`"
+    return f"standing order {number} cannot be read: {why}; set it again with `mindstream live --every ORDER`"
 
 
 def describe_rest(wakes: Moment | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
@@ -14,6 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 from mindstream import redaction
+from mindstream.errors import InputError, MindstreamError
 
 if TYPE_CHECKING:
     from mindstream.settings import Chosen, Settings
@@ -145,11 +147,28 @@ def command(
 
 
 def bare(app: typer.Typer, settings: str, *examples: str, **help: str) -> Callable[[Body], Body]:
-    """Return a decorator that makes a function the command of a group; it runs if no subcommand is named."""
-    callback = app.callback
-    return lambda run: _add(
-        callback, run, settings.split(), help, invoke_without_command=True, epilog=_epilog("", examples)
-    )
+    """Return a decorator that makes a function the command of a group; it runs if no subcommand is named.
+
+    Flags of the group before a subcommand are refused, because they would have no effect.
+    """
+
+    def add(**more: Any) -> Callable[[Body], Body]:
+        def register(call: Body) -> Body:
+            def run_alone(context: typer.Context, **given: Any) -> Any:
+                if context.invoked_subcommand is None:
+                    return call(**given, **({"context": context} if "context" in own else {}))
+                return refuse_flags(context)
+
+            own = inspect.signature(call).parameters
+            contextual = Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context)
+            parameters = [contextual, *(each for name, each in own.items() if name != "context")]
+            run_alone.__name__, run_alone.__doc__ = call.__name__, call.__doc__
+            run_alone.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+            return app.callback(invoke_without_command=True, **more)(run_alone)  # type: ignore[return-value]
+
+        return register
+
+    return lambda run: _add(add, run, settings.split(), help, epilog=_epilog("", examples))
 
 
 def _epilog(notes: str, examples: tuple[str, ...]) -> str:
@@ -175,12 +194,17 @@ def _add(add: Callable[..., Any], run: Body, chosen_by: list[str], helps: Mappin
         }
         if chosen is not None:
             taken[wanted] = chosen if wanted == "chosen" else chosen.settings
-        done = run(**taken)
-        if not inspect.iscoroutine(done):
-            return done
         from asyncio import run as complete
 
-        return complete(done)
+        try:
+            done = run(**taken)
+            return complete(done) if inspect.iscoroutine(done) else done
+        except MindstreamError as error:
+            if chosen is not None:
+                error.args = tuple(
+                    complete_hints(each, chosen.settings) if isinstance(each, str) else each for each in error.args
+                )
+            raise
 
     call.__name__, call.__doc__ = run.__name__, run.__doc__
     call.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
@@ -261,10 +285,50 @@ def flags_again(chosen: Chosen) -> list[str]:
 
 def next_command(settings: Settings, words: str) -> str:
     """Return a command for the user's next step, with --data and --user where they are not the defaults."""
-    usual = choose({}).settings
-    differing = {name: getattr(settings, name) for name in ("data", "user")}
-    again = write_flags({name: value for name, value in differing.items() if value != getattr(usual, name)})
-    return " ".join((words, *map(shlex.quote, again)))
+    return " ".join((words, *(each for flag in _located(settings) for each in flag)))
+
+
+def _located(settings: Settings) -> list[tuple[str, str]]:
+    """Return --data and --user with their quoted values where they are not the defaults."""
+    from mindstream.settings import choose as choose_quietly
+
+    usual = choose_quietly({}).settings
+    return [
+        (flag_name(name), shlex.quote(str(getattr(settings, name))))
+        for name in ("data", "user")
+        if getattr(settings, name) != getattr(usual, name)
+    ]
+
+
+HINT = re.compile(r"`((?:mindstream )?(?:life|live|pool) [^`]*|mindstream live)`")
+"""A command about a life or a pool in a message. These commands have the flags --data and --user."""
+
+
+def complete_hints(text: str, settings: Settings) -> str:
+    """Return a message whose commands about lives and pools have --data and --user where these are not the defaults."""
+    again = [(words[0], " ".join(words)) for words in _located(settings)]
+
+    def complete(found: re.Match[str]) -> str:
+        return f"`{' '.join([found[1], *(words for flag, words in again if f'{flag} ' not in found[1])])}`"
+
+    return HINT.sub(complete, text) if again else text
+
+
+def flags_given(context: typer.Context) -> Iterator[str]:
+    """Yield the flags of a command that the user typed."""
+    for each in context.command.params:
+        source = context.get_parameter_source(each.name or "")
+        if source is not None and source.name == "COMMANDLINE":
+            yield each.opts[0]
+
+
+def refuse_flags(context: typer.Context) -> None:
+    """Raise InputError if the user typed flags of a group before a subcommand, where they would have no effect."""
+    if flags := [*flags_given(context)]:
+        raise InputError(
+            f"{', '.join(flags)} before `{context.invoked_subcommand}` would have no effect: write flags after it, as"
+            f" in `{context.command_path} {context.invoked_subcommand} {flags[0]} …`"
+        )
 
 
 def write_flags(values: Mapping[str, object]) -> Iterator[str]:

@@ -7,7 +7,6 @@ import shlex
 import urllib.error
 import urllib.request
 import webbrowser
-from collections.abc import Iterator
 from http.client import HTTPException
 from json import loads as load_json
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mindstream.cli.shell.flags import PLAIN, AsJson, Docs, Mcp, bare, command, flag, split_names, switch
+from mindstream.cli.shell.flags import PLAIN, AsJson, Docs, Mcp, bare, command, flag, flags_given, split_names, switch
 from mindstream.cli.shell.output import complain, progress, say, tell, warn_if_unpriced
 from mindstream.errors import InputError
 from mindstream.settings import Settings
@@ -55,8 +54,6 @@ def studio(
     While the server runs, prompts and replies of models are stored in full in the log (keep_prompts), for the page
     Traces.
     """
-    if context.invoked_subcommand is not None:
-        return
     from mindstream.server.asgi import require_server
 
     require_server()
@@ -67,7 +64,12 @@ def studio(
             webbrowser.open(f"{address}/studio/")
 
     if port and (served := find_studio(address := f"http://127.0.0.1:{port}")) is not None:
-        require_same(served, address, settings, [*flags_given(context)])
+        require_same(
+            served,
+            address,
+            settings,
+            [each for each in flags_given(context) if each not in ("--port", "--data", "--no-open")],
+        )
         show(address)
         return
     from mindstream.server.api_app import app as make
@@ -104,14 +106,6 @@ def find_studio(address: str) -> dict[str, Any] | None:
             f"the server at {address} has no studio: start it with --studio, or name another port with --port"
         )
     return about
-
-
-def flags_given(context: typer.Context) -> Iterator[str]:
-    """Yield the flags of the command line that only a new server can follow."""
-    for each in context.command.params:
-        source = context.get_parameter_source(each.name or "")
-        if source is not None and source.name == "COMMANDLINE" and each.name not in ("port", "data", "no_open"):
-            yield each.opts[0]
 
 
 def require_same(about: dict[str, Any], address: str, settings: Settings, flags: list[str]) -> None:
