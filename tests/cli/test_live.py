@@ -123,7 +123,7 @@ def test_a_second_process_can_watch_answer_and_pause(door: FakeEndpoint, folder:
         run("life", "resume", "--data", folder)
         first.until("· continues")
         run("life", "stop", "enough", "--data", folder)
-        first.until("stopped: enough; `mindstream life resume` continues it")
+        first.until("stopped: enough; `mindstream life resume --data ")
         assert first.ended() == 0
     assert len(door.chats) == 4, "a watching process calls no model"
 
@@ -250,9 +250,34 @@ def test_a_life_can_have_a_chinese_goal(folder: Path) -> None:
 def test_an_abandoned_goal_is_reported_when_no_task_is_left(folder: Path) -> None:
     goal = "Ask me which supplier I prefer, then write a brief"
     done = run("live", "--goal", goal, "--data", folder)
-    told = "not done: task 1 (`mindstream life open NUMBER` tries it again); otherwise nothing is left to do;"
+    again = f"--data {folder}`"
+    told = f"not done: task 1 (`mindstream life open NUMBER {again} tries it again); otherwise nothing is left to do;"
     assert done.code == 0 and done.out.splitlines()[-1].startswith(told), done.out
+    assert f"`mindstream life add TASK {again}" in done.out and f"`mindstream live --goal TEXT {again}" in done.out
+    assert done.out.count("nothing was found that could be quoted") == 1, "the result is shown once"
     assert "task 1 is done" not in done.out
     assert told in run("life", "status", "--data", folder).out
+
+
+def test_a_paused_life_waits_only_in_a_terminal_or_if_told_to(folder: Path) -> None:
+    where = ["--data", str(folder), "--user", "zoe"]
+    run("live", "--goal", "Compare 3 and 4", *where)
+    resume = f"`mindstream life resume {' '.join(where)}` continues it"
+    assert resume in run("life", "pause", "lunch", *where).out
+    for more in ([], ["--json"], ["--turns", "2"]):
+        done = run("live", *where, *more)
+        assert done.code == 1 and f"paused: lunch; {resume}" in done.err, done.err
+    with terminal("live", *where) as screen:
+        screen.until("/resume, or")
+        screen.until("until then it waits, and Ctrl-C ends this command")
+        screen.until("say: ")
+        screen.type("\x03")
+        screen.until("you left; nothing is lost.")
+    shown = run("life", *where)
+    assert shown.code == 0 and f"paused: lunch; {resume}" in shown.out
+    assert run("life", *where, "--json").rows[0]["halted"] == "paused: lunch"
+    told = mistaken(run("life", *where, "tasks"))
+    assert "--data, --user before `tasks` would have no effect" in told and "`mindstream life tasks --data …`" in told
+    assert run("life", "resume", *where).code == 0 and run("live", *where).code == 0
     assert run("life", "open", "1", "--data", folder).code == 0
     assert "not done" not in run("life", "status", "--data", folder).out

@@ -85,4 +85,4 @@ def test_a_pool_that_is_too_small_is_reported(folder: Path) -> None:
         run("pool", "train", "verse", *where)
     )
     assert "a curve needs at least 20" in mistaken(run("pool", "curve", "verse", *where))
-    assert run("pool", "recall", "verse", "tea", "-k", "9", *where).err == ""
+    assert "no exemplar that you may read" in run("pool", "recall", "verse", "tea", "-k", "9", *where).err

@@ -10,6 +10,7 @@ import shlex
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -38,13 +39,14 @@ from mindstream.cli.shell.flags import (
     Record,
     Trust,
     command,
+    complete_hints,
     flag,
     flags_again,
     split_names,
     switch,
     write_flags,
 )
-from mindstream.cli.shell.output import is_answerable
+from mindstream.cli.shell.output import complain, is_answerable
 from mindstream.cli.shell.stopping import run_until_stopped
 from mindstream.clock import Moment
 from mindstream.errors import InputError
@@ -88,8 +90,9 @@ is left to do: M2 reads the goal and its memories and proposes work within the
 day's budget, or rests and says why. While nothing changes, the next search for
 work costs nothing. Limits apply to the whole life, across processes.
 
-Exit code: 0; 1 if the life rests because a model failed or a limit is reached; 2 after
-a mistake in the arguments or settings; 130 after Ctrl-C without a terminal."""
+Exit code: 0; 1 if the life rests because a model failed or a limit is reached, or
+is paused and this command has no terminal; 2 after a mistake in the arguments or
+settings; 130 after Ctrl-C without a terminal."""
 RESTED = 1
 """Exit code if the life rests because a model failed or a limit is reached."""
 POLL_S = 1.0
@@ -252,7 +255,8 @@ def live(chosen: Chosen, flags: LiveFlags) -> int:
 
 
 async def _live(settings: Settings, wanted: LifeSettings, flags: LiveFlags, again: str, in_terminal: bool) -> int:
-    screen: Screen = JsonLifeScreen() if flags.json else LifeScreen(Console(highlight=False))
+    hint = partial(complete_hints, settings=settings)
+    screen: Screen = JsonLifeScreen() if flags.json else LifeScreen(Console(highlight=False), hint)
     async with open_user_memory(settings, new=True) as memory:
         until = read_end(flags.for_, memory.clock.now()) if flags.for_ else None
         session = _Session(memory, screen, flags, again, in_terminal)
@@ -267,6 +271,10 @@ async def _live(settings: Settings, wanted: LifeSettings, flags: LiveFlags, agai
         approve = server_approval(flags.trust, Asker(notes) if is_answerable() and not flags.json else None, notes)
         async with open_life(settings, wanted, memory, approve=approve, note=screen.say, policy=policy) as life:
             since = since if flags.json else await _last_shown(memory)
+            if life.state.halted.startswith("paused") and not session.waits:
+                session.introduce(life.state)
+                complain(hint(f"{life.state.halted}; {describe_way_on(life.state, True)}"))
+                return RESTED
             return await session.live(life, since, until, wanted.out)
 
 
@@ -293,6 +301,11 @@ class _Session:
         self._upto = 0
         """The last row of the log that was shown."""
 
+    @property
+    def waits(self) -> bool:
+        """Whether this command waits while a person has paused the life: in a terminal, or if it was told to wait."""
+        return self.in_terminal or self.flags.wait_for_input or self.flags.forever or bool(self.flags.for_)
+
     async def live(self, life: Life, since: int, until: Moment | None, out: Path | None) -> int:
         """Run the life in this process; return the exit code."""
         halted = life.state.halted
@@ -300,7 +313,7 @@ class _Session:
             await commands.order(self.memory, "resume")
         if life.models.only_rules:
             self.screen.say("rules: no model is configured; see `mindstream doctor`")
-        self._introduce(life.state)
+        self.introduce(life.state)
         tasks: list[Coroutine[Any, Any, None]] = []
         if not self.in_terminal and not self.flags.json:
             tasks.append(_show_rests(life, self.screen))
@@ -319,7 +332,7 @@ class _Session:
         self.screen.say("another process lives this life: you watch it here, and can answer, steer, pause and stop it")
         if self.flags.turns is not None or self.flags.for_ or self.flags.watch:
             self.screen.say("its limits and tools are those of that process")
-        self._introduce(states.state)
+        self.introduce(states.state)
         ended = await self._attend(
             _wait_for_end(self.memory),
             await _last_shown(self.memory),
@@ -372,7 +385,8 @@ class _Session:
             self._upto = logged.seq
             self.screen.show(logged)
 
-    def _introduce(self, state: LifeState) -> None:
+    def introduce(self, state: LifeState) -> None:
+        """Show the goal, the standing orders, the tasks and the questions of the life."""
         say = self.screen.say
         say(f"goal: {state.goal}", "bold")
         for number, order in enumerate(state.orders, 1):
@@ -384,12 +398,10 @@ class _Session:
             say(f"  {line}")
         for line in list_open(state):
             say(f"  {line}", "bold yellow")
-        if state.halted:
-            typed = self.in_terminal and state.halted.startswith(
-                "paused"
-            )  # if it is stopped, this command ends: nothing can be typed
-            way_on = "/resume continues it" if typed else describe_way_on(state, True)
-            say(f"{state.halted}; {way_on}", "red")
+        if state.halted and (self.waits or not state.halted.startswith("paused")):
+            waits = state.halted.startswith("paused")  # if it is stopped, this command ends: nothing can be typed
+            way_on = "/resume, or " * (waits and self.in_terminal) + describe_way_on(state, True)
+            say(f"{state.halted}; {way_on}" + "; until then it waits, and Ctrl-C ends this command" * waits, "red")
         if self.in_terminal:
             say("your input is a message, or an answer to its question; /help lists the commands, Ctrl-C leaves")
 

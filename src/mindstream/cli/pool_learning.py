@@ -12,7 +12,7 @@ import typer
 from mindstream.cli.pool import ME, Name
 from mindstream.cli.shell import output
 from mindstream.cli.shell.files import write_text
-from mindstream.cli.shell.flags import AsJson, Svg, Yes, command, flag, group
+from mindstream.cli.shell.flags import AsJson, Svg, Yes, command, flag, group, next_command
 from mindstream.cli.shell.output import (
     Axes,
     complain,
@@ -142,7 +142,7 @@ async def curve(
         print_json({"curve": "growth", "points": [_point(point) for point in curves.growth]})
         print_json({"curve": "versions", "points": [_checked(row) for row in curves.versions]})
         return
-    _show(curves)
+    _show(curves, settings)
     if file:
         say(f"the picture is in {file}")
 
@@ -195,7 +195,7 @@ class Curves:
 GROWN = "The same quality while the pool grew, with a trained and an untrained retriever"
 
 
-def _show(curves: Curves) -> None:
+def _show(curves: Curves, settings: Settings) -> None:
     say(f"{curves.title}\n")
     drawn = {each.form[0]: _helped(each) for each in reversed(curves.sizes)}
     say("\n".join(plot(drawn, curves.axes(curves.sizes[0].points))))
@@ -204,7 +204,8 @@ def _show(curves: Curves) -> None:
         say(f"\n{each.form[0]}: {each.form}, {each.asked} {who}")
         say("  " + ", ".join(f"{point.size}: {point.helped:.1%}" for point in each.points))
         laid = f" ({each.by_hand} pairs were added by hand, and stay)" if each.by_hand else ""
-        say(f"  best size: {each.best}{laid}; mindstream pool trim {curves.pool} --capacity {each.best}")
+        trim = next_command(settings, f"mindstream pool trim {curves.pool} --capacity {each.best}")
+        say(f"  best size: {each.best}{laid}; {trim}")
     if curves.growth:
         say(f"\n{GROWN}\n")
         marked = {name[0]: shares for name, shares in curves.grown.items()}

@@ -171,6 +171,8 @@ def _step(step: PlanStep) -> list[str]:
 
 WORTH = 0.5
 """Minimum estimated probability, 0 to 1, that a turn is worth its price; below it, a due standing order is skipped."""
+RESULT_OF_TASK = 600
+"""Maximum characters shown of the result of a task when it ends."""
 NOT_LIVED = "no process runs this life now; `mindstream live` continues it"
 
 
@@ -232,10 +234,10 @@ def describe_task(event: TaskChanged) -> str:
         case "waiting":
             return f"task {event.task} waits until {format_spoken(event.until)}: {event.text}" if event.until else ""
         case "done":
-            result = f" → {short(event.result, 600)}" if event.result else ""
+            result = f" → {short(event.result, RESULT_OF_TASK)}" if event.result else ""
             return f"task {event.task} is done: {event.text}{result}"
         case "stopped" if event.result:
-            return f"task {event.task} is not done: {event.text} → {short(event.result, 600)}"
+            return f"task {event.task} is not done: {event.text} → {short(event.result, RESULT_OF_TASK)}"
         case "stopped":
             return f"task {event.task} was dropped: {event.text}"
     return f"task {event.task}: {event.text}"

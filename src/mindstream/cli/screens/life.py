@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from mindstream.cli.screens.events import describe_arguments, describe_life
+from mindstream.cli.screens.events import RESULT_OF_TASK, describe_arguments, describe_life
 from mindstream.cli.screens.talk import JsonScreen
 from mindstream.cli.shell.output import clean, short
 from mindstream.clock import Moment, format_spoken
@@ -33,6 +35,8 @@ RESULT, ANSWER, WORDS = 240, 600, 2_000
 ROLES = ("M1", "M0")
 SHOWN_OTHERWISE = ("add_task", "finish_task", "wait_task", "I")
 """Tools whose effect is a task or a question, which has a line of its own."""
+AS_ABOVE, LEAST_REPEATED = "(as above)", 40
+"""The words in place of a text that was shown, and the minimum characters of such a text."""
 
 
 class JsonLifeScreen(JsonScreen):
@@ -46,23 +50,44 @@ class JsonLifeScreen(JsonScreen):
 
 class LifeScreen:
     """Shows events as lines: those of M2 (plans) without indentation, those of M1 (acts) indented below, those of M0
-    (thinks) indented below M1's.
+    (thinks) indented below M1's. A text that the turn has shown already in full is not repeated.
+
+    Args:
+        hint: completes the commands in this program's own messages, see `complete_hints`.
 
     Attributes:
         doing: the role (M2, M1 or M0) that was asked last and has not answered yet; "": none.
         since: the time at which that role was asked.
     """
 
-    def __init__(self, console: Console) -> None:
-        self.console = console
+    def __init__(self, console: Console, hint: Callable[[str], str] = str) -> None:
+        self.console, self._hint = console, hint
         self.doing = ""
         self.since: Moment = 0.0
         self._open: dict[str, str] = {}
         """The tool of each call that has no result yet, by the call's id."""
+        self._shown: list[str] = []
+        """Longer texts that were shown in full in this turn."""
 
     def say(self, text: str, style: str = "dim", depth: int = 0) -> None:
         """Show a text that is not an event."""
+        self._line(self._hint(text), style, depth)
+
+    def _line(self, text: str, style: str = "dim", depth: int = 0) -> None:
         self._print(Text(clean(text), style), depth)
+
+    def _new(self, text: str, limit: int) -> str:
+        """Return a text with AS_ABOVE in place of longer texts that this turn has shown in full.
+
+        Args:
+            limit: maximum characters of the text that are shown.
+        """
+        new = text
+        for each in sorted(self._shown, key=len, reverse=True):
+            new = new.replace(each, AS_ABOVE)
+        if LEAST_REPEATED <= len(text) <= limit:
+            self._shown.append(text)
+        return new
 
     def show(self, logged: Logged) -> None:
         """Show one row of the log."""
@@ -78,35 +103,39 @@ class LifeScreen:
             case Observed() if event.slot == SLOT:
                 self._observed(event)
             case TurnBegan():
-                self.doing = ""
+                self.doing, self._shown = "", []
                 self.console.print()
-                self.say(f"turn {event.turn} · {format_spoken(logged.at)} · {event.because}", "bold")
+                self._line(f"turn {event.turn} · {format_spoken(logged.at)} · {event.because}", "bold")
             case TurnEnded():
                 self.doing = ""
                 if event.error:
-                    self.say(line, "red")
+                    self._line(line, "red")
             case PermissionAsked():
-                self.say(f"{line}\n  /allow or /refuse, or: mindstream life allow {event.id}", "bold yellow")
+                allow = self._hint(f"`mindstream life allow {event.id}`")
+                self._line(f"{line}\n  /allow or /refuse, or: {allow}", "bold yellow")
             case LifeBegan() | PermissionGiven():
-                self.say(line, "bold")
+                self._line(line, "bold")
             case Questioned() | Rested():
-                self.say(line, "bold red" if isinstance(event, Rested) and event.because else "bold yellow")
+                self._line(line, "bold red" if isinstance(event, Rested) and event.because else "bold yellow")
             case TaskChanged() if logged.system:
-                self.say(f"{'✓' if event.standing == 'done' else '·'} {line}", "green", 1)
+                event = event.model_copy(update={"result": self._new(event.result, RESULT_OF_TASK)})
+                self._line(f"{'✓' if event.standing == 'done' else '·'} {describe_life(event)}", "green", 1)
             case Heard():
-                self.say(f"you: {event.text}", "bold cyan")
+                self._line(f"you: {event.text}", "bold cyan")
             case ModelCalled():
                 pass
             case _ if line:
-                self.say(f"· {line}")
+                self._line(f"· {line}")
 
     def _replied(self, event: Replied, line: str) -> None:
         self.doing = ""
         depth = event.id.count(".") // 2
         if event.error:
-            self.say(line, "red", depth)
+            self._line(line, "red", depth)
         elif event.text.strip() and (depth == 0 or event.calls):  # the results of calls show M1's and M0's answers
-            self.say(short(event.text, WORDS), "" if depth == 0 else "dim", depth)
+            new = self._new(event.text.strip(), WORDS)
+            if new != AS_ABOVE:
+                self._line(short(new, WORDS), "" if depth == 0 else "dim", depth)
 
     def _called(self, event: ToolCalled) -> None:
         self._open[event.id] = event.tool
@@ -126,7 +155,8 @@ class LifeScreen:
         style = "red" if event.failed else "magenta" if tool == "S" else "" if tool in ROLES else "dim"
         text = event.text.removeprefix(OPENED).removesuffix(CLOSED)
         text = text or ("nothing was archived, and nothing dreamt" if tool == "S" else "nothing")
-        self.say(f"← {named}{short(text, ANSWER if named else RESULT)}", style, event.id.count(".") // 2)
+        limit = ANSWER if named else RESULT
+        self._line(f"← {named}{short(self._new(text, limit), limit)}", style, event.id.count(".") // 2)
 
     def _print(self, line: Text, depth: int) -> None:
         if self.console.is_terminal:
