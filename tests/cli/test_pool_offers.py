@@ -67,8 +67,8 @@ def test_feedback_is_counted_and_refused_from_non_members(where: tuple[str | Pat
     told = run("pool", "helped", "verse", row["id"], "no", "--query", ASKED, "--user", "ben", *where)
     assert told.out == f"{row['id']}: of 2 answers 1 were good\n"
     stranger = run("pool", "helped", "verse", row["id"], "yes", "--user", "eve", *where)
-    told = mistaken(stranger)
-    assert "'eve' is not a member" in told and f"--add eve --user olga --data {where[1]}`" in told
+    refused = mistaken(stranger)
+    assert "'eve' is not a member" in refused and f"--add eve --user olga --data {where[1]}`" in refused
     assert "does not serve the exemplar" in mistaken(
         run("pool", "helped", "verse", "nothing", "yes", "--user", "ann", *where)
     )
