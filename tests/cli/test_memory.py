@@ -30,7 +30,9 @@ def test_recall_shows_the_parts_of_a_score_and_writes_nothing(talked: Path, expo
     assert best["text"] and best["score"] >= found.rows[-1]["score"]
     assert {"words", "vector"} <= best["parts"].keys()
     told = run("memory", "recall", "noise", "-n", "1", "--data", talked, "--user", "ann").out
-    assert "noise" in told and "vector " in told
+    first, second = told.splitlines()
+    assert first.startswith("confidence 0.") and "noise" in first and "score" not in first
+    assert second.lstrip().startswith("score ") and "vector " in second
     assert run("log", "--data", talked, "--all", "--json").out == before
     after = run("memory", "export", "--data", talked, "--user", "ann").out
     assert after.splitlines()[1:] == exported.splitlines()[1:]

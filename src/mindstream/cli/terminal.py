@@ -266,7 +266,7 @@ class Commands:
     async def _recall(self, words: str) -> None:
         found = await self._mind.memory.recall(words, k=5, touch=False)
         mark = f"low confidence ({found.certainty:.0%}), " if found.low_confidence else ""
-        lines = [f"{each.score:5.1f}  {mark}{each.record.kind}: {short(each.record.text)}" for each in found]
+        lines = [f"{each.confidence:.2f}  {mark}{each.record.kind}: {short(each.record.text)}" for each in found]
         self._screen.text("\n".join(lines) or "nothing is found")
 
     async def _forget(self, words: str) -> None:

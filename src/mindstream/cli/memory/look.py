@@ -64,8 +64,9 @@ async def recall(
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """Find the records that best answer a query, and show the parts of each score.
+    """Find the records that best answer a query, and show the confidence in each (0 to 1) and the parts of its score.
 
+    Trust a record from a confidence of 0.5 on; one below 0.3 is a guess. Scores only rank the records of one query.
     If recall is less than 10% certain that any record answers the query, the best matches are still shown, marked "low
     confidence". Nothing is written, so this recall does not strengthen the records that it finds. With --reranker, a
     model (in one call) or a cross-encoder (`cross:NAME`) ranks the results again; first_stage is the rank before that.
@@ -95,7 +96,8 @@ async def recall(
         shown = ", ".join(f"{name} {value:.2f}" for name, value in each.parts.items() if value not in (0, 1))
         row = {**plain(each.record), "score": round(each.score, 4), "parts": parts, **sure}
         row["confidence"] = round(each.confidence, 4)
-        tell(json, row, f"{each.score:6.2f}  {record_line(each.record)}", f"        {mark}{shown}")
+        head = f"confidence {each.confidence:.2f}  {record_line(each.record)}"
+        tell(json, row, head, f"                 {mark}score {each.score:.2f}: {shown}")
 
 
 @command(app, "data user embedder redact", 'mindstream memory retain "The spare key hangs behind the door."')

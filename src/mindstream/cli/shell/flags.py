@@ -300,8 +300,9 @@ def _located(settings: Settings) -> list[tuple[str, str]]:
     ]
 
 
-HINT = re.compile(r"`((?:mindstream )?(?:life|live|pool) [^`]*|mindstream live)`")
-"""A command about a life or a pool in a message. These commands have the flags --data and --user."""
+CODE = re.compile(r"`([^`]+)`")
+HINTED = ("life", "live", "pool")
+"""Commands that messages name; these have the flags --data and --user."""
 
 
 def complete_hints(text: str, settings: Settings) -> str:
@@ -309,9 +310,12 @@ def complete_hints(text: str, settings: Settings) -> str:
     again = [(words[0], " ".join(words)) for words in _located(settings)]
 
     def complete(found: re.Match[str]) -> str:
+        words = found[1].removeprefix("mindstream ").split()
+        if not (words and words[0] in HINTED and len(found[1].split()) > 1):
+            return found[0]
         return f"`{' '.join([found[1], *(words for flag, words in again if f'{flag} ' not in found[1])])}`"
 
-    return HINT.sub(complete, text) if again else text
+    return CODE.sub(complete, text) if again else text
 
 
 def flags_given(context: typer.Context) -> Iterator[str]:

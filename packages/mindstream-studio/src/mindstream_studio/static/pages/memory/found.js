@@ -2,7 +2,7 @@
 import { html } from "../../html.js";
 import { useQuery } from "../../api.js";
 import { change, params } from "../../state.js";
-import { ago, number, percent } from "../../format.js";
+import { ago, percent } from "../../format.js";
 import { Empty } from "../../parts/empty.js";
 import { ReadFailure } from "../../parts/failure.js";
 import { Receipt } from "../../parts/receipt.js";
@@ -29,14 +29,14 @@ export function Found({ query, moment }) {
 }
 
 /** @param {{one: Recalled}} props */
-function FoundOne({ one: { id, text, kind, receipt } }) {
+function FoundOne({ one: { id, text, kind, confidence, receipt } }) {
   return html`
     <li>
       <button class="item words clip" aria-pressed=${params.value.id === id} onClick=${() => change({ id })}>${text}</button>
       <div class="row small soft">
+        <span class="number">confidence ${confidence.toFixed(2)}</span>
         <span class="tag">${kind}</span>
         <span>${ago(receipt.age_s)}</span>
-        <span class="number">score ${number(receipt.score)}</span>
         <${Why} title="Why this memory was found" about=${text}>
           <p class="words card">${text}</p>
           <${Receipt} receipt=${receipt} />

@@ -4,7 +4,7 @@
  * @typedef {{id: string, text: string, kind: string, created: number, by: string, session: string,
  *   importance: number | null, status: string, superseded_by: string | null, derived_from: string[], seq: number, keywords: string[],
  *   data: Record<string, unknown>}} Memory
- * @typedef {{id: string, text: string, kind: string, receipt: import("../../parts/receipt.js").ReceiptShape}} Recalled
+ * @typedef {{id: string, text: string, kind: string, confidence: number, receipt: import("../../parts/receipt.js").ReceiptShape}} Recalled
  * @typedef {{memory: Memory, from: Memory[], into: Memory[], cut: boolean}} Lineage
  * @typedef {{sleep: number, at: number, looked_at: number, forgotten: string[], weakened: string[], merged_into: string[],
  *   dream: string, dream_id: string, dreamt_by: string, errors: string[], undone: boolean}} Night

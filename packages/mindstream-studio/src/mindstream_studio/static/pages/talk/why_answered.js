@@ -3,7 +3,6 @@ import { html } from "../../html.js";
 import { useQuery } from "../../api.js";
 import { isPage } from "../../pages.js";
 import { linkTo, params } from "../../state.js";
-import { number } from "../../format.js";
 import { whoAnswered } from "../../parts/costs.js";
 import { Receipt } from "../../parts/receipt.js";
 import { beliefsAt, plansAt } from "./believed.js";
@@ -58,10 +57,10 @@ function CameToMind({ heard }) {
     <h3>Memories that a search for these words finds</h3>
     <p class="small soft">This search was run just now, on the memory as it was when the words were said.</p>
     <ul class="list">
-      ${memories.map(({ id, text, kind, receipt }) => html`
+      ${memories.map(({ id, text, kind, confidence, receipt }) => html`
         <li key=${id}>
           ${isPage("memory") ? html`<a class="words clip" href=${linkTo("memory", { id, seq: "" })}>${text}</a>` : html`<p class="words clip">${text}</p>`}
-          <details class="small soft"><summary>${kind}, score ${number(receipt.score)}</summary><${Receipt} receipt=${receipt} /></details>
+          <details class="small soft"><summary>${kind}, confidence ${confidence.toFixed(2)}</summary><${Receipt} receipt=${receipt} /></details>
         </li>`)}
     </ul>`;
 }
