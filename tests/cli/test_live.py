@@ -257,6 +257,8 @@ def test_an_abandoned_goal_is_reported_when_no_task_is_left(folder: Path) -> Non
     assert done.out.count("nothing was found that could be quoted") == 1, "the result is shown once"
     assert "task 1 is done" not in done.out
     assert told in run("life", "status", "--data", folder).out
+    assert run("life", "open", "1", "--data", folder).code == 0
+    assert "not done" not in run("life", "status", "--data", folder).out
 
 
 def test_a_paused_life_waits_only_in_a_terminal_or_if_told_to(folder: Path) -> None:
@@ -279,5 +281,3 @@ def test_a_paused_life_waits_only_in_a_terminal_or_if_told_to(folder: Path) -> N
     told = mistaken(run("life", *where, "tasks"))
     assert "--data, --user before `tasks` would have no effect" in told and "`mindstream life tasks --data …`" in told
     assert run("life", "resume", *where).code == 0 and run("live", *where).code == 0
-    assert run("life", "open", "1", "--data", folder).code == 0
-    assert "not done" not in run("life", "status", "--data", folder).out
