@@ -303,6 +303,8 @@ IMAGE = "(image, image/png, 3 bytes: not shown)"
     [
         ({"content": None, "structuredContent": {"a": 1}}, '{\n "a": 1\n}'),
         ({"structuredContent": ["a", 1]}, '["a", 1]'),
+        ({"toolResult": {"a": 1}}, '{\n "a": 1\n}'),
+        ({}, ""),
         ({"content": "plain words"}, "plain words"),
         ({"content": [{"type": "json", "json": {"n": 1}}, "bare"]}, '{"type": "json", "json": {"n": 1}}\nbare'),
         ({"content": [{"type": "text", "text": "x", "annotations": 7}], "isError": "true"}, "x"),
@@ -452,6 +454,9 @@ async def test_server_results_are_read_as_text(how: str, found: str, pins: Pins)
         ("another encoding", "", "gr\ufffd\ufffde"),
         ("incomplete opening", '{"serverInfo": {"name": "old"}}', "hello"),
         ("incomplete opening", "{}", "hello"),
+        ("result", "{}", ""),
+        ("result", '{"isError": null}', ""),
+        ("result", '{"toolResult": "sunny"}', '"sunny"'),
         ("invalid answer", '{"error": "no such city"}', "raw: no such city"),
         ("invalid answer", '{"error": {"code": "E7", "message": "no such city"}}', "raw: no such city"),
         ("invalid answer", '{"error": {"message": "no such city"}}', "raw: no such city"),

@@ -22,6 +22,8 @@ RAW = "mindstream/raw"
 MAX_BLOCKS = 10_000
 """Maximum number of content blocks of a result that bypasses the SDK's validation; a longer one is passed to the SDK
 unchanged."""
+RESULT = frozenset(("content", "structuredContent", "isError", "toolResult"))
+"""Keys of the result of a call; `toolResult` is that of 2024's protocol."""
 UNNAMED = "(a tool without a name)"
 EMPTY = frozenset(("properties", "patternProperties", "required", "items", "$defs", "definitions"))
 """Keywords of a schema that some servers write without a usable value."""
@@ -83,7 +85,7 @@ def _carried(item: Any) -> Any:
         return dataclasses.replace(item, message=message.model_copy(update={"result": whole}))
     if "tools" in given:
         empty = {"tools": []}
-    elif given.keys() & {"content", "structuredContent", "isError"} and len(_blocks(given)) <= MAX_BLOCKS:
+    elif (not given or given.keys() & RESULT) and len(_blocks(given)) <= MAX_BLOCKS:
         empty = {"content": []}
     else:
         return item
@@ -141,7 +143,7 @@ def result_text(result: Mapping[str, Any]) -> str:
     blocks = _blocks(result)
     parts = [_block_text(block) for block in blocks]
     texts = [part for part, block in zip(parts, blocks, strict=True) if not _is_named(block)]
-    structured = result.get("structuredContent")
+    structured = result.get("structuredContent", result.get("toolResult"))
     if structured is not None and not _repeats(texts, structured):
         parts.append(json.dumps(structured, ensure_ascii=False, indent=1 if isinstance(structured, dict) else None))
     text = "\n".join(parts)
