@@ -58,7 +58,7 @@ async def train(settings: Settings, name: Name, yes: Yes = False, json: AsJson =
     the embedder has changed. A model labels how likely each answer is with other pairs as examples: by
     log-probabilities if the model returns them, otherwise by its own estimates; without a model, rules do this. An
     estimate of the cost is shown first. Labels are stored, so that the same command continues after Ctrl-C or a failure
-    of the model. After Ctrl-C the last version that passed its check stays.
+    of the model. After Ctrl-C the pool keeps the last version that did better on held-out pairs.
     """
     async with pools.open_pool(settings, name) as pool, answering(settings) as models:
         total = len((await pool.member_state(settings.user)).teaching(pool.guarded))

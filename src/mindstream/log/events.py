@@ -296,7 +296,7 @@ class RecallMade(Event):
     returned: Names
     passed_over: Names = ()
     forgotten: Names = ()
-    """The records in `passed_over` that the recall archived, because their level fell below 0."""
+    """The records in `passed_over` that the recall archived: their level (memory/forgetting_curve) fell below 0."""
 
 
 class PolicySet(Event):

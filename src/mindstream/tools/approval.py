@@ -1,6 +1,6 @@
 """Approval of actions: decides whether a tool that changes the world may be called (`approve=`).
 
-    ChatBot.open(…, approve=["send_mail"])          # these tools
+    ChatBot.open(…, approve=["send_mail"])          # of tools that need approval, only these may be called
     Planner(…, approve=lambda request: request.tool != "pay" and not request.foreign)
     run_tool_loop(…, approve=ask_at_the_terminal)   # an async function
 

@@ -218,7 +218,7 @@ def build_saved_page(
 ) -> str:
     """Return a page that runs a module with its data; `entry` and `styles` are paths below the studio's `static/`.
 
-    Text of users and models is only in the packed data, so that it cannot become markup.
+    Except for the escaped title, text of users and models is only in the packed data: it cannot become markup.
 
     Args:
         place: the HTML element in which the module renders.

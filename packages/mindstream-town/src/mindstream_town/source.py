@@ -1,4 +1,4 @@
-"""The stored text of a town's description, and the check for keys that a town without a model needs."""
+"""The stored text of a town's description, and the check that it has the keys that a town without a model needs."""
 
 from __future__ import annotations
 

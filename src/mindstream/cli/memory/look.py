@@ -67,9 +67,10 @@ async def recall(
     """Find the records that best answer a query, and show the confidence in each (0 to 1) and the parts of its score.
 
     Trust a record from a confidence of 0.5 on; one below 0.3 is a guess. Scores only rank the records of one query.
-    If recall is less than 10% certain that any record answers the query, the best matches are still shown, marked "low
-    confidence". Nothing is written, so this recall does not strengthen the records that it finds. With --reranker, a
-    model (in one call) or a cross-encoder (`cross:NAME`) ranks the results again; first_stage is the rank before that.
+    If recall is less than 10% certain that any record answers the query, and no confidence reaches 0.3, the best
+    matches are still shown, marked "low confidence". Nothing is written, so this recall does not strengthen the
+    records that it finds. With --reranker, a model (in one call) or a cross-encoder (`cross:NAME`) ranks the results
+    again; first_stage is the rank before that.
     """
     kinds = parse_kinds(kind) if kind else None
     async with calling(settings, known=True) as call:

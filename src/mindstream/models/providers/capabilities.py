@@ -63,7 +63,10 @@ def forget_all() -> None:
 # The rest of this module finds the refused fields in the text of an endpoint's error.
 
 STATUSES = frozenset({0, 400, 404, 405, 415, 422, 424, 500, 501})
-"""HTTP statuses of refused fields; 0: an error within a stream. vLLM sends 400, SGLang 500, FastAPI 422, LoRAX 424."""
+"""HTTP statuses with which servers refuse a request's field that they do not know; 0: an error in a stream.
+
+vLLM sends 400, SGLang 500, FastAPI 422, LoRAX 424.
+"""
 _NOT = (
     r"not (currently )?(support|permit|allow|available|accept|recogni|implement|enabled)|unsupported|unknown"
     r"|unexpected|unrecogni|extra|forbidden|disallowed|invalid (parameter|argument|field)|no such|removed?\b|drop"

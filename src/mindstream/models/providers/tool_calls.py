@@ -374,7 +374,7 @@ def _calls_in(value: Any, request: Request) -> Iterator[Call]:
 
 
 def _tagged(text: str) -> dict[str, str]:
-    """Return the arguments in XML; `fitting.fit` gives the values the types of the tool's schema."""
+    """Parse the arguments of a call in XML. All values are texts; `fitting.fit` converts them to the tool's types."""
     return {(each[1] or each[3]).strip(): each[2] if each[1] else each[4] for each in ARGUMENT.finditer(text)}
 
 

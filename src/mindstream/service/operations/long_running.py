@@ -515,7 +515,7 @@ class RunningOperations:
         """
         tenant_key, user = principal.tenant_key, principal.user or principal.only
         last_erasure = self._stored.store(tenant_key).last_erasure
-        upto = await last_erasure()  # before the job reads any words
+        upto = await last_erasure()  # before the job reads texts of users, so that each later erasure is noticed
         self._tidy()
         if sum(each.ended is None for each in self._held.values() if each.tenant_key == tenant_key) >= MAX_AT_ONCE:
             raise Conflict(

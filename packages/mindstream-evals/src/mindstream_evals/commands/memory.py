@@ -54,7 +54,7 @@ def evaluate(
         int, flag("N", "Maximum tokens of the recalled messages in the prompt.", "--tokens", min=50)
     ] = 1500,
     whole_tokens: Annotated[
-        int, flag("N", "For --arms whole: maximum tokens of the newest messages.", min=50)
+        int, flag("N", "With --arms whole, the reader gets the conversation, at most its newest N tokens.", min=50)
     ] = 100_000,
     arms: Annotated[
         str,

@@ -326,7 +326,7 @@ def answer_unless_busy(ask: ShouldAnswer) -> dict[str, float]:
 
 
 class Standing(Frozen):
-    """How somebody stands to another."""
+    """The relationship of one person to another, in words."""
 
     relation: str = Field(min_length=1, max_length=600)
 

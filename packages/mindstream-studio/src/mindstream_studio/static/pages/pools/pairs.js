@@ -36,7 +36,7 @@ export function Pairs({ pool, details }) {
       ${VERDICTS.map(([each = "", title]) => html`<button key=${each} aria-pressed=${each === verdict} onClick=${() => change({ verdict: each })}>${title}</button>`)}
     </div>
     ${!base.value && details.rubrics.length > 0 && html`<${OfferPair} pool=${pool} />`}
-    ${pairs.length === 0 && html`<${Empty} title=${verdict === "rejected" ? "Nothing was refused" : "Nothing was offered yet"}><p>${verdict ? "Press “All” to see all pairs." : details.rubrics.length ? "Offer an answer above; it is judged by the pool’s rubric." : "The pool’s owner must freeze a rubric first: see the tab “Rubric”."}</p><//>`}
+    ${pairs.length === 0 && html`<${Empty} title=${verdict === "rejected" ? "Nothing was refused" : verdict ? "Nothing was let in yet" : "Nothing was offered yet"}><p>${verdict ? "Press “All” to see all pairs." : details.rubrics.length ? "Offer an answer above; it is judged by the pool’s rubric." : "The pool’s owner must freeze a rubric first: see the tab “Rubric”."}</p><//>`}
     <ol class="list" aria-label="Pairs">${pairs.map((pair) => html`<${PairLine} key=${pair.id} pair=${pair} details=${details} />`)}</ol>
     ${next && html`<div><button onClick=${readOn}>Older pairs</button></div>`}`;
 }
