@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 IN_THREAD_FROM = 2_000
-"""Minimum length, in characters, of a text that is redacted in a thread. A shorter text is redacted directly."""
+"""Maximum length, in characters, of a text that is redacted directly. A longer text is redacted in a thread."""
 
 
 @dataclass(frozen=True, slots=True)

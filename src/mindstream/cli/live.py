@@ -156,7 +156,8 @@ class LiveFlags:
     as_published: Annotated[
         bool,
         switch(
-            "--as-published", "As in the published system: --forever, and --dream-tools R,U,M0 unless you give others."
+            "--as-published",
+            "As the M0/M1/M2 system was published: --forever, and --dream-tools R,U,M0 unless you set them.",
         ),
     ] = False
     dream_tools: Annotated[

@@ -336,7 +336,10 @@ class Reasoner(Protocol):
 
     @property
     def slot(self) -> str:
-        """The name of the reasoner's part of memory and work. Only one run per slot is in progress at a time."""
+        """The name under which the reasoner's records and unfinished work are stored.
+
+        Only one run per slot is in progress at a time.
+        """
 
     @property
     def trigger(self) -> Trigger:

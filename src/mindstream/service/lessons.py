@@ -17,7 +17,7 @@ from mindstream.sharing.lessons import Learned, Line, Verdict, learn
 from mindstream.sharing.pool import Pool
 
 MAX_CALL = 2_000
-"""Maximum characters of a call's arguments in an exemplar of work."""
+"""Maximum characters of a call's arguments in an exemplar that is made from the steps of a run."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -503,8 +503,10 @@ class Lessons:
         return known - min(MAX_CHECKED, max(min(ENOUGH_CHECKED, known // 3), int(self._held_out * known)))
 
     def add(self, at: int, candidates: Ints, p_not: Doubles) -> None:
-        """Add the lesson of the pair number `at`: which of its candidates help most and least, by their labels
-        `p_not`."""
+        """Add the lesson of the pair number `at`: which of its candidates help most and least.
+
+        `p_not`: the label of each candidate; the lower, the more it helps.
+        """
         order = np.argsort(p_not, kind="stable")
         taken = candidates[np.concatenate([order[: self._half], order[-self._half :]])]
         self._known[at] = Lesson(candidates, p_not <= p_not[order[self._half - 1]], taken)

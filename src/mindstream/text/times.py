@@ -136,8 +136,8 @@ def _date(said: dict[str, str | None], today: date, since: date) -> date:
             year += 1
             day = day.replace(year=year)
     except ValueError:
-        name = MONTHS[month - 1].capitalize() if 1 <= month <= 12 else f"month {month}"
-        raise InputError(f"there is no {name} {said['day']} in {year}") from None
+        day_of = f"{MONTHS[month - 1].capitalize()} {said['day']} in {year}" if 1 <= month <= 12 else f"month {month}"
+        raise InputError(f"there is no {day_of}") from None
     return day
 
 

@@ -98,7 +98,7 @@ class Means:
 
     Attributes:
         model: the model of `llm`.
-        memory: the memory that `recall` searches. It is also recorded as a reader of the documents that are opened.
+        memory: the memory that `recall` searches. Its name is recorded as a reader of opened documents.
         data: the place where passages of documents are stored; None: a temporary folder, until the tools are closed.
         trusts_documents: whether the user vouches for the documents, so that they are no third-party content.
     """

@@ -448,9 +448,9 @@ class Think(Prompt[Thinking]):
         return found
 
     def ground(self, reply: Thinking, turns: Sequence[Message]) -> tuple[Thinking, str]:
-        """Remove unsupported beliefs and made-up resources and links from a reply; the thought then names them.
+        """Return the reply without unsupported beliefs and made-up resources and links, and a complaint for the model.
 
-        Return the reply and a complaint for the model; "" if nothing was removed.
+        The removed items are named at the end of the reply's `thought`. The complaint is "" if nothing was removed.
         """
         supported, unsupported = self._supported(reply, turns)
         kept, made_up = self._without_made_up(supported, turns)

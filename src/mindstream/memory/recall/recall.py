@@ -237,9 +237,8 @@ class Recaller:
         selects = getattr(policy, "by_relevance", False) and not isinstance(columns, Part)
         if selects and len(columns) > self.scanned and k <= SELECTS_UP_TO:
             columns, passing = select(columns, question, vectors, passing, self.weights)
-        # superseded texts must not count in the average
         elif size < len(columns.lexical) and len(columns) <= EXACT_UP_TO:
-            valid = np.flatnonzero(held)
+            valid = np.flatnonzero(held)  # superseded texts must not count in the average length that BM25 uses
         scored = relevance(columns, question, vectors, passing, self.weights, valid)
         certain = certainty(columns, question, scored, passing, embedded is None, written_down)
         without = "" if embedded is not None else self._without_vectors()

@@ -44,9 +44,11 @@ AT_FIRST = 2
 """Number of imaginary pairs without an order that are added to the pairs of each source, so that one false detection
 has little effect."""
 TWICE = 2
-"""For a source that is not the writer, and that the owner does not trust: minimum number of its judged pairs before any
-is served, and number of its answers that must mention a name before that name counts as a payload. A name that another
-source mentions, too, never counts as one."""
+"""Two minimums for a source that is neither the writer of its pairs nor trusted by the owner.
+
+They are: its judged pairs before any of them is served, and its answers that mention a name before that name counts as
+planted. A name that another source mentions, too, never does.
+"""
 
 
 @dataclass

@@ -169,8 +169,10 @@ class Whereabouts:
         )
 
     def _update_odd(self, place: str) -> None:
-        """Update the lists, by arena, of objects that are not in order now or were not before a change that is still
-        kept."""
+        """Add an object (`place`) to the list of odd objects of its arenas, or remove it.
+
+        An object is odd if it has a condition now, or if one of its changes is still in `changes`.
+        """
         is_odd = place in self.conditions or any(changed == place for _, changed, _ in self.changes)
         for arena in map(self.setting.world.arena_of, self._spots_of(place)):
             if is_odd:
