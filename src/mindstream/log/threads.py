@@ -55,7 +55,7 @@ class Readers:
             except sqlite3.OperationalError as error:
                 if "decode to UTF-8" not in str(error) or connection.text_factory is readable_text:
                     raise
-                connection.text_factory = readable_text  # accepts damaged texts, but costs a millisecond per turn
+                connection.text_factory = readable_text  # accepts damaged texts, but is slower
                 return of_one_moment(connection, look)
             finally:
                 self._idle.append(connection)

@@ -3,8 +3,8 @@
 The canonical order is by step, stream and row, with changes of objects last in a step. It does not depend on speed or
 on crashes. Rows that describe a process (`OF_PROCESS`) are excluded.
 
-A journal file only grows: when it is written again after more steps, its existing lines stay. So a copy of the last
-checksum suffices to verify every line.
+Each line ends with a checksum of all lines up to it, and a journal file only grows: when it is written again after more
+steps, its existing lines stay. So a copy of the last checksum suffices to verify every line.
 """
 
 from __future__ import annotations

@@ -75,7 +75,9 @@ def sleep(
     review: Annotated[
         bool, switch("--review", "Show the proposed changes first, and ask before they are applied.")
     ] = False,
-    accept: Annotated[Path | None, flag("FILE", "Apply the proposal that --review --json wrote to this file.")] = None,
+    accept: Annotated[
+        Path | None, flag("FILE", "Apply the proposal in this file: the saved output of --review --json.")
+    ] = None,
     keep: Annotated[
         list[str] | None, flag("ID", "With --review or --accept: leave this record unchanged; repeatable.")
     ] = None,

@@ -243,7 +243,7 @@ _m011_lineage = _statements(
     "CREATE INDEX records_superseded ON records (superseded_by) WHERE superseded_by IS NOT NULL AND slot IS NULL",
     "CREATE INDEX records_unembedded ON records (stream, number) WHERE embedder = ''",
     "CREATE INDEX work_failed ON work (mind) WHERE error <> ''",
-    # a new file never contained deleted bytes: they are overwritten on deletion since it was created
+    # a file without any change has never held deleted bytes, and from now on they are overwritten on deletion
     f"INSERT INTO counters SELECT '{SECURED}', 1 FROM counters WHERE name = 'changed' AND value = 0",
 )
 """Indexes which records and rows of the log were derived from which, and which records have no vector.

@@ -454,7 +454,7 @@ class Rewoo:
         self._tools = tools
         self._why = ""
         self._is_bare_why = False  # whether the last line was only "Plan:", so that the reason may follow
-        # forms of ids that the plan uses instead of E1: 1 if the form counts from 0
+        # forms of ids that the plan uses instead of E1, each with the number to add: 1 if it counts from 0, else 0
         self._forms: dict[tuple[str, str], int] = {}
         self._open: list[str] = []  # lines of a step whose bracket is still open
         self._is_over = self._is_bare = False  # `_is_bare`: whether the steps are named without `#`

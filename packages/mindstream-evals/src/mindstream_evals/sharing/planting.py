@@ -90,7 +90,7 @@ class Attempt:
 
 @dataclass(frozen=True)
 class _Town:
-    """The data, the pools, and a caller of operations for each user and interface."""
+    """A runtime, its models, a closed and an open pool; `call` makes a caller of operations for a user."""
 
     runtime: Runtime
     models: Models
