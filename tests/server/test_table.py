@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from mindstream.server.api_app import app
-from mindstream.service.operations.table import Operation, operations
+from mindstream.service.operations import table
+from mindstream.service.operations.table import MODULES, Operation, operations
 
 TABLE = operations()
 CLI = Path(__file__).parents[2] / "docs" / "cli.md"  # checked against the command line by its tests
@@ -21,6 +22,13 @@ def test_every_operation_is_documented(each: Operation) -> None:
     assert set(each.path_names) - {"user"} <= set(each.request.model_fields)
     if each.cli:
         assert each.cli.split(" --")[0] in VERBS
+
+
+def test_operations_follow_the_order_of_their_modules(monkeypatch: pytest.MonkeyPatch) -> None:
+    by_name = {each.name: each for each in reversed(TABLE)}
+    monkeypatch.setattr(table, "_table", by_name)
+    modules = dict.fromkeys(each.run.__module__ for each in operations())
+    assert [*modules][: len(MODULES)] == [*MODULES]
 
 
 def test_rest_has_a_route_for_each_operation(tmp_path: object) -> None:

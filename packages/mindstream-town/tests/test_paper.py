@@ -23,6 +23,7 @@ from mindstream_town.events import (
 )
 from mindstream_town.inspect.estimate import count_calls
 from mindstream_town.inspect.history import History, read_history
+from mindstream_town.inspect.why import _decisions
 from mindstream_town.journal import rows_after
 from mindstream_town.metrics.measures import find_fact, trace_fact
 from mindstream_town.paper.people import descend
@@ -142,6 +143,9 @@ async def test_an_encounter_leads_to_one_of_five_choices(tmp_path: Path) -> None
         history = await live(tmp_path / choice.replace(" ", ""), mind, 9 * HOUR)
         made = [e for name in (HOST, GUEST) for _, e in history.events(name, Decided) if e.choice]
         assert made and {each.choice for each in made} == {choice} and made[0].p == pytest.approx(1.0, abs=0.01)
+        name, step = next((name, at) for name in (HOST, GUEST) for at, e in history.events(name, Decided) if e.choice)
+        decided = next(each for each in _decisions(history, name, step) if "choice" in each.data)
+        assert f": {choice} (probability" in decided.text and "draw" not in decided.data
         assert not mind.of(SayNext)
         waits = [e.act for name in (HOST, GUEST) for _, e in history.events(name, Acted) if e.act.why == "wait"]
         assert bool(waits) is (choice == "wait")

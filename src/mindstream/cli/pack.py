@@ -23,7 +23,8 @@ app, listing = group("Create and check a pack: a coaching domain of your own."),
 def check(
     name: Annotated[str, word("PACK", "A shipped pack by name, or a folder by its path.")],
     all_phrases: Annotated[
-        bool, switch("--phrases", "Only list the texts that the rules (no model) say, by name and language.")
+        bool,
+        switch("--phrases", "Only list the fixed texts that are said when no model is used, by name and language."),
     ] = False,
     strict: Annotated[bool, switch("--strict", "Exit code 1 if the pack has gaps.")] = False,
 ) -> int:

@@ -34,7 +34,7 @@ LEFT, LEFT_TOKENS = 3, 90
 """Maximum number of utterances in a row that are left for the belief reasoner's next run, and their maximum total
 length in tokens."""
 WRITES = 3
-"""Maximum number of attempts to commit an answer that was shown if the store fails."""
+"""If the store fails: maximum number of attempts to commit an answer that was already shown."""
 
 
 @dataclass

@@ -286,8 +286,8 @@ class Rhythm:
         return found
 
     def next_wake(self, state: LifeState, now: Moment) -> Moment | None:
-        """Return when there will be something to do (`now` if there is already); None: only after a person acts, or
-        when the budget has room again."""
+        """Return when the life will next have something to do, within its active hours (`now` if there is something
+        already and `now` is within them). None: only after a person acts, or when the budget has room again."""
         if state.halted:
             return None
         times = [

@@ -85,7 +85,7 @@ def kinds_of(kinds: list[str] | None, room: str | None) -> frozenset[str] | None
         return wanted
     rooms = {each.name: each for each in registered() if each.name}
     if room != "ground" and room not in rooms:
-        raise InputError(f"room: there is no package {room!r} of events; the packages are ground, {', '.join(rooms)}")
+        raise InputError(f"room: there is no plugin {room!r}; use one of: ground, {', '.join(rooms)}")
     shapes = GROUND if room == "ground" else tuple(rooms[room].events())
     inside = frozenset(each.kind for each in shapes if hasattr(each, "kind"))
     return inside if wanted is None else inside & wanted

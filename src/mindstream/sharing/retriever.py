@@ -56,8 +56,7 @@ class Head:
 
     Attributes:
         matrix: W, width by width; read-only.
-        means: x̄ and m̄ as two rows, the mean vectors of questions and of embedded exemplars; None: nothing is
-            subtracted.
+        means: x̄ and m̄ as two rows, the mean vectors of questions and of embedded exemplars; None: near = cos(xW, mW).
     """
 
     matrix: Floats

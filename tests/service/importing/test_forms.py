@@ -29,6 +29,18 @@ async def test_mem0_memories_keep_date_user_and_metadata(store: SqliteStore) -> 
     }  # fmt: skip
 
 
+async def test_mem0_relations_are_read_from_each_page(store: SqliteStore) -> None:
+    relation = {"source": "ann", "relationship": "plays", "target": "cello"}
+    pages = [
+        {"results": [{"memory": "Ann plays the cello"}], "relations": [relation, "ann"]},
+        {"results": [], "relations": [relation | {"target": "chess"}]},
+    ]
+    run = await take_in(store, "mem0", json.dumps(pages).encode())
+    found = [each.about for each in await held(store) if each.about]
+    assert found == [Triple("ann", "plays", "cello"), Triple("ann", "plays", "chess")]
+    assert run.tally.lost["relations"].why == "it is not a JSON object"
+
+
 async def test_mem0_platform_fields_are_kept_and_cannot_remove_the_foreign_mark(
     store: SqliteStore,
 ) -> None:

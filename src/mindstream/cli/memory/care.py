@@ -301,8 +301,8 @@ def forget(
     messages of other users stay.
     --about deletes only records that mention the subject; similar ones are listed, and deleted only if you name them.
     --about, --session, --since and --until together select the records that meet all these conditions; records named by
-    ID are forgotten in addition. No byte is left in the data folder. Exports and recordings in other places are not
-    changed: delete them yourself.
+    ID are forgotten in addition. No byte of what is forgotten is left in the data folder. Exports and
+    recordings in other places are not changed: delete them yourself.
     """
 
     def run(*, dry_run: bool) -> Any:

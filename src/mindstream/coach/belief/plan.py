@@ -233,7 +233,8 @@ def _within_limits(steps: Sequence[PlanStep]) -> list[PlanStep]:
 
 
 BINS, LEAST = 5, 3
-"""Number of bins of likelihoods from 0 to 1; minimum number of steps for a summary."""
+"""Number of bins of likelihoods from 0 to 1; minimum number of steps with a forecast and a report (done or not) before
+the forecasts are summarized for the next forecast."""
 
 
 @dataclass

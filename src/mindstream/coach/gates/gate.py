@@ -82,8 +82,8 @@ class Gate(Protocol):
 
 
 class Gatekeeper:
-    """Call a gate safely: if it raises an error, the paper's rule (`BeliefGate`) decides; a hint of danger always wakes
-    the reasoner."""
+    """Call a gate safely: if it raises an error, `BeliefGate` (the rule of Christakopoulou 2024) decides. If an
+    utterance hints at danger, the reasoner always thinks."""
 
     def __init__(self, gate: Gate, pack: Pack) -> None:
         self.name = gate.name

@@ -425,8 +425,8 @@ def certain_terms(text: str, *, at_edges: bool = False) -> set[str]:
 
 
 def _is_plain(word: str) -> bool:
-    """Return whether the index contains a word in one spelling only. It does not contain stop words; and a word with ß,
-    for example, may also be spelt with ss."""
+    """Return whether a word is in the index, and in one spelling only. False for stop words, which are not in the
+    index, and for words with ß or ss, because either may be spelt as the other."""
     return word not in STOP and word.casefold() == word and "ss" not in word
 
 

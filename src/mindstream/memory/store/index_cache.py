@@ -53,9 +53,11 @@ checks; then filling starts anyway."""
 
 
 class IndexCache:
-    """Columns by stream; the least recently used ones are dropped.
+    """Holds the columns (a stream's records as arrays, for ranking) of the streams used last; those of the streams that
+    have not been used for the longest time are dropped.
 
     Args:
+        embedder, width: the name of the embedder of the vectors in the columns, and the length of a vector.
         streams, records: maximum number of streams and records held; the requested stream is always held.
     """
 

@@ -348,10 +348,10 @@ class Response:
 
 
 def check_response(status: int, location: str, encoding: str) -> None:
-    """Refuse redirects, and bodies with a content encoding, except encodings that the caller unpacks within its limits.
+    """Refuse redirects and bodies with a content encoding. A caller that unpacks an encoding itself passes "" for it.
 
     Raises:
-        Refusal: the response is a redirect, or has such an encoding.
+        Refusal: the response is a redirect, or has a content encoding.
     """
     if 300 <= status < 400:
         where = location[:200] or "elsewhere"

@@ -1,7 +1,8 @@
 """Read files of mem0: the result of `get_all` (of the open-source package or the platform), or an export.
 
 The file is a list of memories, an object with the list in `results`, `memories`, `data` or `items`, or a list of such
-objects (pages). An object may also contain the relations of a graph in `relations`.
+objects (pages). The object that is the file, and each page of a list, may also contain the relations of a graph in
+`relations`.
 """
 
 from __future__ import annotations
@@ -18,28 +19,32 @@ TEXTS = ("memory", "text", "content", "data")
 
 
 def read(source: Source, tally: Tally) -> Iterator[Item]:
-    """Yield the memories of a file, then the relations of its graph."""
+    """Yield the memories and the relations of a file, in a list of pages page by page."""
     place = source.place(*LISTS, *(f"{outer}.{inner}" for outer in LISTS for inner in LISTS))
-    for raw in objects((each for page in source.values(place) for each in _unpacked(page)), tally, "memory"):
-        if is_deleted(raw):
-            tally.lose("items", raw.get("memory"), "it was deleted in mem0")
-        else:
-            yield _memory(raw, tally)
+    for memories, relations in map(_unpacked, source.values(place)):
+        for raw in objects(iter(memories), tally, "memory"):
+            if is_deleted(raw):
+                tally.lose("items", raw.get("memory"), "it was deleted in mem0")
+            else:
+                yield _memory(raw, tally)
+        for raw in objects(iter(relations), tally, "relations"):
+            yield from _relation(raw, tally)
     if place not in ("", "item"):
         for raw in objects(source.values("relations.item", MAX_FILE), tally, "relations"):
             yield from _relation(raw, tally)
 
 
-def _unpacked(page: Any) -> list[Any]:
-    """Return the memories in a page of results; of any other value, the value itself."""
+def _unpacked(page: Any) -> tuple[list[Any], list[Any]]:
+    """Return the memories and the relations in a page of results. Any other value is a memory itself."""
     if not isinstance(page, dict) or any(isinstance(page.get(name), str) for name in TEXTS):
-        return [page]
+        return [page], []
     inner = next((page[name] for name in LISTS if isinstance(page.get(name), list | dict)), None)
     if isinstance(inner, list):
-        return inner
-    return (
-        _unpacked({**{key: value for key, value in page.items() if value is not inner}, **inner}) if inner else [page]
-    )
+        relations = page.get("relations")
+        return inner, relations if isinstance(relations, list) else []
+    if not inner:
+        return [page], []
+    return _unpacked({**{key: value for key, value in page.items() if value is not inner}, **inner})
 
 
 def _memory(raw: dict[str, Any], tally: Tally) -> Item:

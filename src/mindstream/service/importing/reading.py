@@ -127,7 +127,7 @@ class Source:
                     yield Source(f"{self.name}/{each.filename}", member)
 
     def text(self) -> str:
-        """Return the whole file as text, in any encoding that is certain.
+        """Return the whole file as text; its encoding may be any that can be detected with certainty.
 
         Raises:
             InputError: the file is too large, or is no text.

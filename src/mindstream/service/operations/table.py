@@ -165,10 +165,12 @@ def operation(name: str, scope: Scope, rest: str, **options: Any) -> Callable[[R
 
 
 def operations() -> tuple[Operation, ...]:
-    """Return all operations, in the order of their modules; import the modules of the core and of all plugins."""
-    for module in (*MODULES, *(each for plugin in registered() for each in plugin.operations)):
+    """Import the modules of the core and of all plugins, and return all operations in the order of these modules."""
+    modules = (*MODULES, *(each for plugin in registered() for each in plugin.operations))
+    for module in modules:
         importlib.import_module(module)
-    return tuple(_table.values())
+    places = {module: place for place, module in enumerate(modules)}
+    return tuple(sorted(_table.values(), key=lambda each: places.get(each.run.__module__, len(places))))
 
 
 def find_operation(name: str) -> Operation:

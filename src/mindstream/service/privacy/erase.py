@@ -335,7 +335,7 @@ MAX_PROBES, MAX_PROBE, MIN_PROBE = 300, 40, 8
 """Maximum number of texts that are searched for, maximum characters of each, and minimum bytes: shorter texts could
 also be found in other users' data by chance."""
 _NAME = re.compile(r"[\x21-\x7e]*")
-"""A text without blanks in ASCII, such as a role, a model or an id, which is not searched for."""
+"""An ASCII text without blanks, such as a role, a model or an id; such texts are not searched for."""
 
 
 @dataclass(frozen=True, slots=True)

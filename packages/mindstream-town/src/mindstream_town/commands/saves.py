@@ -83,7 +83,11 @@ def import_(
     folder: Annotated[Path, word("DIR", "The folder of a saved simulation in the format of Park 2023.")],
     map_: Annotated[
         Path | None,
-        flag("DIR", "The map of the simulation: a matrix folder or a Tiled file [found near DIR, by name].", "--map"),
+        flag(
+            "PATH",
+            "The map of the simulation: a matrix folder or a Tiled file [a matrix folder near DIR, found by name].",
+            "--map",
+        ),
     ] = None,
     whispers: Annotated[Path | None, flag("FILE", "First memories of the residents (agent_history….csv).")] = None,
     seed: Seed = 0,

@@ -69,7 +69,7 @@ def find_map(folder: Path, name: str) -> Path:
     for place in (inner for each in around for inner in (each / name, each / ASSETS / name)):
         if (place / "matrix").is_dir() or (place / "maze_meta_info.json").is_file():
             return place
-    raise InputError(f"the map {name!r:.99} was not found in {folder} or its parent folders: name it with --map DIR")
+    raise InputError(f"the map {name!r:.99} was not found in {folder} or its parent folders: name it with --map PATH")
 
 
 def save_map(world: TileWorld, path: Path) -> None:

@@ -100,13 +100,18 @@ def _percepts(history: History, name: str, step: int) -> Iterator[Reason]:
 
 def _decisions(history: History, name: str, step: int) -> Iterator[Reason]:
     for event in history.events_at(name, Decided, step):
-        draw = history.setting.draw("decide", event.step, name, event.about)
+        drawn = history.setting.draw("decide", event.step, name, event.about)
         memories = tuple(_memory(history, name, id_, score) for id_, score in event.recalled[:MOST])
         about = f"whether {event.about}" if event.other else f"whether to act, since {event.about}"
+        if event.choice:  # of several answers; `drawn` is not compared with `p` alone
+            text = f"decided {event.about}: {event.choice} (probability {event.p:.2f})"
+        else:
+            text = f"decided {about}: {'yes' if event.yes else 'no'} (probability {event.p:.2f}, drawn {drawn:.2f})"
+        more = {"choice": event.choice} if event.choice else {"draw": round(drawn, 4)}
         yield Reason(
-            f"decided {about}: {'yes' if event.yes else 'no'} (probability {event.p:.2f}, drawn {draw:.2f})",
+            text,
             (Reason("what came to mind", memories),) if memories else (),
-            {"kind": "decided", "question": event.question, "p": event.p, "draw": round(draw, 4), "yes": event.yes},
+            {"kind": "decided", "question": event.question, "p": event.p, **more, "yes": event.yes},
         )
 
 

@@ -224,11 +224,11 @@ def day_lines(setting: Setting, state: ResidentState, step: int, around: int | N
 
 
 def is_source(memory: str, answer: str, names: Collection[str] = ()) -> bool:
-    """Return whether an answer uses a memory: it contains at least two words, and at least half of the words (SHARE),
-    of one of the memory's sentences.
+    """Return whether an answer uses a memory: of one of the memory's sentences, it contains at least two words, and at
+    least half (SHARE) and at least one of the words that are not names.
 
     Args:
-        names: stemmed words of names, which are not counted.
+        names: stemmed words of names; they count only towards the two words.
     """
     said = set(terms(answer))
     told = (set(terms(sentence)) for sentence in sentences(memory))

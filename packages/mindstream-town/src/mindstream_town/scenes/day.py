@@ -605,8 +605,8 @@ the resident will do about an insight; `corrects` contains the ids of memories t
 UNHEARD = "no one has heard it yet"
 KEPT = "kept to oneself"
 MAX_NEWS, MAX_OPEN, MAX_LIVED = 3, 2, 12
-"""Maximum untold memories in a prompt, acts with an open result in a plan, and acts of the last 24 hours in a
-prompt."""
+"""Maximum numbers: of memories in a prompt that the resident knew from the start and has told nobody yet; of acts in a
+plan whose result is left open; of acts and results of the last 24 hours in a prompt."""
 ALIKE = 0.75
 """Minimum share of the letter pairs of the shorter of two texts that the other must contain, so that the two count as a
 repetition."""
@@ -619,12 +619,13 @@ OPEN_MEMORIES, OUTCOMES = 6, 2
 
 
 async def remember_deed(turn: ResidentTurn) -> None:
-    """Remember the current act when it ends or is interrupted, and find out its result. Only acts of the plan and
-    reactions are remembered, without sleep, if the resident reached their place.
+    """Remember the current act when it ends or is interrupted, and find out its result. Only acts of the plan (except
+    sleep) and reactions are remembered, and only if the resident reached their place.
 
-    The memory names the people in sight, the partners of an appointment who did not come or that the resident did not
-    talk with there, and the hosts that a visitor did not find. No model is asked for the result if the act or its
-    question names a person who was there, because only a talk with that person can settle it.
+    The memory names the people in sight; the partners of an appointment who did not come; those who came, but with
+    whom the resident did not talk; other people named in the act whom the resident did not meet; and the hosts of a
+    visit if none of them was at home. No model is asked for the result if the act or its question names a person who
+    was there, because only a talk with that person can settle it.
     """
     act = turn.state.act
     if act is None or act.asleep or act.why not in ("plan", "react") or not act.has_arrived(turn.step):

@@ -210,7 +210,8 @@ class Listening:
 
     @contextlib.contextmanager
     def subscribed(self, digest: str, notified: Notified) -> Iterator[None]:
-        """Call `notified`, from another thread, on each notification of this digest, until the block ends."""
+        """Call `notified`, from another thread, on each notification with this digest of a tenant or stream (see
+        `digest_of`), until the block ends."""
         with self._lock:
             self._subscribers.setdefault(digest, set()).add(notified)
             if self._thread is None:

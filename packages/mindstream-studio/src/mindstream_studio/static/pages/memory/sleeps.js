@@ -61,7 +61,7 @@ function Inside({ night }) {
       ${night.dreamt_by && html`<p class="soft small">dreamt by ${whoAnswered(night.dreamt_by)}</p>`}`}
     <${Touched} title="Faded: archived, no longer found by a search" ids=${night.forgotten} />
     <${Touched} title="Made weaker by this sleep" ids=${night.weakened} />
-    <${Touched} title="Near-duplicates that were merged into one memory" ids=${night.merged_into} />
+    <${Touched} title="Memories into which near-duplicates were merged" ids=${night.merged_into} />
     ${night.errors.map((error) => html`<p class="problem words">${error}</p>`)}`;
 }
 

@@ -33,10 +33,10 @@ function Tree({ reasons }) {
     </ul>`;
 }
 
-/** A probability as a bar, with a mark at the random draw; a draw inside the bar is a yes. @param {{p: number, draw: number}} props */
+/** The probability of a yes as a bar, with a mark at the random number: inside the bar, it is a yes. Choices among several answers have no `draw`. @param {{p: number, draw: number}} props */
 function Draw({ p, draw }) {
   return html`
-    <svg class="draw" viewBox="0 0 100 8" preserveAspectRatio="none" role="img" aria-label=${`Yes if the random number is at most ${p.toFixed(2)}; it was ${draw.toFixed(2)}`}>
+    <svg class="draw" viewBox="0 0 100 8" preserveAspectRatio="none" role="img" aria-label=${`Yes if the random number is below ${p.toFixed(2)}; it was ${draw.toFixed(2)}`}>
       <rect class="whole" width="100" height="8" /><rect class="part" width=${100 * p} height="8" />
       <rect class="drawn" x=${Math.min(99, 100 * draw)} width="1" height="8" />
     </svg>`;
