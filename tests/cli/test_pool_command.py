@@ -11,7 +11,8 @@ from running import mistaken, run
 def test_a_pool_can_be_used_from_draft_rubric_to_export(folder: Path, tmp_path: Path) -> None:
     where = ("--data", folder, "--user", "olga")
     rubric, pairs = tmp_path / "rubric.toml", tmp_path / "pairs.jsonl"
-    assert run("pool", "create", "verse", "--open", "--domain", "couplets", *where).code == 0
+    made = run("pool", "create", "verse", "--open", "--domain", "couplets", *where)
+    assert made.code == 0 and made.out.index("pool lesson verse") < made.out.index("pool add verse")
     assert "has no frozen rubric yet" in mistaken(run("pool", "rubric", "verse", *where))
     assert run("pool", "rubric", "verse", "--draft", rubric, *where).code == 0
     assert "version 1" in run("pool", "rubric", "verse", "--freeze", rubric, *where).out

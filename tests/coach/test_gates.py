@@ -28,7 +28,9 @@ def test_the_default_gate_is_talker_with_a_model_and_belief_without() -> None:
 
 
 def test_unknown_gates_and_gates_without_their_model_are_refused() -> None:
-    with pytest.raises(SettingsError, match="unknown gate 'quick'; choose one of talker, belief, or name none"):
+    with pytest.raises(
+        SettingsError, match="unknown gate 'quick'; choose one of talker, belief, or leave the gate out"
+    ):
         gate_named("quick", MODEL)
     with pytest.raises(SettingsError, match="unknown gate 'clever'; choose one of talker, belief"):
         gate_named("clever", MODEL)

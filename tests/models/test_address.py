@@ -73,12 +73,12 @@ def test_a_wrong_base_url_is_reported_with_its_variable(url: str, monkeypatch: p
     ("name", "told"),
     [
         ("openai/gpt-4o", "did you mean 'openai:gpt-4o'"),
-        ("gpt-4o", "did you mean 'openai:gpt-4o'"),
+        ("gpt-4o", "did you mean 'openai:gpt-4o'? The forms are rules,"),
         ("llama3:8b", "did you mean 'ollama:llama3:8b'"),
         ("gemini:2.5-flash", "did you mean 'google:2.5-flash'"),
         ("opnai:gpt-4o", "did you mean 'openai:gpt-4o'"),
         ("openai:gpt-4o@localhost:8000/v1", "must begin with http://"),
-        ("ftp://ann:s3cret-word@host/v1#m", "is not the name of a model"),
+        ("ftp://ann:s3cret-word@host/v1#m", "is not the name of a model. The forms are rules,"),
         (f"{KEY}xyz", "is not the name of a model"),
     ],
 )

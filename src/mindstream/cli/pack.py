@@ -24,7 +24,11 @@ def check(
     name: Annotated[str, word("PACK", "A shipped pack by name, or a folder by its path.")],
     all_phrases: Annotated[
         bool,
-        switch("--phrases", "Only list the fixed texts that are said when no model is used, by name and language."),
+        switch(
+            "--phrases",
+            "Only list the fixed texts (said without a model, while the user waits, after failures, and by alarms), by"
+            " name and language.",
+        ),
     ] = False,
     strict: Annotated[bool, switch("--strict", "Exit code 1 if the pack has gaps.")] = False,
 ) -> int:

@@ -86,7 +86,15 @@ async def create(
     others = (
         "it is open to every user" if is_open else f"members: {', '.join(dict.fromkeys([settings.user, *members]))}"
     )
-    next_ = next_command(settings, f"mindstream pool rubric {name} --draft rubric.toml")
+    by_hand, added, drafted = (
+        next_command(settings, f"mindstream pool {words}")
+        for words in (
+            f"lesson {name} WORDS",
+            f"add {name} --query WORDS --answer WORDS",
+            f"rubric {name} --draft rubric.toml",
+        )
+    )
+    next_ = f"{by_hand} (a lesson), or {added} (an example); to have offered examples graded: {drafted}"
     tell(json, row, f"created the pool {name!r}, owned by {settings.user!r}; {others}; next: {next_}")
 
 

@@ -345,8 +345,9 @@ class _Answer:
         return held | ({self.say("plan"): "; ".join(plan)} if plan else {})
 
     def _nearest(self, told: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-        """Return the lines that share most words with the question or are similar to it in meaning; similarity is
-        measured only in English."""
+        """Return at most NEAREST lines that contain at least half (SHARE) of the question's words or are similar to it
+        in meaning, in their given order. Similarity is measured only in English, and only if the question contains no
+        topic of the pack."""
         asked, texts = set(terms(self.ask.utterance)), [text for _, text in told]
         shared = np.array([len(asked & set(terms(text))) / max(1, len(asked)) for text in texts])
         likeness = np.zeros(len(texts))

@@ -54,12 +54,12 @@ class IsWorthTurn(YesNo, Question):
 
 
 class Live(Prompt[str]):
-    """Do the next thing: call tools, or end the turn with a word about it.
+    """Do the next thing: call tools, or end the turn with a short text that says what was done.
 
     Attributes:
         earlier: summaries of older turns; the messages of newer turns follow the prompt.
-        tasks, now, because: the ledger, the time and the reason of the turn when it began. Only the rule-based default
-            reads these fields; a model reads them in the turn's first message.
+        tasks, now, because: the tasks of the ledger, the time, and why the turn began, all as of its beginning. Only
+            the rule-based default reads these fields; a model reads them in the turn's first message.
         news: the news shown in this turn; only the rule-based default reads this field.
         begins: the index of this turn's first message; only the rule-based default reads this field.
     """

@@ -67,7 +67,7 @@ async def _take(
     if not taken:
         return taken
     ids = tuple(work.id for work in taken)
-    for error in sorted({work.error for work in taken}):  # mark it as held and not begun, like a new answer
+    for error in sorted({work.error for work in taken}):  # mark the work as not begun; this owner keeps the lease
         alike = tuple(work.id for work in taken if work.error == error)
         await memory.commit(put_back=WorkReleased(alike, owner, error, counts=False))
     with renewing(store, memory.clock, lambda: ids, owner, lease_s):

@@ -35,13 +35,16 @@ KINDS: dict[type, str] = {dict: "object", list: "list"}
 
 
 class LegiblePieces:
-    """Removes unprintable characters from a reply's text; half a character waits for the next piece."""
+    """Removes unprintable characters from a reply's text; half of a surrogate pair is kept for the next piece."""
 
     def __init__(self) -> None:
         self._half = ""
 
     def add(self, piece: str) -> str:
-        """Return the text of a piece, and of the half character before it."""
+        """Return the text of a piece, after the half of a surrogate pair that was kept from the previous piece.
+
+        A half at the end of this piece is kept for the next one.
+        """
         if piece.isascii() and not self._half:
             return legible(piece)
         text = self._half + piece

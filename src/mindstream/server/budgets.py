@@ -44,7 +44,7 @@ class Budgets:
     remain counted for that day.
 
     Args:
-        issued: the limits of each holder of an OIDC issuer's tokens.
+        issued: the limits of each user or application that signs in through the OIDC issuer.
         is_shared: other processes use the same budgets, so spending is exchanged before each model call. A limit can
             then be exceeded by one call of each process; with a single process it cannot be exceeded.
     """

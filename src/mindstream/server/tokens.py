@@ -57,7 +57,8 @@ class Token(Frozen):
 
 @dataclass(frozen=True, slots=True)
 class IssuedLimits:
-    """The daily limits of spending on models for each holder of an OIDC issuer's tokens; None: no limit."""
+    """The daily limits of spending on models for each user or application that signs in through an OIDC issuer; None:
+    no limit."""
 
     tokens: int | None = None
     usd: float | None = None

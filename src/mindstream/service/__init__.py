@@ -1,1 +1,4 @@
-"""The service layer: the operations that the command line, REST, MCP and the studio only call."""
+"""The service layer: all operations of the interfaces.
+
+The command line, REST, MCP and the studio contain no logic of their own; they call these operations.
+"""

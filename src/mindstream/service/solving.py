@@ -143,7 +143,7 @@ async def open_solver(settings: Settings, task: SolveSettings, approve: Approve 
     choose_exemplars(wanted, ())  # refuse an unusable file before anything is opened
     calls = CallLog()
     async with AsyncExitStack() as opened:
-        # no budget here: the budget of the run counts these calls, including those of tools
+        # without limits here: the budget of the run already counts these calls, including those of tools
         models = await opened.enter_async_context(answering(settings, on_call=calls.take, budget=Budget()))
         memory = await opened.enter_async_context(open_user_memory(settings, new=True))
         opened.push_async_callback(calls.flush, memory)

@@ -96,8 +96,8 @@ class ExemplarJudged(Event):
     orders: bool = False
     """Whether the answer gives orders to its reader (the agent that is shown it as an example)."""
     louder: float = 1.0
-    """Share of the seed exemplars whose answers are at least as similar to an order as this pair's answer; 1 if not
-    measured."""
+    """Share of the seed exemplars whose answers sound at least as much like an order to the reader (prompt injection)
+    as this pair's answer; 1 if not measured."""
 
 
 class ExemplarShared(Event):

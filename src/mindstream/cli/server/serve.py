@@ -79,11 +79,20 @@ def serve(
         ),
     ] = "",
     issuer_max_tokens: Annotated[
-        int | None, flag("N", "Maximum number of model tokens a day for each holder of an issuer's token.", min=1)
+        int | None,
+        flag(
+            "N",
+            "Maximum number of model tokens a day for each user or application that signs in through the issuer.",
+            min=1,
+        ),
     ] = None,
     issuer_max_usd: Annotated[
         float | None,
-        flag("X", "Maximum model cost a day in US dollars for each holder of an issuer's token.", min=0.0),
+        flag(
+            "X",
+            "Maximum model cost a day in US dollars for each user or application that signs in through the issuer.",
+            min=0.0,
+        ),
     ] = None,
     webhook: Annotated[
         str, flag("URL", "The address to which follow-ups (messages that a mind adds after its answer) are posted.")

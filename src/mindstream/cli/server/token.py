@@ -64,7 +64,10 @@ async def new(
     await note_in(settings.data, "token_made", {"token": made.id, "scopes": " ".join(made.scopes)}, tenant)
     tell(json, {"token": token, **made.shown()}, token)
     if not json:
-        say(f"the token expires on {format_iso(made.ends)}; its id is {made.id}; it is not shown again", sys.stderr)
+        say(
+            f"the token expires on {format_iso(made.ends)}; its id is {made.id}; the token is not shown again",
+            sys.stderr,
+        )
     if max_usd is not None and max_tokens is None:
         complain(
             "models without a known price are refused with this token; --max-tokens instead of --max-usd allows them"

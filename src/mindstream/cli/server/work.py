@@ -47,11 +47,21 @@ def work(
     at_once: Annotated[int, flag("N", "Maximum number of parallel calls of each model.", min=1, max=10_000)] = 64,
     issuer_max_tokens: Annotated[
         int | None,
-        flag("N", "Maximum number of model tokens a day for each holder of an issuer's token, as for serve.", min=1),
+        flag(
+            "N",
+            "Maximum number of model tokens a day for each user or application that signs in through an OIDC issuer;"
+            " give the same value as to `mindstream serve --issuer-max-tokens`.",
+            min=1,
+        ),
     ] = None,
     issuer_max_usd: Annotated[
         float | None,
-        flag("X", "Maximum model cost a day in US dollars for each holder of an issuer's token.", min=0.0),
+        flag(
+            "X",
+            "Maximum model cost a day in US dollars for each user or application that signs in through an OIDC issuer;"
+            " give the same value as to `mindstream serve --issuer-max-usd`.",
+            min=0.0,
+        ),
     ] = None,
     json: AsJson = False,
 ) -> int:

@@ -45,8 +45,8 @@ LINES, TALK_TOKENS, RECALLED, RECALLED_TOKENS = 8, 700, 4, 300
 """Maximum number of earlier lines of the conversation that are read, and their maximum total tokens; maximum number of
 recalled memories, and their maximum total tokens. Older lines are covered by belief, plan and the last briefing."""
 SHOWN = 2
-"""Number of earlier lines that the prompt (think.md) shows before the newest ones. All LINES earlier lines can support
-a belief."""
+"""Number of earlier lines that the prompt (think.md) shows before the newest ones. A belief may also rest on older
+lines, up to LINES lines back."""
 QUESTIONS, LONGEST_QUESTION = 5, 120
 """Maximum number of the coach's earlier questions in the prompt, and their maximum length in characters."""
 

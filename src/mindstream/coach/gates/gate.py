@@ -143,8 +143,8 @@ def gate_named(name: str, talker: Model) -> Gate:
     if name in ("", "talker"):
         return TalkerGate()
     raise SettingsError(
-        f"unknown gate {name!r}; choose one of {', '.join(GATES)}, or name none"
-        " (the default is talker with a model, belief without)"
+        f"unknown gate {name!r}; choose one of {', '.join(GATES)}, or leave the gate"
+        " out (the default is talker with a model, belief without)"
     )
 
 

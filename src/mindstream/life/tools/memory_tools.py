@@ -85,7 +85,7 @@ def retain_tool(steps: Steps, language: str) -> OwnTool:
 
 
 async def _find_memory(stream: Memory, words: str) -> Record:
-    """Return the one memory stored by U that contains these words.
+    """Return the one memory (stored by the tool U, or a summary of turns) that contains these words.
 
     Raises:
         ToolError: no memory contains them, or several do.

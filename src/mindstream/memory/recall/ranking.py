@@ -358,9 +358,9 @@ class Calibration:
 
 
 CALIBRATION = Calibration()
-"""Fitted on 2026-11-29 by `python benchmarks/confidence.py --fit` on half of the questions of LoCoMo, REALTALK and
-BEAM, and on synthetic memories of 3 to 50 notes. One in four questions has no answer in the memory. The coefficients of
-the limit were chosen on the same questions."""
+"""The coefficients were fitted on 2026-11-29 by `python benchmarks/confidence.py --fit` on half of the questions of
+LoCoMo, REALTALK and BEAM, and on synthetic memories of 3 to 50 notes. One in four questions has no answer in the
+memory. The coefficients `limit_*` were chosen on the same questions."""
 NO_EVIDENCE = 0.002
 """Certainty below which no confidence reaches LOW_CONFIDENCE."""
 

@@ -388,8 +388,8 @@ class CandidateStore(Protocol):
         """Return records that may answer a question, in the order of writing, each once, without ranking them.
 
         The store returns up to n of the newest and n of the strongest records. As far as its index permits, it also
-        returns up to n records with the most similar vectors, up to n with most of the words, and neighbours of these
-        in their episodes. Archived and superseded records may be among them.
+        returns up to n records with the most similar vectors, up to n that match the words best, and neighbours of
+        these in their episodes. Archived and superseded records may be among them.
 
         Args:
             vector: the question's vector, of length 1; None: there is none.

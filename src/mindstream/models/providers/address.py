@@ -190,7 +190,8 @@ class Address:
 
     @property
     def is_local(self) -> bool:
-        """Whether the model runs on this machine or in the local network, where it may be slow."""
+        """Whether the model runs on this machine or in the local network, where it may be slow. Ollama is assumed to,
+        whatever its URL."""
         return self.vendor in ("gguf", "ollama") or (self.url is not None and _is_near(self.url))
 
     @property
@@ -239,8 +240,8 @@ def address(name: str, *, base_url: str | None = None, api_key: str | None = Non
         home = _url(base_url or url)
         return Address(name, "compatible", unquote(model).strip() or "default", home, api_key or _key_sent_to(home))
     if not rest or kind not in KEYS:
-        told = f"{_shown(name)!r} is not the name of a model{_suggestion(name)}"
-        raise SettingsError(f"{told}. The forms are rules, playback:PATH, {FORMS}")
+        told = f"{_shown(name)!r} is not the name of a model{_suggestion(name) or '.'}"
+        raise SettingsError(f"{told} The forms are rules, playback:PATH, {FORMS}")
     at = re.fullmatch(r"(.+)@(https?://.+)", rest)
     if not at and _HALF_URL.search(rest):
         raise SettingsError(f"{_shown(name)!r}: the address after @ must begin with http:// or https://")

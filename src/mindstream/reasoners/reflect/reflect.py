@@ -35,7 +35,7 @@ MAX_INSIGHT_CHARACTERS, MAX_EVIDENCE = 500, 100
 
 
 class Insight(Frozen):
-    """One insight."""
+    """One insight, drawn from memories."""
 
     text: str = Field(
         min_length=1, max_length=MAX_INSIGHT_CHARACTERS, description="One sentence that stands on its own."

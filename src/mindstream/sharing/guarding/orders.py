@@ -46,8 +46,8 @@ class Heard:
 
     Attributes:
         order: the sentence; "": no sentence is similar enough to count as an order.
-        louder: share of the trusted pairs that are at least as similar to an order as this answer; 1 if there are too
-        few trusted pairs.
+        louder: share of the trusted pairs whose answers sound at least as much like an order to the reader as this
+            answer; 1 if there are too few trusted pairs.
     """
 
     order: str = ""

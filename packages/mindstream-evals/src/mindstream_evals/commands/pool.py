@@ -104,7 +104,10 @@ def experiment(
     bertscore: Annotated[str, flag("MODEL", "Also compute BERTScore with this Hugging Face model or folder.")] = "",
     own_answers: Annotated[
         bool,
-        switch("--own-answers", "Fill the pools with the agents' own answers, as in the paper, not the given ones."),
+        switch(
+            "--own-answers",
+            "Fill the pools with the agents' own answers, as in the paper, instead of the answers in the data set.",
+        ),
     ] = False,
     blind: Annotated[
         Path | None,

@@ -24,7 +24,7 @@ class Share:
     high: float
 
     def __str__(self) -> str:
-        """Return the short form: `3 of 4, 30 to 95 %`."""
+        """Return the short form: `3 of 4, 30% to 95%`; `-` without a total."""
         return f"{self.hits} of {self.of}, {self.low:.0%} to {self.high:.0%}" if self.of else "-"
 
 

@@ -163,12 +163,14 @@ def _tables(map: TiledMap, mazes: Mapping[str, array[int]]) -> dict[str, Rows]:
     if not worlds and (outside := [tileset.source for tileset in map.tilesets if tileset.source]):
         raise InputError(
             f"the tileset {outside[0]!r:.99} is in an external file, which is not read: embed it in Tiled "
-            "(Tilesets, Embed Tileset), or pass a folder special_blocks"
+            "(Tilesets, Embed Tileset), or pass the folder special_blocks with the meaning of the tiles (in a town "
+            "file: tables)"
         )
     if len(worlds) != 1:
         raise InputError(
             f"all addresses of tiles must be in one world, found {len(worlds)} worlds ({', '.join(worlds)!s:.99}): "
-            f"give the tiles a property {ADDRESS!r}, or pass a folder special_blocks"
+            f"give the tiles a property {ADDRESS!r}, or pass the folder special_blocks with the meaning of the tiles "
+            "(in a town file: tables)"
         )
     tables: dict[str, Rows] = {"world": (("0", f" {worlds[0]}"),)}
     for maze in MAZES[1:]:

@@ -117,8 +117,9 @@ class Place(Table):
         capacity: maximum number of residents in the place.
         owners: residents who may always enter; others need an invitation.
         public: True: open to all in spite of owners or inhabitants; False: open only to owners and to residents whose
-            usual day includes the place; None: see `owners`; a home is open only to its inhabitants.
-        purpose: `eat` and `shop` have an effect by rules; other words are only read by models.
+            usual day includes the place; None: `owners` decides. Without owners, a home is open only to its
+            inhabitants, and any other place to all.
+        purpose: `eat`, `shop`: residents can eat out or buy something there; other words are only read by models.
         objects: objects in the place; not allowed with a drawn map.
     """
 

@@ -224,8 +224,8 @@ def day_lines(setting: Setting, state: ResidentState, step: int, around: int | N
 
 
 def is_source(memory: str, answer: str, names: Collection[str] = ()) -> bool:
-    """Return whether an answer uses a memory: of one of the memory's sentences, it contains at least two words, and at
-    least half (SHARE) and at least one of the words that are not names.
+    """Return whether an answer uses a memory: for at least one sentence of the memory, the answer contains two or more
+    of its words, and at least half (SHARE) of those that are not names (at least one).
 
     Args:
         names: stemmed words of names; they count only towards the two words.

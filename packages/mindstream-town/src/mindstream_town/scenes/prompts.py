@@ -25,7 +25,16 @@ NIGHT_ENDS = 5 * 60
 
 
 class SceneItem(BaseModel, frozen=True, populate_by_name=True):
-    """A part of a day."""
+    """A part of a person's day.
+
+    Attributes:
+        thing, state: the object that is used, and its state meanwhile ("in use").
+        busy: whether nobody can speak to the person in this time.
+        weight: how much it will matter to the person, 1 to 10.
+        open: the question that the act answers, such as whether the pump runs again; "": the result is not open.
+        seen: what others see of the act; "": the same as `what`.
+        because: the numbers of the memories that are the reason.
+    """
 
     start: Clock = Field(alias="from")
     end: Clock = Field(alias="to")
@@ -53,7 +62,7 @@ class SceneItem(BaseModel, frozen=True, populate_by_name=True):
 
 
 class SceneDay(Frozen):
-    """A day."""
+    """The plan of a person's day; `keeps`: the numbers of the memories that the person keeps secret."""
 
     items: list[SceneItem] = Field(min_length=1, max_length=MOST)
     keeps: list[int] = Field(default_factory=list, max_length=20)
@@ -138,7 +147,14 @@ def stay_at_home(ask: PlanScenes) -> SceneDay:  # noqa: ARG001
 
 
 class Briefing(Frozen):
-    """What may be known in a talk of somebody who keeps something to themselves."""
+    """What a person with secrets reveals to another one in a talk.
+
+    Attributes:
+        lets_on: sentences that the person would say about the secrets.
+        bearing: how the person behaves in this talk.
+        plan: the numbers of the parts of the plan that reveal nothing.
+        hides, hides_memories: the numbers of the lines of the description, and of the memories, that reveal a secret.
+    """
 
     lets_on: list[Annotated[str, Field(max_length=300)]] = Field(default_factory=list, max_length=3)
     bearing: str = Field("", max_length=100)
@@ -177,7 +193,7 @@ def keep_it(ask: LetOn) -> Briefing:
 
 
 class SceneLine(Frozen):
-    """What one says."""
+    """One person's words in a talk."""
 
     who: str = Field(max_length=200)
     says: str = Field(min_length=1, max_length=600)
@@ -196,7 +212,7 @@ class SceneAgreed(BaseModel, frozen=True, populate_by_name=True):
 
 
 class SceneMemory(Frozen):
-    """What one of them keeps."""
+    """A memory that one of the two people keeps of the talk."""
 
     who: str = Field(max_length=200)
     text: str = Field(min_length=1, max_length=400)
@@ -220,7 +236,7 @@ class SceneResult(Frozen):
 
 
 class SceneStance(Frozen):
-    """How one of them stands to the other since this meeting."""
+    """One person's attitude towards the other since this meeting; `avoids`: None: as before."""
 
     who: str = Field(max_length=200)
     text: str = Field("", max_length=200)
@@ -297,7 +313,7 @@ def nod(ask: TalkScene) -> Scene:  # noqa: ARG001
 
 
 class Outcome(Frozen):
-    """What came of an act."""
+    """The result of an act."""
 
     text: str = Field(min_length=1, max_length=400)
     weight: int = Field(5, ge=1, le=10)
@@ -326,7 +342,13 @@ def stay_open(ask: WhatCame) -> Outcome:
 
 
 class SceneInsight(Frozen):
-    """One insight."""
+    """One insight of a person, drawn from its memories.
+
+    Attributes:
+        weight: the importance, 1 to 10.
+        secret: whether the person would tell it to no one.
+        then: what the person will do because of it in the next days; "": nothing.
+    """
 
     text: str = Field(min_length=1, max_length=400)
     because: list[int] = Field(max_length=20, description="The numbers of the memories on which it rests.")
@@ -341,7 +363,12 @@ class SceneInsight(Frozen):
 
 
 class Evening(Frozen):
-    """What somebody thinks, and what its days are about."""
+    """The reflection of a person at the end of a day.
+
+    Attributes:
+        currently: the person's present concerns.
+        about: the new description of the person's life; "": the old one is still true.
+    """
 
     insights: list[SceneInsight] = Field(default_factory=list, max_length=MOST_INSIGHTS)
     currently: str = Field("", max_length=600)
