@@ -129,7 +129,7 @@ async def test_erasure_removes_only_the_record_from_its_segment(store: SqliteSto
     assert await rows(store, "SELECT 1 FROM postings WHERE term = ?", hashed("number17"))
     await store.erase(ANN, [gone.id])
     after = {row[0]: row[1:] for row in await rows(store, "SELECT id, count, words, said FROM segments")}
-    assert before.keys() == after.keys() and len(before) < 5, "no segment is dropped"
+    assert before.keys() == after.keys() and len(before) < 10, "no segment is dropped"
     changed = [(before[each], after[each]) for each in before if before[each] != after[each]]
     assert [(was[0] - now[0], was[1] - now[1]) for was, now in changed] == [(1, len(terms(gone.text)))]
     assert not await rows(store, "SELECT 1 FROM postings WHERE term = ?", hashed("number17"))
@@ -177,9 +177,9 @@ async def test_a_redacted_record_is_indexed_by_its_new_text(store: SqliteStore) 
         assert f"it says zanzibar{at} now" in await found(store, f"zanzibar{at}", n=1)
     await store.index(ANN)
     terms_of = [hashed(f"zanzibar{at}") for at in changed]
-    anew = [term for term in terms_of if await rows(store, "SELECT 1 FROM postings WHERE term = ?", term)]
-    ((left,),) = await rows(store, "SELECT count(*) FROM unindexed")
-    assert anew and len(anew) == len(changed) - left and left < 8, "segments that lost many records are rebuilt"
+    anew = f"SELECT count(DISTINCT term) FROM postings WHERE term IN ({','.join(map(str, terms_of))})"
+    ((indexed, left),) = await rows(store, f"SELECT ({anew}), count(*) FROM unindexed")  # of one moment
+    assert indexed and indexed == len(changed) - left and left < 8, "segments that lost many records are rebuilt"
     for at in changed:
         assert f"it says zanzibar{at} now" in await found(store, f"zanzibar{at}", n=1)
 

@@ -198,7 +198,7 @@ def test_no_text_at_all_closes_its_fence(text: str) -> None:
         "I slept <6 hours",
         "I slept < 6 hours",
         "<3",
-        "SELECT sum(ct <= 5) FROM rd WHERE kd <> 'G' AND d < '2022-01-01'",
+        "SELECT sum(ct <= 5) FROM rd WHERE kd <> 3 AND d < '2022-01-01'",
         "＜6小时",
         "《红楼梦》和〈聊斋〉",
         "a > b -> c",

@@ -1,9 +1,9 @@
 """Delimit untrusted text (from users, models, tools and files) in a prompt, as data between tags.
 
 The text cannot close its tag or open another one, because every angle bracket that could begin a tag is written
-`&lt;`. A comparison stays: "slept <6 hours", "<3", "kd <> 'G'", "d < '2022-01-01'". A random delimiter would not be
-safer: a small model takes a plain `</memory>` for the end of the data with any delimiter, and a changing delimiter
-prevents prefix caching.
+`&lt;`. A comparison with a number stays: "slept <6 hours", "<3", "n <> 3", "d < '2022-01-01'". A random delimiter
+would not be safer: a small model takes a plain `</memory>` for the end of the data with any delimiter, and a changing
+delimiter prevents prefix caching.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from mindstream.models.clean_text import without_controls
 MAX_TEXT, MAX_SHORT = 64_000, 200
 """Maximum number of characters shown of a text (`delimited`), and of a name or date (`delimited_short`)."""
 BRACKET = re.compile(
-    r"[<\uff1c\ufe64](?! ?\d|> |=[ \d]| ['\"]\d)"
+    r"[<\uff1c\ufe64](?! ?\d|[=>]? ?['\"]?\d)"
     r"|[\u2039\u2329\u3008\u27e8\u27ea\u276c\u276e\u2770\u29fc\u2991\u02c2\u1438\u227a\u22d6\U0001d236]"
     r"(?=[\W_]{0,8}(?![\u3040-\u30ff\u3400-\u9fff])[^\W\d])"
 )
