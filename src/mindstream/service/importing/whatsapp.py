@@ -23,7 +23,7 @@ LINE = re.compile(
     r"(?:\s?([ap])\.?\s?m\.?)?(?(1)\]\s?|\s[-–]\s)(.*)",
     re.IGNORECASE | re.DOTALL,
 )
-EDITED = re.compile(rf"\s*[{MARKS}]<[^<>]*>\s*\Z")
+EDITED = re.compile(rf"[{MARKS}]<[^<>]*>\s*\Z")
 """The mark after an edited message."""
 ORDERS = {"dmy": (2, 1, 0), "mdy": (2, 0, 1), "ymd": (0, 1, 2)}
 """For each order of a date: the places of year, month and day."""
