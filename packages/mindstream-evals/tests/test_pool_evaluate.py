@@ -110,7 +110,7 @@ async def test_in_a_company_the_ten_nearest_facts_lack_rules_that_the_lessons_ha
     right = {arm: summary(trials)["right"] for arm, trials in found.items()}
     assert (right["none"], right["lessons"], right["notes"]) == (0, 12, 12)
     assert 0 < right["facts"] <= 9
-    assert summary(found["training"])["right_at_first"] > 8, "what was said once is known in each department"
+    assert summary(found["training"])["right_at_first"] > 8, "one correction serves all later tasks of the department"
 
 
 async def test_tests_of_several_arms_are_asked_in_mixed_order(tmp_path: Path) -> None:

@@ -233,10 +233,10 @@ async def recall(
     """
     async with pools.calling_pool(settings, name) as call:
         found, pool = (await call("pools.recall", pool=name, query=query, k=k)).local
-        fitting = (
-            set[str]() if found or json else {each.id for each in await choose_lessons(pool, query, settings.user)}
-        )
-        lessons = [each for each in (await call("pools.lessons", pool=name)).lessons if each.id in fitting]
+        lessons: list[LessonShape] = []
+        if not (found or json):
+            fitting = {each.id for each in await choose_lessons(pool, query, settings.user)}
+            lessons = [each for each in (await call("pools.lessons", pool=name)).lessons if each.id in fitting]
     retriever, newest = pool.retriever, pool.last_state.versions[-1:]
     if json:
         for each in found:

@@ -1,6 +1,6 @@
 """Serve the studio's pages below /studio/: files of the package, without any user data.
 
-They need no token, because one of them is the sign-in page for the token.
+They need no token, because the page that asks for the token is among them.
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ class Remedy(Frozen):
     """What is done about it.
 
     Attributes:
-        waits: it does not mend anything; it waits, or leaves it to others.
-        resumes: afterwards it takes up what it was about to do; False: this is done in its place.
+        waits: the resident repairs nothing: it waits, or leaves the matter to others.
+        resumes: afterwards the resident continues its plan; False: the reaction replaces the planned act.
     """
 
     tasks: list[Task] = Field(min_length=1, max_length=8)

@@ -90,8 +90,8 @@ def is_home(person: Person, place: str) -> bool:
 def home_to_visit(setting: Setting, name: str) -> str:
     """Return the room in which a resident receives visitors; "": the resident has no home in the town.
 
-    It is a room in which nobody sleeps and that more than one person may enter at a time, if possible the one through
-    which one enters the home; else it is the resident's own room.
+    It is a room without sleepers that several people may enter at a time, if possible the one at the entrance of the
+    home; else it is the resident's own room.
     """
     host = setting.people.get(name)
     if host is None or host.home not in setting.addresses:
@@ -122,8 +122,8 @@ def _is_entrance(setting: Setting, room: str) -> bool:
 
 
 def is_common(setting: Setting, place: Address) -> bool:
-    """Return whether a place is one that everyone may walk through at all times, such as a square: it is nobody's home
-    and has neither owners nor opening hours."""
+    """Return whether everyone may walk through a place at all times, such as a square: the place is no home and has
+    neither owners nor opening hours."""
     rules, house = setting.rules, str(place.upto(min(place.level, SECTOR)))
     return not (setting.homes.get(house) or rules.owners(place) or rules.hours(place))
 
