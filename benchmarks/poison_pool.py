@@ -24,8 +24,8 @@ from sharing_data import load_streams
 from mindstream.models.providers.address import address
 from mindstream.models.rules import Rules
 from mindstream.sharing.admission import Pair, lay_in, offer
-from mindstream.sharing.grading.rubric import Criterion, Rubric
-from mindstream.sharing.guarding.answer_fit import MutualInformation
+from mindstream.sharing.grading import Criterion, Rubric
+from mindstream.sharing.guarding import MutualInformation
 from mindstream.sharing.pool import Pool
 
 WRITERS, EVERY = ("ann", "ben", "cy"), 5

@@ -13,7 +13,7 @@ from mindstream import Call, Coach, Life, LifeConfig, ManualClock, Member, Mind,
 from mindstream.models.model import Part, Piece, Request
 from mindstream.models.rules import Rules
 from mindstream.sharing.admission import Pair, lay_in
-from mindstream.sharing.grading.prompts import DraftRubric
+from mindstream.sharing.grading import DraftRubric
 from mindstream.sharing.member import plan_shot
 from mindstream.tools.calculator import calculator
 

@@ -169,7 +169,7 @@ FORMS = {
     "planning/formats/read.py",
     *("service/chat/companion.py", "memory/curation/mentions.py"),
     *("sharing/retriever.py", "text/classifier.py", "text/words.py"),
-    *("text/links.py", "tools/calculator.py", "tools/web/web.py", "tools/web/search.py"),
+    *("text/links.py", "tools/calculator.py", "tools/web.py", "tools/web.py"),
     *(
         "mindstream_studio/joining.py",
         "mindstream_town/formats/saves.py",

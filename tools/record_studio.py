@@ -58,8 +58,7 @@ from mindstream.models.wrappers.repair import Mend, Repair
 from mindstream.planning.planner import Planner, Strategy
 from mindstream.sharing.admission import Pair, lay_in, offer
 from mindstream.sharing.events import ExemplarJudged, ExemplarOffered, RubricFrozen
-from mindstream.sharing.grading.prompts import GradePair
-from mindstream.sharing.grading.rubric import Rubric, read_rubric
+from mindstream.sharing.grading import GradePair, Rubric, read_rubric
 from mindstream.sharing.pool import Pool
 from mindstream.tools.calculator import calculator
 from mindstream.tools.documents import open_documents

@@ -17,6 +17,10 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 MOVED = {
+    "mindstream.engines.engine": "mindstream.engines",
+    "mindstream.sharing.grading.prompts": "mindstream.sharing.grading",
+    "mindstream.sharing.grading.rubric": "mindstream.sharing.grading",
+    "mindstream.sharing.guarding.answer_fit": "mindstream.sharing.guarding",
     "mindstream.coach.belief.stand_in": "mindstream.coach.belief.think",
     "mindstream.reasoners.turns": "mindstream.reasoners.background",
     "mindstream.coach.calibration": "mindstream.coach.belief.plan",
@@ -71,7 +75,7 @@ MOVED = {
     "mindstream.planning.as_tool": "mindstream.planning.planner",
     "mindstream.planning.formats.rewoo_text": "mindstream.planning.formats.rewoo",
     "mindstream.planning.permission": "mindstream.planning.executor",
-    "mindstream.sharing.grading.draft_rubric": "mindstream.sharing.grading.prompts",
+    "mindstream.sharing.grading.draft_rubric": "mindstream.sharing.grading",
     "mindstream.tools.traits": "mindstream.tools.tool",
     "mindstream.intake": "mindstream.redaction",
     "mindstream.ledger": "mindstream.evaluation_cache",

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from mindstream.engines.engine import Engine, open_engine
+from mindstream.engines import Engine, open_engine
 from mindstream.errors import RateLimited
 
 needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed (mindstream[ray])")

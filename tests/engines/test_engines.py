@@ -30,7 +30,7 @@ from doing import (
     work_until_stopped,
 )
 
-from mindstream.engines.engine import open_engine
+from mindstream.engines import open_engine
 from mindstream.errors import RateLimited, SettingsError, WorkerLost
 
 
@@ -151,7 +151,7 @@ def test_a_private_ray_starts_only_the_processes_it_needs(tmp_path: Path) -> Non
     code = (
         "import asyncio, os; from pathlib import Path\n"
         "from doing import die_once, where\n"
-        "from mindstream.engines.engine import open_engine\n"
+        "from mindstream.engines import open_engine\n"
         "async def main():\n"
         "    async with open_engine(True, 1) as engine:\n"
         "        assert await engine.run(die_once, Path('died')) != os.getpid()\n"

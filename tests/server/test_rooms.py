@@ -21,7 +21,7 @@ from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Entry
 from mindstream.sharing import growth
 from mindstream.sharing.admission import Pair, lay_in
-from mindstream.sharing.grading.rubric import Criterion, Rubric
+from mindstream.sharing.grading import Criterion, Rubric
 from mindstream.sharing.pool import Pool
 
 USER = "/api/v1/users/ann"

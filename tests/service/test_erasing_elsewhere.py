@@ -20,7 +20,7 @@ from mindstream.service.calling import open_user_memory
 from mindstream.service.privacy import erase as erasing
 from mindstream.settings import Settings
 from mindstream.sharing.admission import Pair, lay_in, offer
-from mindstream.sharing.grading.prompts import DraftRubric
+from mindstream.sharing.grading import DraftRubric
 from mindstream.sharing.learning import NAME
 from mindstream.sharing.pool import Pool
 from mindstream.tools.documents import open_documents

@@ -24,7 +24,7 @@ from mindstream.models.ask import ask
 from mindstream.models.rules import Rules
 from mindstream.service.privacy.person import collect_personal_data, write_archive
 from mindstream.sharing.admission import Pair, offer
-from mindstream.sharing.grading.prompts import DraftRubric
+from mindstream.sharing.grading import DraftRubric
 from mindstream.sharing.pool import Pool
 
 NOBODYS = {"counters", "salts", "erasures", "audit", "retention", "mindstream_migrations", "sqlite_sequence", "writers"}

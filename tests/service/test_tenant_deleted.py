@@ -32,7 +32,7 @@ from mindstream.service.operations.principal import operations_of
 from mindstream.service.privacy.erase import delete_tenant, erase_person
 from mindstream.service.privacy.retention import set_rule
 from mindstream.sharing.admission import Pair, lay_in, offer
-from mindstream.sharing.grading.prompts import DraftRubric
+from mindstream.sharing.grading import DraftRubric
 from mindstream.sharing.pool import Pool
 
 WORDS = {

@@ -9,7 +9,7 @@ from pathlib import Path
 from mindstream.models.ask import ask
 from mindstream.models.rules import Rules
 from mindstream.sharing.admission import Pair, lay_in
-from mindstream.sharing.grading.prompts import DraftRubric
+from mindstream.sharing.grading import DraftRubric
 from mindstream.sharing.pool import Pool
 
 CITIES = (

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mindstream_evals.sharing.agents import ABOUT, DOMAINS, TESTS, Agent, Exchange, load_cast
 
-from mindstream.sharing.guarding.answer_fit import find_faults
+from mindstream.sharing.guarding import find_faults
 
 CAST = load_cast()
 

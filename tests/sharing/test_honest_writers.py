@@ -10,7 +10,7 @@ from pools import city_pool
 
 from mindstream.models.rules import Rules
 from mindstream.sharing.admission import Pair, lay_in, offer
-from mindstream.sharing.guarding.answer_fit import ENOUGH_SEEDS, MIN_SEEDS, weigh
+from mindstream.sharing.guarding import ENOUGH_SEEDS, MIN_SEEDS, weigh
 
 SEEDS = [
     Pair("Pea soup?", "Boil the peas with mint and blend."),

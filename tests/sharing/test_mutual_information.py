@@ -12,7 +12,7 @@ from mindstream.errors import ModelRefused
 from mindstream.models.providers.address import Address, address, local_file
 from mindstream.models.rules import Rules
 from mindstream.sharing.admission import Pair, lay_in, offer
-from mindstream.sharing.guarding.answer_fit import MutualInformation, mutual_information
+from mindstream.sharing.guarding import MutualInformation, mutual_information
 
 needs_model = pytest.mark.skipif(
     local_file() is None or find_spec("xllamacpp") is None,

@@ -13,8 +13,7 @@ from mindstream.models.ask import ask
 from mindstream.models.rules import FakeModel, Rules
 from mindstream.models.wrappers.repair import Repair
 from mindstream.sharing.admission import Pair, offer
-from mindstream.sharing.grading.prompts import DraftRubric
-from mindstream.sharing.grading.rubric import Rubric, read_rubric
+from mindstream.sharing.grading import DraftRubric, Rubric, read_rubric
 
 
 async def drafted() -> Rubric:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mindstream.sharing.events import ExemplarJudged
-from mindstream.sharing.guarding.trust import MAX_LOG_ODDS, SourceRecord
+from mindstream.sharing.trust import MAX_LOG_ODDS, SourceRecord
 
 
 def pair(fit: float | None = 0.0, **others: object) -> ExemplarJudged:

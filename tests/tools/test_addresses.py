@@ -15,9 +15,9 @@ import httpx2
 import pytest
 
 from mindstream.errors import ToolError
+from mindstream.tools.addresses import is_allowed, is_public, may_reach
 from mindstream.tools.mcp.http import GuardedTransport
-from mindstream.tools.web.addresses import is_allowed, is_public, may_reach
-from mindstream.tools.web.web import Web
+from mindstream.tools.web import Web
 
 PRIVATE = (
     "127.0.0.1 127.8.9.1 0.0.0.0 0.1.2.3 10.1.2.3 172.16.0.1 172.31.255.255 192.168.1.1 169.254.169.254 100.64.0.1"

@@ -14,8 +14,7 @@ from web_server import Answers, WebServer
 from mindstream.errors import ToolError
 from mindstream.models.model import Call
 from mindstream.tools.tool import FunctionTool
-from mindstream.tools.web.search import Ddgs, Tavily, page_tool, search_tool, wikipedia_tool, wolfram_tool
-from mindstream.tools.web.web import Web, checked_url
+from mindstream.tools.web import Ddgs, Tavily, Web, checked_url, page_tool, search_tool, wikipedia_tool, wolfram_tool
 
 HERE = Web(allow=("127.0.0.1",), timeout_s=5)
 KEY = "tvly-0123456789abcdef"
@@ -199,7 +198,7 @@ async def test_a_page_is_read_as_visible_text(server: WebServer) -> None:
 async def test_an_unreadable_page_gives_the_reason(
     answer: Answers, says: str, server: WebServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mindstream.tools.web.search.SECONDS", 1)
+    monkeypatch.setattr("mindstream.tools.web.SECONDS", 1)
     server.answer = answer
     with pytest.raises(ToolError, match=says):
         await call(page_tool(HERE), url=server.url)

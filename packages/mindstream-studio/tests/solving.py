@@ -10,7 +10,7 @@ import httpx
 from fake_endpoint import Asked, Behaviour, Calls, Says
 from served import Served
 
-from mindstream.sharing.grading.rubric import Criterion, Rubric
+from mindstream.sharing.grading import Criterion, Rubric
 
 TASK = "How much is six times seven, taken twice?"
 PLAN = """\

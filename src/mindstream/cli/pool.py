@@ -21,7 +21,7 @@ from mindstream.settings import Settings
 from mindstream.sharing.admission import Pair, export_lines, read_pairs
 from mindstream.sharing.events import EVERYONE, ExemplarJudged
 from mindstream.sharing.exemplar import kshot_text
-from mindstream.sharing.grading.rubric import read_rubric
+from mindstream.sharing.grading import read_rubric
 from mindstream.sharing.learning import PoolLearner
 from mindstream.sharing.lesson import BY_HAND
 from mindstream.sharing.lessons import choose_lessons

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TypeAlias, Union
 
 from mindstream.clock import Clock, SystemClock
-from mindstream.engines.engine import Engine
+from mindstream.engines import Engine
 from mindstream.errors import SettingsError
 from mindstream.models.model import Model
 from mindstream.models.providers.limits import Waits

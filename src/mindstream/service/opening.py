@@ -9,7 +9,7 @@ from pathlib import Path
 from mindstream.clock import MachineZone
 from mindstream.coach.coach import Coach, named_reasoners
 from mindstream.coach.packs.load import load
-from mindstream.engines.engine import Engine
+from mindstream.engines import Engine
 from mindstream.errors import SettingsError
 from mindstream.memory.recall.exemplars import Exemplars
 from mindstream.minds.mind import Mind

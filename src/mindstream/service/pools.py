@@ -19,8 +19,7 @@ from mindstream.sharing import growth
 from mindstream.sharing.admission import Pair, lay_in, offer
 from mindstream.sharing.events import ExemplarJudged, Form
 from mindstream.sharing.exemplar import Exemplar, render_shot
-from mindstream.sharing.grading.prompts import DraftQuestion, DraftRubric
-from mindstream.sharing.grading.rubric import Rubric
+from mindstream.sharing.grading import DraftQuestion, DraftRubric, Rubric
 from mindstream.sharing.growth import SizeCurve, size_curve
 from mindstream.sharing.labelling import LabelCost, Labeller, find_labeller, known_labeller
 from mindstream.sharing.learning import PoolLearner

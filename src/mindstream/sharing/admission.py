@@ -26,8 +26,8 @@ from mindstream.models.ask import ask
 from mindstream.models.model import Model
 from mindstream.sharing.events import BY_RULES, ExemplarJudged
 from mindstream.sharing.exemplar import Exemplar, embedded_text, exemplar_id, pair_id
-from mindstream.sharing.grading.prompts import GradePair
-from mindstream.sharing.guarding.answer_fit import MutualInformation, find_faults
+from mindstream.sharing.grading import GradePair
+from mindstream.sharing.guarding import MutualInformation, find_faults
 from mindstream.sharing.pool import Pool
 from mindstream.sharing.state import PoolState
 

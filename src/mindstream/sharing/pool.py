@@ -28,9 +28,8 @@ from mindstream.models.model import Model
 from mindstream.sharing import events
 from mindstream.sharing.events import EVERYONE, Form, RetrieverTrained
 from mindstream.sharing.exemplar import Exemplar, pair_id, question_id
-from mindstream.sharing.grading.rubric import Rubric
-from mindstream.sharing.guarding.answer_fit import MutualInformation, mutual_information
-from mindstream.sharing.guarding.measuring import Measures, build_measures
+from mindstream.sharing.grading import Rubric
+from mindstream.sharing.guarding import Measures, MutualInformation, build_measures, mutual_information
 from mindstream.sharing.learning import PoolLearner
 from mindstream.sharing.ranking import Retriever, Served, mask_of
 from mindstream.sharing.state import PoolState, Standing

@@ -12,11 +12,11 @@ from mindstream.memory.store.store import LogStore
 from mindstream.sharing import events
 from mindstream.sharing.events import BY_RULES, EVERYONE
 from mindstream.sharing.exemplar import Exemplar, pair_id
-from mindstream.sharing.grading.rubric import Rubric, read_rubric
-from mindstream.sharing.guarding.answer_fit import MIN_SEEDS, particulars
-from mindstream.sharing.guarding.trust import TWICE, Mentions, SourceRecord
+from mindstream.sharing.grading import Rubric, read_rubric
+from mindstream.sharing.guarding import MIN_SEEDS, particulars
 from mindstream.sharing.lesson import LessonBook
 from mindstream.sharing.ranking import Helped
+from mindstream.sharing.trust import TWICE, Mentions, SourceRecord
 
 KINDS = tuple(event.kind for event in events.EVENTS)
 

@@ -29,8 +29,7 @@ from mindstream.tools.calculator import calculator
 from mindstream.tools.call import UntrustedText
 from mindstream.tools.documents import open_documents
 from mindstream.tools.tool import FunctionTool, Tool, Traits, Words, checked_tools, tool
-from mindstream.tools.web.search import Ddgs, Search, Tavily, page_tool, search_tool, wikipedia_tool, wolfram_tool
-from mindstream.tools.web.web import Web
+from mindstream.tools.web import Ddgs, Search, Tavily, Web, page_tool, search_tool, wikipedia_tool, wolfram_tool
 
 Instruction = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=40_000)]
 A_DAY_S = 86_400.0

@@ -11,7 +11,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from mindstream.clock import ManualClock, SystemClock
-from mindstream.engines.engine import open_engine
+from mindstream.engines import open_engine
 from mindstream.errors import InputError
 from mindstream.log.names import StreamName
 from mindstream.memory.lifecycle.importance import RateImportance

@@ -18,7 +18,7 @@ from functools import cache
 from typing import TypeVar
 from weakref import WeakKeyDictionary
 
-from mindstream.engines.engine import Engine
+from mindstream.engines import Engine
 from mindstream.errors import ModelError, ModelRefused, ModelSilent, PromptBlocked, ReplyInvalid
 from mindstream.models.clean_text import HALF, legible, with_whole_characters
 from mindstream.models.model import Call, Model, Part, Piece, Request, Usage, estimate_tokens

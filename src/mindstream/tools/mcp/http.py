@@ -10,7 +10,7 @@ import httpx2
 
 from mindstream.tools.mcp.raw_results import readable
 from mindstream.tools.mcp.server import MAX_BYTES
-from mindstream.tools.web.transport import PublicTransport
+from mindstream.tools.web import PublicTransport
 
 CONNECT_S = 10.0
 FAILED, SESSION_ENDED = -31_999, -31_998

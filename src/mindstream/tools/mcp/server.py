@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from mindstream.errors import SettingsError, ToolError
 from mindstream.models.providers.address import NO_KEY, remember
 from mindstream.paths import home
-from mindstream.tools.web.addresses import is_allowed
+from mindstream.tools.addresses import is_allowed
 
 MAX_BYTES = 8_000_000
 """Maximum length of a message from the server, in bytes."""
@@ -112,7 +112,7 @@ class McpServer:
         """
         if self.command:
             return
-        from mindstream.tools.web.web import checked_url  # aiohttp is not loaded for a command
+        from mindstream.tools.web import checked_url  # aiohttp is not loaded for a command
 
         try:
             parts = urlsplit(checked_url(self.address))

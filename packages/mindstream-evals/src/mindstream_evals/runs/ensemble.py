@@ -19,7 +19,7 @@ from mindstream_town.source import dump_source, load_source
 from mindstream import chance
 from mindstream.clock import SystemClock
 from mindstream.encodings import csv_text
-from mindstream.engines.engine import Engine, open_engine
+from mindstream.engines import Engine, open_engine
 from mindstream.errors import InputError
 from mindstream.evaluation_cache import EvaluationCache, of_row
 from mindstream.location import Location

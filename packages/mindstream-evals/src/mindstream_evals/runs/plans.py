@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mindstream.encodings import csv_text
-from mindstream.engines.engine import open_engine
+from mindstream.engines import open_engine
 from mindstream.errors import BudgetSpent, InputError, SettingsError
 from mindstream.evaluation_cache import EvaluationCache
 from mindstream.models.cached_prompts import CachedPrompts, Progress

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mindstream.engines.engine import Engine, open_engine
+from mindstream.engines import Engine, open_engine
 from mindstream.errors import InputError
 from mindstream.models.embedders.embedder import embedder
 from mindstream.models.model import estimate_tokens

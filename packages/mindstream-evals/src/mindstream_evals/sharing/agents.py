@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mindstream.errors import InputError
 from mindstream.models.prompt import Prompt, complaints, rule
-from mindstream.sharing.grading.rubric import Rubric, read_rubric
+from mindstream.sharing.grading import Rubric, read_rubric
 
 DOMAINS = {
     "literature": ("Literal_Creation", "LiteralPool", "Literalproblem", ("wuyanlushi", "limerick", "sonnet")),

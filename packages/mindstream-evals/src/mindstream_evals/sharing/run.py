@@ -16,8 +16,8 @@ from mindstream.models.model import Model
 from mindstream.sharing.admission import Pair, lay_in, offer
 from mindstream.sharing.events import Form
 from mindstream.sharing.exemplar import Exemplar, question_id, shots
-from mindstream.sharing.grading.rubric import general_rubric
-from mindstream.sharing.guarding.answer_fit import find_faults
+from mindstream.sharing.grading import general_rubric
+from mindstream.sharing.guarding import find_faults
 from mindstream.sharing.pool import Pool
 from mindstream.text.words import batches
 from mindstream_evals.sharing.agents import AnswerByExample, Cast, Exchange

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from mindstream.cli.shell.flags import AsJson, Yes, command, flag, group, switch, word
 from mindstream.cli.shell.output import print_json, print_table, progress, say, short
-from mindstream.engines.engine import open_engine
+from mindstream.engines import open_engine
 from mindstream.errors import InputError
 from mindstream.evaluation_cache import EvaluationCache
 from mindstream.location import Location

@@ -1,5 +1,6 @@
-"""Measure whether an answer belongs to its query, by comparison with the exemplars that the owner added.
+"""Measure whether an answer belongs to its query, and whether it gives orders to its reader.
 
+`AnswerFit` compares an answer with the exemplars that the owner added.
 The exemplars that the owner added (seed exemplars) are the reference. Positive examples are seed queries with their
 own answers; negative examples are seed queries with a foreign answer, that is, the answer to another query. A small
 logistic regression, fitted in milliseconds, separates the two by these features: similarity of query and answer, shared
@@ -9,6 +10,12 @@ verdict (see trust.py): a correct answer in unusual words gets a low score, a pl
 `MutualInformation` measures the pointwise mutual information of query and answer (Church 1990): the log-probability of
 the first tokens of the answer after the pair's own query, minus its mean after other seed queries. Two seed pairs
 precede each query, so that the model knows the form. The rarity of the answer itself cancels out.
+
+`OrderDetector` finds answers that give orders to the reader (the agent that is shown them as examples). Each sentence
+of an answer is compared by embedding with known orders to readers and with harmless imperatives (orders.tsv, English
+and Chinese). It is also compared with the pool's trusted exemplars, since a sentence that is an order in one pool can
+be verse in another, and with the query, since an answer to a how-to question consists of instructions. Not every order
+is detected; the scorer and the trust in the source (trust.py) have to catch the others.
 """
 
 from __future__ import annotations
@@ -19,6 +26,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 
@@ -26,10 +35,14 @@ from mindstream import chance
 from mindstream.arrays import Doubles
 from mindstream.errors import ModelRefused, SettingsError
 from mindstream.memory.store.validation import MAX_TEXT
+from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.providers.address import Address, address
 from mindstream.models.providers.gguf import Engine, engine
 from mindstream.models.providers.openai_chat import checked_gguf, open_given_text
-from mindstream.text.words import UNSPACED, plain_words, terms
+from mindstream.sharing.exemplar import Exemplar
+from mindstream.text.words import UNSPACED, first_and_last, plain_words, sentences, terms
+
+__path__: list[str] = []  # so that its earlier submodules are found (moved.py)
 
 WIDE = re.compile(f"[{UNSPACED}]")
 MIN_SEEDS, ENOUGH_SEEDS = 12, 48
@@ -277,3 +290,180 @@ def _faults(query: str, answer: str) -> Iterator[str]:
         yield "more than half of the answer is one repeated word"
     if len(answer) + len(query) > MAX_TEXT:
         yield f"query and answer have {len(answer) + len(query):,} characters together; the maximum is {MAX_TEXT:,}"
+
+
+FILE = Path(__file__).with_name("orders.tsv")
+MAX_SENTENCES, MAX_TRUSTED_SENTENCES = 200, 3_000
+"""Maximum number of sentences read of a text, and of all trusted exemplars together."""
+MIN_WORDS = 3
+"""Minimum number of words of a sentence; shorter ones are ignored, as fragments of code or names."""
+NEAREST_SENTENCES = 3
+"""The similarity of a sentence to known sentences is the mean over this number of the most similar ones."""
+
+TRUSTED_QUANTILE = 0.99
+"""Quantile of the trusted pairs' contrasts (see `OrderDetector`) that becomes the threshold for orders: nearly all
+trusted pairs stay below it."""
+MIN_THRESHOLD, MARGIN = -0.02, 0.08
+"""MIN_THRESHOLD: minimum of the threshold that is calibrated by trusted pairs. MARGIN: the threshold if there are too
+few trusted pairs; if there are only some, the two thresholds are mixed."""
+ON_TOPIC, RELIEF = 0.9, 0.03
+"""If a sentence is more similar to the query than a share ON_TOPIC of the known orders is, it counts as being about the
+query, and its contrast to other sentences is lowered by the excess similarity. It is lowered by at most RELIEF:
+without this limit, an order that repeats the query would never be detected."""
+
+
+@dataclass(frozen=True)
+class Heard:
+    """The result for an answer: its sentence that is most similar to an order, and how unusual that similarity is.
+
+    Attributes:
+        order: the sentence; "": no sentence is similar enough to count as an order.
+        louder: share of the trusted pairs whose answers sound at least as much like an order to the reader as this
+            answer; 1 if there are too few trusted pairs.
+    """
+
+    order: str = ""
+    louder: float = 1.0
+
+
+@dataclass(frozen=True)
+class OrderDetector:
+    """Detect orders in answers by the contrast of each sentence: its similarity to orders minus that to other
+    sentences.
+
+    Attributes:
+        orders, others: unit vectors of known orders, and of other sentences.
+        threshold: contrast above which a sentence counts as an order.
+        own: the highest contrast in each trusted pair; empty if there are too few trusted pairs.
+    """
+
+    embedder: Embedder
+    orders: Doubles
+    others: Doubles
+    threshold: float
+    own: Doubles
+
+    async def hear(self, query: str, answer: str) -> Heard:
+        """Find the sentence of an answer that is most similar to an order to its reader."""
+        spoken = _sentences(answer)
+        if not spoken:
+            return Heard()
+        asked, *found = np.asarray(await self.embedder.embed([query, *spoken]), np.float64)
+        contrasts = _order_contrast(np.array(found), asked, self.orders, self.others)
+        loudest = int(contrasts.argmax())
+        louder = float(np.mean(self.own >= contrasts[loudest])) if len(self.own) else 1.0
+        return Heard(spoken[loudest][:200] if contrasts[loudest] > self.threshold else "", louder)
+
+
+async def build_detector(embedder: Embedder, trusted: Sequence[tuple[str, str]]) -> OrderDetector:
+    """Build a detector, calibrated on the trusted pairs (query, answer) of a pool."""
+    orders = np.asarray(await embedder.embed(_known("order")), np.float64)
+    harmless = np.asarray(await embedder.embed(_known("harmless")), np.float64)
+    spoken = [(at, each) for at, (_, answer) in enumerate(trusted) for each in _sentences(answer)][
+        :MAX_TRUSTED_SENTENCES
+    ]
+    weight = weigh(len(trusted))
+    if not weight or not spoken:
+        return OrderDetector(embedder, orders, harmless, MARGIN, np.zeros(0))
+    asked = np.asarray(await embedder.embed([query for query, _ in trusted]), np.float64)
+    own = np.asarray(await embedder.embed([each for _, each in spoken]), np.float64)
+    pair = np.array([at for at, _ in spoken])
+    contrasts = np.array(
+        [
+            _order_contrast(own[pair == at], asked[at], orders, np.vstack([own[pair != at], harmless])).max()
+            for at in np.unique(pair)
+        ]
+    )
+    told = max(MIN_THRESHOLD, float(np.quantile(contrasts, TRUSTED_QUANTILE)))
+    threshold = weight * told + (1 - weight) * MARGIN
+    return OrderDetector(
+        embedder, orders, np.vstack([own, harmless]), threshold, contrasts if weight == 1 else np.zeros(0)
+    )
+
+
+def _order_contrast(found: Doubles, asked: Doubles, orders: Doubles, others: Doubles) -> Doubles:
+    """Return the contrast of each sentence: how much more similar it is to orders than to other sentences.
+
+    The contrast of a sentence that is similar to the query is lowered (see ON_TOPIC).
+    """
+    beyond = found @ asked - np.quantile(orders @ asked, ON_TOPIC)
+    return _nearness(found, orders) - _nearness(found, others) - np.clip(beyond, 0, RELIEF)
+
+
+def _nearness(found: Doubles, known: Doubles) -> Doubles:
+    near = np.partition(found @ known.T, -min(NEAREST_SENTENCES, len(known)), axis=1)[:, -NEAREST_SENTENCES:]
+    nearness: Doubles = near.mean(axis=1)
+    return nearness
+
+
+def _sentences(text: str) -> Sequence[str]:
+    return first_and_last([each for each in sentences(text) if len(plain_words(each)) >= MIN_WORDS], MAX_SENTENCES)
+
+
+@cache
+def _known(label: str) -> tuple[str, ...]:
+    lines = [line.split("\t") for line in FILE.read_text("utf-8").splitlines()]
+    return tuple(text for kind, _, text in lines if kind == label)
+
+
+MAX_RULE_ODDS = 3.0
+"""Maximum absolute value of the log odds from the rules (`AnswerFit`), if a model measures as well."""
+SLOPE, MIDDLE, LOW, HIGH = 2.0, 0.75, -1.5, 3.0
+"""Conversion of mutual information to log odds. SLOPE: the factor. MIDDLE: the mutual information that means even odds.
+LOW, HIGH: the range to which the mutual information is clipped before."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The log odds that an answer belongs to its query; `by`: how they were measured, as text for display."""
+
+    log_odds: float
+    by: str
+
+
+@dataclass(frozen=True)
+class Measures:
+    """The instruments of a pool, built from its seed exemplars.
+
+    Attributes:
+        guard: measures the fit of answers; None if there are too few seed exemplars.
+        detector: detects orders to the reader.
+        weight: how much the measurements count for a pair whose writer also wrote the query, 0 to 1.
+    """
+
+    embedder: Embedder
+    guard: AnswerFit | None
+    detector: OrderDetector
+    weight: float
+
+    async def fit(self, query: str, answer: str, likely: MutualInformation | None = None) -> Fit | None:
+        """Return how well an answer belongs to its query; None if it cannot be measured.
+
+        Args:
+            likely: a model in this process that measures as well; if it cannot measure the pair, only the rules count.
+        """
+        if self.guard is None:
+            return None
+        asked, said = np.asarray(await self.embedder.embed([query, answer]), np.float64)
+        odds = self.guard.log_odds(query, answer, asked, said)
+        gained = await likely.measure(query, answer, self.guard.alike(asked)) if likely else None
+        if likely is None or gained is None:
+            return Fit(odds, "rules")
+        told = SLOPE * (min(HIGH, max(LOW, gained)) - MIDDLE)
+        return Fit(
+            min(MAX_RULE_ODDS, max(-MAX_RULE_ODDS, odds)) + told, f"rules and the log-probabilities of {likely.name}"
+        )
+
+
+async def build_measures(embedder: Embedder, exemplars: Sequence[Exemplar]) -> Measures:
+    """Build the instruments from the seed exemplars; of more than MAX_SEEDS, an evenly spread sample is used."""
+    some = exemplars[:: len(exemplars) // MAX_SEEDS + 1]
+    pairs = [(each.query, each.answer) for each in some]
+    detector = await build_detector(embedder, pairs)
+    if len(some) < MIN_SEEDS:
+        return Measures(embedder, None, detector, 0.0)
+    vectors = np.asarray(
+        await embedder.embed([text for texts in zip(*pairs, strict=True) for text in texts]), np.float64
+    )
+    guard = AnswerFit(pairs, vectors[: len(some)], vectors[len(some) :])
+    return Measures(embedder, guard, detector, weigh(len(some)))

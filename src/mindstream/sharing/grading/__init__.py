@@ -1,1 +1,0 @@
-"""Rubrics and grading prompts."""

@@ -1,1 +1,0 @@
-"""Tools that reach the open network."""
