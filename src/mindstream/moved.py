@@ -84,7 +84,7 @@ MOVED = {
     "mindstream.tools.ask_model": "mindstream.tools.named",
     "mindstream.tools.by_need": "mindstream.tools.tool_search",
     "mindstream.tools.given_addresses": "mindstream.tools.call",
-    "mindstream.tools.read_page": "mindstream.tools.web.search",
+    "mindstream.tools.read_page": "mindstream.tools.web",
     "mindstream.tools.recall": "mindstream.tools.named",
     "mindstream.town.evaluation": "mindstream_evals.town",
     "mindstream.town": "mindstream_town",

@@ -402,7 +402,7 @@ def wolfram_tool(key: str, web: Web, url: str = "https://www.wolframalpha.com/ap
 
 PART = 6_000
 """Maximum number of characters of a page that one call returns."""
-PARSER = Path(__file__).parents[1] / "file_text.py"
+PARSER = Path(__file__).with_name("file_text.py")
 SECONDS, MEGABYTES = 5, 1_000
 Place = Annotated[int, Field(ge=0, le=10_000_000)]
 
