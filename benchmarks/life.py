@@ -25,7 +25,7 @@ from life_model import LifeModel, Say, call, result
 from mindstream.clock import DAY_S, ManualClock, SystemClock
 from mindstream.life import commands
 from mindstream.life.life import Life, LifeConfig
-from mindstream.life.tools.memory_tools import MARK
+from mindstream.life.tools import MARK
 from mindstream.memory.memory import Memory
 from mindstream.models.model import Request
 from mindstream.models.roles import Models

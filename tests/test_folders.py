@@ -16,9 +16,8 @@ from mindstream.memory.store.rows import UNREADABLE
 from mindstream.memory.store.validation import checked_record
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.service.doctor.repair import faults, looking_into, mend
-from mindstream.service.export_file import Header, read_export
 from mindstream.service.privacy.erase import erase, find_user_data
-from mindstream.service.transfer import export
+from mindstream.service.transfer import Header, export, read_export
 
 FOLDERS = sorted((Path(__file__).parent / "folders").glob("*.tar.gz"))
 USERS = ["ann", "bob", "carol"]

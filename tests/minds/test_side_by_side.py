@@ -20,7 +20,7 @@ from mindstream.log.events import BeliefChanged, Heard, Logged, Said, Thought
 from mindstream.memory.memory import Memory
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.service import transfer
-from mindstream.service.export_file import Header, read_export
+from mindstream.service.transfer import Header, read_export
 
 TIMEOUTS = Timeouts(lease_s=1.0, deadline_s=5.0)
 GENEROUS_S = 100

@@ -13,7 +13,7 @@ from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Record, RecordDraft
 from mindstream.minds.mind import Mind
 from mindstream.minds.responder import Host, answer_with
-from mindstream.service.chat.branches import find_path, follow
+from mindstream.service.chat.companion import find_path, follow
 
 SESSION = "companion:chat:1"
 

@@ -42,8 +42,8 @@ from mindstream.service import backup, transfer
 from mindstream.service import prompts as words
 from mindstream.service.doctor import repair
 from mindstream.service.doctor.repair import mend
-from mindstream.service.export_file import Header, read_export
 from mindstream.service.privacy import erase as erasing
+from mindstream.service.transfer import Header, read_export
 from mindstream.settings import Settings
 
 NOW = 1_800_000_000.0

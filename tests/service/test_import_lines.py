@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mindstream.errors import InputError
-from mindstream.service.export_file import MAX_CHAIN, MAX_LINE, Header, read_export
+from mindstream.service.transfer import MAX_CHAIN, MAX_LINE, Header, read_export
 
 ID = "0abcdefgh1jkmnpqrs"
 NOTE: dict[str, Any] = {"id": ID, "kind": "note", "text": "The user drinks tea.", "created": 1_700_000_000.0}

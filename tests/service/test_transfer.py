@@ -14,8 +14,8 @@ from mindstream.errors import InputError
 from mindstream.memory.store.record import RecordDraft
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.service import transfer
-from mindstream.service.export_file import BATCH, Header, read_export
 from mindstream.service.memory import read_slots
+from mindstream.service.transfer import BATCH, Header, read_export
 
 COUNT = 5 * BATCH + 7
 

@@ -21,13 +21,12 @@ from mindstream.memory.store.store import Commit
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.models.providers.provider import provider
 from mindstream.redaction import Cleaned
-from mindstream.service.export_file import Header, read_export
 from mindstream.service.importing.reading import Source, reader
 from mindstream.service.importing.writing import Import
 from mindstream.service.operations.memory import RetainRequest, retain
 from mindstream.service.operations.principal import LOCAL_PRINCIPAL
 from mindstream.service.operations.runtime import Runtime
-from mindstream.service.transfer import export, import_records
+from mindstream.service.transfer import Header, export, import_records, read_export
 from mindstream.settings import Settings
 from mindstream.sharing.admission import Pair, lay_in
 from mindstream.sharing.pool import Pool

@@ -16,7 +16,7 @@ import pytest
 
 from mindstream.errors import ToolError
 from mindstream.tools.addresses import is_allowed, is_public, may_reach
-from mindstream.tools.mcp.http import GuardedTransport
+from mindstream.tools.mcp.session import GuardedTransport
 from mindstream.tools.web import Web
 
 PRIVATE = (

@@ -22,7 +22,7 @@ from mindstream_evals.conformance.samples import Promise
 from mindstream.errors import SettingsError, ToolError, UserError
 from mindstream.models.model import Call
 from mindstream.tools.call import call_tool
-from mindstream.tools.mcp import connection as mcp_connection
+from mindstream.tools.mcp import mcp as mcp_connection
 from mindstream.tools.mcp.mcp import McpTools, mcp_tools
 from mindstream.tools.mcp.pins import Changes, Definition, Pins
 from mindstream.tools.mcp.raw_results import result_text

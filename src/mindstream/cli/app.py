@@ -34,7 +34,6 @@ COMMANDS = {
         "memory.look",
         "memory.sleep",
         "memory.policy",
-        "memory.fit",
         "memory.care",
     ),
     "data": ("Copy all data, set retention, export a person's data, delete a tenant, show the audit.", "data"),
@@ -47,7 +46,6 @@ COMMANDS = {
         "Share exemplars and lessons among agents: pools, their rubrics, members, verdicts.",
         "pool",
         "pool_learning",
-        "pool_lessons",
     ),
     "life": ("Show a life (see `live`), answer its questions and steer it, from any process.", "life"),
 }

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from mindstream.errors import ModelError, ToolError
 from mindstream.life.events import Replied
 from mindstream.life.steps import Done, Steps
-from mindstream.life.tools.own_tools import LifeTool, OwnTool, Where
+from mindstream.life.tools import LifeTool, OwnTool, Where
 from mindstream.models.model import Call, Part, Piece, Request, ToolSpec
 from mindstream.text.links import links
 from mindstream.tools.call import Observation, addresses_of

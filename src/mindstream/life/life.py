@@ -28,9 +28,16 @@ from mindstream.life.roles import Roles
 from mindstream.life.schedule import DueOrder, Rhythm
 from mindstream.life.state import LifeBudget, LifeState, read_state
 from mindstream.life.steps import BilledModel, Halted, Inbox, SimulatedUser, Steps, newest_from_outside
-from mindstream.life.tools.memory_tools import RETURNED, recall_tool, retain_tool, sleep_tool
-from mindstream.life.tools.outside import OutsideTools
-from mindstream.life.tools.own_tools import LedgerTools, LifeTool, ask_tool
+from mindstream.life.tools import (
+    RETURNED,
+    LedgerTools,
+    LifeTool,
+    OutsideTools,
+    ask_tool,
+    recall_tool,
+    retain_tool,
+    sleep_tool,
+)
 from mindstream.memory.lease import LEASE_S
 from mindstream.memory.lifecycle.sleep import DRAWN
 from mindstream.memory.memory import Memory

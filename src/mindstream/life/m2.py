@@ -14,8 +14,7 @@ from mindstream.life.ledger import Task
 from mindstream.life.prompts import MOST, FoldTurns, Live, ProposeWork, WorkFound
 from mindstream.life.state import LifeState, Turn, day_of
 from mindstream.life.steps import Steps
-from mindstream.life.tools.memory_tools import MARK, memory
-from mindstream.life.tools.own_tools import LifeTool, Where
+from mindstream.life.tools import MARK, LifeTool, Where, memory
 from mindstream.memory.store.record import is_tainted
 from mindstream.models.delimiters import cut, delimited, listed
 from mindstream.models.model import Message, Model, Request, estimate_tokens

@@ -11,9 +11,7 @@ from mindstream.foreign_code import ForeignFailure, ForeignTask
 from mindstream.life.agent import LAST, StepCalls, StepModel, Toolbox
 from mindstream.life.prompts import DREAM, CarryOut, ThinkDeeply, spec_of
 from mindstream.life.steps import Done, Steps
-from mindstream.life.tools.memory_tools import recall_tool, retain_tool
-from mindstream.life.tools.outside import OutsideTools
-from mindstream.life.tools.own_tools import Arguments, LifeTool, OwnTool, Where
+from mindstream.life.tools import Arguments, LifeTool, OutsideTools, OwnTool, Where, recall_tool, retain_tool
 from mindstream.log.events import Failed
 from mindstream.memory.lifecycle.sleep import Compose, Dreamt, compose_dream, fragments_of
 from mindstream.memory.recall.exemplars import Example, Exemplars, find_examples

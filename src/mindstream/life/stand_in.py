@@ -17,7 +17,7 @@ from mindstream.life.ledger import Task
 from mindstream.life.prompts import NOT_YET, CarryOut, FoldTurns, IsWorthTurn, Live
 from mindstream.life.schedule import known_orders
 from mindstream.life.state import ANSWERED, LEAVE, SAID
-from mindstream.life.tools.outside import HELD
+from mindstream.life.tools import HELD
 from mindstream.models.model import Call, Message
 from mindstream.models.prompt import rule
 

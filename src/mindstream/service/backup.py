@@ -23,7 +23,7 @@ from mindstream.log.events import Opened
 from mindstream.log.names import checked_name
 from mindstream.memory.memory import Memory
 from mindstream.service import transfer
-from mindstream.service.export_file import Export, Header, read_export
+from mindstream.service.transfer import Export, Header, read_export
 from mindstream.settings import DEFAULT, Settings
 
 MAX_MODELS = 20

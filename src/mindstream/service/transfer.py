@@ -2,29 +2,326 @@
 
 The first line is a header (`Header`). Each other line is a record without its vector, which the import computes again.
 
-An import first checks all lines (see export_file), then writes them in batches from a temporary copy. A single
-transaction would hold the write lock while texts are embedded, and block all other minds.
+An import first checks all lines, then writes them in batches from a temporary copy. A single transaction would hold the
+write lock while texts are embedded, and block all other minds.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import tempfile
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import IO, Any, Generic, Literal, NoReturn, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mindstream import redaction
-from mindstream.clock import format_iso
-from mindstream.errors import InputError
+from mindstream.clock import Moment, format_iso
+from mindstream.coach.belief.plan import CoachingPlan
+from mindstream.errors import InputError, StorageError
+from mindstream.json_values import JsonObject
 from mindstream.log.events import Remembered
+from mindstream.log.names import StreamKey
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.embedding import asking, embed_each
-from mindstream.memory.store.record import Record, Triple
+from mindstream.memory.store.record import Kind, Record, Triple
 from mindstream.memory.store.store import Entry
+from mindstream.memory.store.validation import checked_record
 from mindstream.service.calling import require_known
-from mindstream.service.export_file import Export, Header
 from mindstream.service.memory import plain, read_slots
+from mindstream.text.words import count_of
+
+FORMAT = 1
+"""The version of the export format."""
+MAX_LINE, MAX_RECORDS, MAX_EXPORT = 1 << 20, 1_000_000, 4 << 30
+"""Maximum bytes of a record's line, number of records, and bytes of an export."""
+BATCH, BATCH_BYTES = 128, 32_000
+"""Maximum number of records and bytes of lines that are embedded and written at once (about 30 ms)."""
+MAX_CHAIN = 500
+"""Maximum length of a chain of evidence (a record derived from a record, and so on); real chains are short."""
+MAX_VERSION = 1 << 31
+"""Maximum version number of a slot, so that later versions can get higher numbers."""
+IN_MEMORY = 8 << 20
+"""Size in bytes above which the temporary copy is stored on disk."""
+NO_STREAM = StreamKey("")
+"""The stream that records have until they are written."""
+M = TypeVar("M", bound=BaseModel)
+H = TypeVar("H", bound="Header", covariant=True)
+
+
+class Header(BaseModel):
+    """The first line of an export."""
+
+    model_config = ConfigDict(frozen=True)
+
+    mindstream: Literal["memory", "mind"] = "memory"
+    format: int = FORMAT
+    user: str = Field("", max_length=100)
+    exported: str = Field("", max_length=100)
+    records: int | None = Field(None, ge=0)
+
+
+class ExportLine(BaseModel, frozen=True, extra="forbid"):
+    """A record in an export; times are seconds since 1970 UTC. The fields are described in memory/store/record."""
+
+    id: str
+    kind: Kind
+    text: str
+    created: Moment
+    accessed: Moment | None = None
+    by: str = ""
+    episode: str = ""
+    importance: float | None = None
+    level: int = 0
+    lasting: bool = False
+    valid_from: Moment | None = None
+    valid_until: Moment | None = None
+    superseded_by: str | None = None
+    forgotten: Moment | None = None
+    about: tuple[str, str, str] | None = None
+    keywords: tuple[str, ...] = ()
+    evidence: tuple[str, ...] = ()
+    depth: int = 0
+    slot: str | None = None
+    version: int | None = Field(None, le=MAX_VERSION)
+    data: JsonObject = Field(default_factory=dict)
+
+    def record(self) -> Record:
+        """Return the record of the line, without a vector.
+
+        Raises:
+            InputError: the record is not valid.
+        """
+        if self.slot and (self.kind == "plan") != self.slot.endswith(".plan"):
+            raise InputError(
+                f"slot: the slot of a plan must end in .plan, and that of another kind must not; this is {self.slot!r}"
+                f" of a {self.kind}"
+            )
+        if self.slot and self.kind == "belief" and not isinstance(self.data.get("value"), dict):
+            raise InputError("data.value: a belief must have an object here")
+        if self.slot and self.kind == "plan":
+            validate_as(CoachingPlan, self.data.get("plan"), "data.plan.")
+        held: dict[str, Any] = {name: getattr(self, name) for name in ExportLine.model_fields}
+        held["about"] = Triple(*self.about) if self.about else None
+        held["accessed"] = self.created if self.accessed is None else self.accessed
+        return checked_record(Record(stream=NO_STREAM, **held))
+
+
+@dataclass(frozen=True)
+class Export(Generic[H]):
+    """A checked export, with a temporary copy of its records' lines.
+
+    Attributes:
+        source: the name of the file, for messages.
+        lines: the line number of each record, by the record's id, in the order of the file.
+        copy: the temporary copy.
+    """
+
+    header: H
+    source: str
+    lines: dict[str, int]
+    copy: IO[bytes]
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def __enter__(self) -> Export[H]:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.copy.close()
+
+    def batches(self) -> Iterator[list[Record]]:
+        """Yield the records in batches, in the order of the file."""
+        self.copy.seek(0)
+        batch: list[Record] = []
+        size = 0
+        for text in self.copy:
+            batch.append(ExportLine.model_validate(_json(text)).record())
+            size += len(text)
+            if len(batch) == BATCH or size >= BATCH_BYTES:
+                yield batch
+                batch, size = [], 0
+        if batch:
+            yield batch
+
+
+@dataclass
+class _Index:
+    """The ids, versions and evidence of the lines read so far, against which later lines are checked."""
+
+    lines: dict[str, int] = field(default_factory=dict)
+    versions: dict[tuple[str, int | None], int] = field(default_factory=dict)
+    evidence: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def add(self, record: Record, number: int) -> None:
+        """Add a record.
+
+        Raises:
+            InputError: there are too many records, or an earlier line has the same id or the same version of a slot.
+        """
+        if len(self.lines) == MAX_RECORDS:
+            raise InputError(f"an export may have at most {MAX_RECORDS:,} records: import this one in parts")
+        first = self.lines.setdefault(record.id, number)
+        if first != number:
+            raise InputError(f"id: line {first} already contains the record {record.id}")
+        if record.slot:
+            first = self.versions.setdefault((record.slot, record.version), number)
+            if first != number:
+                raise InputError(f"version: line {first} already contains version {record.version} of {record.slot!r}")
+        if record.evidence:
+            self.evidence[record.id] = record.evidence
+
+    def check_evidence(self, source: str) -> None:
+        """Raise InputError if chains of evidence are circular or too long."""
+        below = {id_: {each for each in ids if each in self.evidence} for id_, ids in self.evidence.items()}
+        above: dict[str, list[str]] = {}
+        for id_, ids in below.items():
+            for each in ids:
+                above.setdefault(each, []).append(id_)
+        waits = {id_: len(ids) for id_, ids in below.items()}
+        ready, length = [id_ for id_, count in waits.items() if not count], 0
+        while ready and length < MAX_CHAIN:  # first records without unchecked evidence, then those derived from them
+            length += 1
+            following: list[str] = []
+            for id_ in ready:
+                del waits[id_]
+                for each in above.get(id_, ()):
+                    waits[each] -= 1
+                    if not waits[each]:
+                        following.append(each)
+            ready = following
+        if waits:
+            line = min(self.lines[id_] for id_ in waits)
+            raise InputError(
+                f"{source}:{line}: evidence: this record is derived from itself, or from a record that is, or through a"
+                f" chain of over {MAX_CHAIN} records; nothing was imported"
+            )
+
+
+def read_export(
+    lines: Iterable[bytes],
+    source: str,
+    shape: type[H],
+    skips: Callable[[object], bool] = lambda _: False,
+) -> Export[H]:
+    """Read an export and check its header and all records.
+
+    Args:
+        source: the name of the file, for messages.
+        shape: the model of the header.
+        skips: returns whether a line is not a record and is skipped.
+
+    Raises:
+        InputError: a line is invalid (the message names it), or the file is empty or too large.
+        StorageError: the temporary copy cannot be written.
+    """
+    header: H | None = None
+    index, size = _Index(), 0
+    copy: IO[bytes] = tempfile.SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115 (the export closes it)
+    try:
+        for number, text in enumerate(lines, 1):
+            size += len(text)
+            if not text.strip():
+                continue
+            try:
+                if size > MAX_EXPORT:
+                    raise InputError(f"the export is larger than {MAX_EXPORT >> 30} GB: import it in parts")
+                data = _json(text)
+                if header is None:
+                    header = _header(data, shape)
+                elif not skips(data):
+                    _check_size(text)
+                    index.add(validate_as(ExportLine, data).record(), number)
+                    _copy_line(copy, text)
+            except InputError as error:
+                raise InputError(f"{source}:{number}: {error}; nothing was imported") from None
+        if header is None:
+            raise InputError(f"{source} is empty, but an export begins with a header line")
+        _check_whole(header, len(index.lines), source)
+        index.check_evidence(source)
+    except BaseException:
+        copy.close()
+        raise
+    return Export(header, source, index.lines, copy)
+
+
+def _check_size(text: bytes) -> None:
+    if len(text) > MAX_LINE:
+        raise InputError(f"a record's line may have at most {MAX_LINE:,} bytes, and this one has {len(text):,}")
+
+
+def _check_whole(header: Header, found: int, source: str) -> None:
+    if header.records is not None and header.records != found:
+        raise InputError(
+            f"{source} is incomplete or was changed: its header names {count_of(header.records, 'record')}, but it has"
+            f" {found}; nothing was imported"
+        )
+
+
+def _copy_line(copy: IO[bytes], text: bytes) -> None:
+    try:
+        copy.write(text.strip() + b"\n")
+    except OSError as error:
+        raise StorageError(
+            f"an import is first copied to {tempfile.gettempdir()}, which cannot be written: {error.strerror}; set"
+            " TMPDIR to another folder"
+        ) from None
+
+
+def _json(line: bytes) -> object:
+    try:
+        return json.loads(line.decode("utf-8-sig"), parse_constant=_no_number)
+    except UnicodeDecodeError:
+        raise InputError(
+            "not UTF-8 text, so not a file that `memory export` wrote; for a file of another program use --from"
+        ) from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"not JSON ({getattr(error, 'msg', error)})") from None
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+def _header(data: object, shape: type[H]) -> H:
+    wanted, found = shape.model_fields["mindstream"].default, data.get("mindstream") if isinstance(data, dict) else None
+    if found != wanted and found in ("memory", "mind"):
+        raise InputError(f"this is the export of a {found}: use `mindstream {found} import`")
+    if found != wanted:
+        raise InputError(
+            f'not an export of a {wanted}, which begins with {{"mindstream": "{wanted}", "format": {FORMAT}, …}}'
+        )
+    header = validate_as(shape, data)
+    if header.format != FORMAT:
+        raise InputError(
+            f"the file has the format version {header.format}, and this mindstream reads version {FORMAT}: upgrade"
+            " mindstream"
+        )
+    return header
+
+
+def validate_as(shape: type[M], data: object, within: str = "") -> M:
+    """Return data validated as a model.
+
+    Args:
+        within: a prefix of the names of fields in messages.
+
+    Raises:
+        InputError: the data are invalid; the message names the field.
+    """
+    try:
+        return shape.model_validate(data)
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_input=False)[0]
+        place = within + ".".join(map(str, found["loc"]))
+        place = "".join(
+            each if each.isprintable() else "�" for each in place[:80]
+        )  # the name comes from the file, so it may contain anything
+        raise InputError(f"{place + ': ' if place else ''}{found['msg'].lower()}") from None
 
 
 @dataclass(frozen=True, slots=True)

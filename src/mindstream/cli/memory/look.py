@@ -19,9 +19,9 @@ from mindstream.errors import InputError
 from mindstream.memory.store.record import Record
 from mindstream.service import transfer
 from mindstream.service.calling import calling, open_user_memory
-from mindstream.service.export_file import Export, Header, read_export
 from mindstream.service.memory import parse_kinds, plain
 from mindstream.service.privacy.audit import note_of
+from mindstream.service.transfer import Export, Header, read_export
 from mindstream.settings import Settings
 from mindstream.text.words import count_of
 

@@ -22,8 +22,7 @@ from mindstream.models.wrappers.meter import Metered
 from mindstream.server.chat.turns import COMPANION, LIFE, Turn
 from mindstream.server.problems import model_refusal
 from mindstream.server.streams import BackgroundItems
-from mindstream.service.chat.branches import Followed, find_talk, follow
-from mindstream.service.chat.companion import PageTask
+from mindstream.service.chat.companion import Followed, PageTask, find_talk, follow
 from mindstream.service.operations.open_minds import OpenMind
 from mindstream.service.operations.principal import NotFound, Principal
 from mindstream.service.operations.runtime import Runtime

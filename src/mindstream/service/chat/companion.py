@@ -1,18 +1,31 @@
 """Handle the special content of chat pages: embedded documents, tasks of the page itself, branches, time zones.
 
 The companion's answers are made in minds/chat_bot.
+
+A page sends the whole conversation with each new message. The conversation is compared with the stored one, so that no
+message is stored twice. An earlier line is either stored already, or unknown here because the user wrote it to another
+model. If the page no longer shows a stored line, the user has edited that line or requested another answer, so the
+line's record is no longer valid. If the page later returns to that branch of the conversation, the record becomes valid
+again.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 from typing import ClassVar
 
+from mindstream.clock import Moment
 from mindstream.log.declared import Name, Names
-from mindstream.log.events import Event
+from mindstream.log.events import Event, Heard, Logged
 from mindstream.memory.conversation import Line
+from mindstream.memory.memory import Memory
+from mindstream.memory.store.record import Record
+from mindstream.memory.store.store import Entry, Revision
+from mindstream.models.clean_text import without_controls
 from mindstream.models.prompt import Prompt, rule
 
 
@@ -131,3 +144,165 @@ class Branched(Event):
 
 
 EVENTS: tuple[type[Event], ...] = (Branched,)
+
+
+MAX_RECORDS = 400
+"""Maximum number of records of a conversation that are compared; the newest are used."""
+MAX_CONVERSATIONS = 20
+"""Maximum number of conversations with the same first message that are compared; the newest are used."""
+MAX_LINES = 120
+"""Maximum number of lines of a chat page that are matched one by one if lines were edited; the newest are used."""
+MATCH = 1_000
+"""The weight of a matched line when matches are compared; a line whose record is valid weighs one more. So the match
+with more lines is chosen, and between equal ones that with more valid records."""
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """The result of comparing the conversation that a chat page shows with the stored one.
+
+    Attributes:
+        again: the log row of the new message, if that message is stored already and needs another answer; else None.
+        all_heard: all earlier lines of the page are stored.
+    """
+
+    again: Logged | None
+    all_heard: bool
+
+
+async def follow(memory: Memory, session: str, lines: Sequence[Line], text: str) -> Followed:
+    """Update a stored conversation to what the chat page shows.
+
+    Records that the page no longer shows are no longer valid; those that it shows again become valid again.
+
+    Args:
+        lines: the lines that the page shows before the new message.
+        text: the new message.
+
+    Raises:
+        StorageError: the conversation cannot be read or written.
+    """
+    heard, now = await heard_of(memory, session), memory.clock.now()
+    path = find_path(lines, heard, now)
+    found = [place for place in path if place is not None]
+    last = found[-1] if found else -1
+    all_heard = len(found) == len(path)
+    again = _said_before(heard[last + 1 :], text, now) if all_heard else None
+    kept = {heard[place].id for place in found} | ({again.id} if again else set())
+    begins = path[0] if path else None
+    # earlier lines are missing because the client shortened the conversation, not because the user took another branch
+    is_cut = begins is not None and holds(heard[begins], now)
+    first = found[0] if is_cut else -1
+    left = [each for each in heard[first + 1 :] if each.id not in kept and holds(each, now)]
+    restored = [each for each in heard if each.id in kept and not holds(each, now) and _was_left(each)]
+    if left or restored:
+        event = Branched(
+            session=session, left=tuple(each.id for each in left), taken_up=tuple(each.id for each in restored)
+        )
+        ends = [Revision(id=each.id, valid_until=now) for each in left]
+        holds_again = [Revision(id=each.id, emptied=("valid_until",)) for each in restored]
+        await memory.commit(Entry(event, "mindstream", system=True), revisions=[*ends, *holds_again])
+    return Followed(await _row_of(memory, again) if again else None, all_heard)
+
+
+async def find_talk(memory: Memory, session: str, lines: Sequence[Line]) -> str:
+    """Return the name of the conversation that a chat page shows without naming it.
+
+    Only conversations with the same first message are candidates. Return the newest one that contains all shown lines,
+    else the one that contains most of them. If the page shows no earlier lines, the first message is new or is to be
+    answered again: return the newest conversation if it has at most two valid messages, else the name of a new one.
+
+    Args:
+        session: the name that is derived from the first message.
+        lines: the lines that the page shows before the new message.
+    """
+    columns, now = await memory.columns(), memory.clock.now()
+    names = [session]
+    while names[-1] in columns.episodes:
+        names.append(f"{session}.{len(names) + 1}")
+    *there, new = names
+    best, most = (there or names)[-1], 0
+    for name in reversed(there[-MAX_CONVERSATIONS:]):
+        heard = await heard_of(memory, name)
+        if not lines:
+            return name if sum(holds(each, now) for each in heard) <= 2 else new
+        found = sum(place is not None for place in find_path(lines, heard, now))
+        if found == len(lines):
+            return name
+        best, most = (name, found) if found > most else (best, most)
+    return best
+
+
+async def heard_of(memory: Memory, session: str) -> list[Record]:
+    """Return the records of a conversation's messages in their order, including those of abandoned branches."""
+    found = await memory.messages(session, MAX_RECORDS)
+    return sorted((each for each in found if not each.evidence and each.seq), key=lambda each: each.seq)
+
+
+def find_path(lines: Sequence[Line], heard: Sequence[Record], now: Moment) -> list[int | None]:
+    """Return for each line of a chat page the index of its record in `heard`; None: the line is not stored."""
+    current = [place for place, each in enumerate(heard) if holds(each, now)]
+    if len(lines) <= len(current) and all(map(is_same, lines, (heard[place] for place in current))):
+        return list(current[: len(lines)])
+    skipped = max(0, len(lines) - MAX_LINES)
+    return [*[None] * skipped, *_longest_common(lines[skipped:], heard, set(current))]
+
+
+def _longest_common(lines: Sequence[Line], heard: Sequence[Record], current: AbstractSet[int]) -> list[int | None]:
+    """Match as many lines as possible with records, in order; of records with the same words, prefer valid ones."""
+    gain = [MATCH + (place in current) for place in range(len(heard))]
+    same = [[is_same(line, each) for each in heard] for line in lines]
+    best = [[0] * (len(heard) + 1) for _ in range(len(lines) + 1)]
+    for at in range(len(lines) - 1, -1, -1):
+        for place in range(len(heard) - 1, -1, -1):
+            without = max(best[at + 1][place], best[at][place + 1])
+            best[at][place] = max(without, gain[place] + best[at + 1][place + 1]) if same[at][place] else without
+    path, place = list[int | None](), 0
+    for at in range(len(lines)):
+        most = best[at][place]
+        fits = (
+            each
+            for each in range(place, len(heard))
+            if same[at][each] and gain[each] + best[at + 1][each + 1] == most and best[at][each] == most
+        )
+        found = next(fits, None) if most > best[at + 1][place] else None
+        path.append(found)
+        place = place if found is None else found + 1
+    return path
+
+
+def _said_before(after: Sequence[Record], text: str, now: Moment) -> Record | None:
+    """Return the record of a user's message with this text: the first valid one, else the last abandoned one."""
+    there = [each for each in after if each.data.get("by_user") and _plain(each.text) == _plain(text)]
+    current = [each for each in there if holds(each, now)]
+    left = [each for each in there if _was_left(each)]
+    return next(iter(current[:1] or left[-1:]), None)
+
+
+async def _row_of(memory: Memory, record: Record) -> Logged | None:
+    rows = await memory.store.events(memory.key, record.seq - 1, [Heard.kind], 1)
+    return next((row for row in rows if isinstance(row.event, Heard) and row.event.record == record.id), None)
+
+
+def is_same(line: Line, record: Record) -> bool:
+    """Return whether a line has the text of a record.
+
+    If an answer was interrupted, the page may show less or more of it than is stored; the line counts as the same.
+    """
+    if line.by_user != bool(record.data.get("by_user")):
+        return False
+    shown, kept = _plain(line.text), _plain(record.text)
+    return shown == kept or (not line.by_user and bool(shown) and (shown.startswith(kept) or kept.startswith(shown)))
+
+
+def _plain(text: str) -> str:
+    return " ".join(without_controls(text).split())
+
+
+def holds(record: Record, now: Moment) -> bool:
+    """Return whether a record is valid at the time `now`, and not archived."""
+    return record.forgotten is None and (record.valid_until is None or record.valid_until > now)
+
+
+def _was_left(record: Record) -> bool:
+    return record.forgotten is None and record.superseded_by is None
