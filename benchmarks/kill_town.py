@@ -34,7 +34,7 @@ from killed import FORK, kill_again_and_again
 from mindstream_town import clockwork
 from mindstream_town.inspect.estimate import LIVED, Counting
 from mindstream_town.journal import check_journal, write_journal
-from mindstream_town.packs.find import open_setting
+from mindstream_town.packs import open_setting
 from mindstream_town.setting import Setting
 from mindstream_town.town import Order, Town
 from mindstream_town.world.reach import reach_of

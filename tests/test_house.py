@@ -139,7 +139,7 @@ PROSE = {
 FORMS = {
     *(
         "cli/edge.py",
-        "mindstream_town/commands/typed_deeds.py",
+        "mindstream_town/commands/screen.py",
         "cli/screens/talk.py",
         "cli/shell/output.py",
         "coach/belief/plan.py",

@@ -17,6 +17,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 MOVED = {
+    "mindstream_town.metrics.measures": "mindstream_town.metrics",
+    "mindstream_town.packs.find": "mindstream_town.packs",
     "mindstream.engines.engine": "mindstream.engines",
     "mindstream.sharing.grading.prompts": "mindstream.sharing.grading",
     "mindstream.sharing.grading.rubric": "mindstream.sharing.grading",
@@ -60,8 +62,8 @@ MOVED = {
     "mindstream.models.attribution": "mindstream.models.model",
     "mindstream.memory.fading": "mindstream.memory.forgetting_curve",
     "mindstream.conformance.promise": "mindstream_evals.conformance.samples",
-    "mindstream.town.metrics.diffusion": "mindstream_town.metrics.measures",
-    "mindstream.town.metrics.fact": "mindstream_town.metrics.measures",
+    "mindstream.town.metrics.diffusion": "mindstream_town.metrics",
+    "mindstream.town.metrics.fact": "mindstream_town.metrics",
     "mindstream.town.world.address": "mindstream_town.world.tree",
     "mindstream.town.formats.whispers": "mindstream_town.formats.saves",
     "mindstream.town.saves.packed": "mindstream_town.saves.importing",

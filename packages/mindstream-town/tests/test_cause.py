@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from hamlet import hamlet
 from mindstream_town.forking import fork
-from mindstream_town.inspect.beliefs import beliefs_of
 from mindstream_town.inspect.cause import CONTROL, Job, find_causes, find_outcome, first_difference, live_fork
 from mindstream_town.inspect.history import read_history
+from mindstream_town.inspect.why import beliefs_of
 from mindstream_town.town import Town
 
 from mindstream.cli import edge

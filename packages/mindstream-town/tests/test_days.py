@@ -11,8 +11,7 @@ from hamlet import HAMLET, hamlet
 from mindstream_town.events import DayPlanned
 from mindstream_town.formats.town_file import parse_town
 from mindstream_town.journal import resident_of, rows_after
-from mindstream_town.prompts.context import Memory
-from mindstream_town.prompts.plans import DayPlan, PlanDay, Usual
+from mindstream_town.prompts.plans import DayPlan, Memory, PlanDay, Usual
 from mindstream_town.residents.person import Appointment
 from mindstream_town.residents.places import find_home, known_places, may_use
 from mindstream_town.source import setting_of

@@ -15,9 +15,8 @@ from pathlib import Path
 import pytest
 from fake_endpoint import Asked, Behaviour, Fails, FakeEndpoint, Says
 from hamlet import hamlet
-from mindstream_town.embody.access import find_beside
 from mindstream_town.embody.embodied import Embodied as Person
-from mindstream_town.embody.embodied import visitor
+from mindstream_town.embody.embodied import find_beside, visitor
 from mindstream_town.embody.living import WAYS
 from mindstream_town.events import Acted, Declined, Embodied, Released, Spoke, Talked
 from mindstream_town.inspect.history import read_history

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hamlet import hamlet
-from mindstream_town.replay.growing import GrowingRecording
+from mindstream_town.replay import GrowingRecording
 from mindstream_town.town import Town
 
 from mindstream.log.names import StreamName

@@ -14,17 +14,19 @@ from fake_endpoint import FakeEndpoint
 from hamlet import hamlet, live
 from mindstream_town.events import Acted
 from mindstream_town.inspect.history import History, read_history
-from mindstream_town.metrics.attendance import Event, trace_attendance
-from mindstream_town.metrics.conduct import examine_conduct
-from mindstream_town.metrics.meaning import StatesFact, trace_meaning
-from mindstream_town.metrics.measures import (
+from mindstream_town.metrics import (
+    Event,
+    StatesFact,
     count_events,
     curves_csv,
     draw_curves,
+    examine_conduct,
     find_fact,
     hours,
     trace_acquaintance,
+    trace_attendance,
     trace_fact,
+    trace_meaning,
     write_csv,
 )
 from mindstream_town.world.routes import read_walk

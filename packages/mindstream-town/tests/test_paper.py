@@ -25,7 +25,7 @@ from mindstream_town.inspect.estimate import count_calls
 from mindstream_town.inspect.history import History, read_history
 from mindstream_town.inspect.why import _decisions
 from mindstream_town.journal import rows_after
-from mindstream_town.metrics.measures import find_fact, trace_fact
+from mindstream_town.metrics import find_fact, trace_fact
 from mindstream_town.paper.people import descend
 from mindstream_town.paper.prompts import Line, PlanHours, PlanStrokes, PlanTasks, RewriteDay, SayNext
 from mindstream_town.prompts.conduct import TakeFromTalk

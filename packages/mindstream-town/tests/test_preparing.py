@@ -12,7 +12,7 @@ import pytest
 from hamlet import PROSE as WRITTEN
 from mindstream_town.formats.town_file import parse_town
 from mindstream_town.preparing import Preparing
-from mindstream_town.prompts.preparation import PreparePlaces, PrepareResident
+from mindstream_town.prompts.plans import PreparePlaces, PrepareResident
 
 from mindstream.errors import InputError, ModelError
 from mindstream.models.model import Part, Piece, Request

@@ -14,7 +14,7 @@ from typing import Any
 from hamlet import hamlet
 from mindstream_town.events import Acted, DayPlanned, Decided, Talked
 from mindstream_town.inspect.history import read_history
-from mindstream_town.metrics.measures import count_events
+from mindstream_town.metrics import count_events
 from mindstream_town.residents.interview import interview
 from mindstream_town.town import Town
 

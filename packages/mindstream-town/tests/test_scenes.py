@@ -16,7 +16,7 @@ from mindstream_town.formats.town_file import parse_town
 from mindstream_town.inspect.estimate import CallCount, Counting
 from mindstream_town.inspect.history import read_history
 from mindstream_town.journal import resident_of, rows_after
-from mindstream_town.metrics.measures import trace_insights
+from mindstream_town.metrics import trace_insights
 from mindstream_town.profile import Profile
 from mindstream_town.residents.person import appointment_of
 from mindstream_town.scenes.prompts import LetOn, PlanScenes, ReflectScenes, TalkScene, WhatCame

@@ -6,7 +6,7 @@ from pathlib import Path
 from subprocess import PIPE, Popen
 
 import pytest
-from mindstream_town.commands.typed_deeds import Typed, addressee, read_typed
+from mindstream_town.commands.screen import Typed, addressee, read_typed
 from running import COMMAND, mistaken, run_here, terminal
 from test_town import HAMLET
 

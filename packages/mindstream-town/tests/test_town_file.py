@@ -26,7 +26,7 @@ from mindstream_town.formats.town_file import (
     parse_town,
 )
 from mindstream_town.opened import begin
-from mindstream_town.packs.find import find_pack
+from mindstream_town.packs import find_pack
 from mindstream_town.residents.person import Appointment
 from mindstream_town.source import missing_keys, setting_of
 from mindstream_town.world.tiles import TileWorld

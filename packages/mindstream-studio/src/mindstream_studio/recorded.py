@@ -24,8 +24,7 @@ from urllib.parse import quote, urlencode
 
 from fastapi import FastAPI, Request
 from mindstream_town.formats.files import write_text
-from mindstream_town.replay.ground import ground_of
-from mindstream_town.replay.recording import record
+from mindstream_town.replay import ground_of, record
 from mindstream_town.setting import Setting
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import Response

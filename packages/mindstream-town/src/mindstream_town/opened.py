@@ -33,7 +33,7 @@ from mindstream_town.inspect.estimate import Counting, cost_usd, count_calls
 from mindstream_town.inspect.history import step_of
 from mindstream_town.inspect.lookup import find_step, format_time
 from mindstream_town.journal import TownState, journal, read_setting, read_town
-from mindstream_town.packs.find import find_pack
+from mindstream_town.packs import find_pack
 from mindstream_town.profile import Profile
 from mindstream_town.residents.person import Person
 from mindstream_town.residents.places import words_of

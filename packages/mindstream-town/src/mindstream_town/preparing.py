@@ -18,12 +18,12 @@ from mindstream.errors import InputError, ModelError
 from mindstream.models.ask import ask
 from mindstream.models.roles import Models
 from mindstream_town.formats.town_file import TownFile, parse_town
-from mindstream_town.prompts.preparation import Dated, DayPart, PreparePlaces, PrepareResident, ResidentKeys, TownKeys
+from mindstream_town.prompts.plans import Dated, DayPart, PreparePlaces, PrepareResident, ResidentKeys, TownKeys
 from mindstream_town.residents.converse import find_name
 from mindstream_town.residents.person import Person
 from mindstream_town.source import setting_of
-from mindstream_town.world.hours import minute_of
 from mindstream_town.world.tree import OBJECT, sector_of
+from mindstream_town.world.world import minute_of
 
 
 class Preparing:

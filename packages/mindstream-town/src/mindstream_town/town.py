@@ -37,8 +37,7 @@ from mindstream.models.roles import AnyModels, Models, open_models
 from mindstream.models.rules import Rules
 from mindstream.moved import renamed_keywords
 from mindstream_town.clockwork import Clockwork
-from mindstream_town.embody.access import find_entrance
-from mindstream_town.embody.embodied import Embodied, visitor
+from mindstream_town.embody.embodied import Embodied, find_entrance, visitor
 from mindstream_town.embody.living import Begin, Deed, Leave, is_here
 from mindstream_town.events import JOURNAL, MovedIn, ObjectChanged, TownBegan, TownEvent, TownRested, VisitorCame
 from mindstream_town.formats import town_file
@@ -60,7 +59,7 @@ from mindstream_town.state import ResidentState, applied
 from mindstream_town.world.whereabouts import Condition
 
 if TYPE_CHECKING:
-    from mindstream_town.metrics.measures import Knower
+    from mindstream_town.metrics import Knower
 
 TAKEN = "the folder already contains a town: resume that town, or begin the new one in another folder"
 ANYBODY = "a person"
@@ -515,7 +514,7 @@ class Town:
         Raises:
             InputError: none of those memories has half of these words.
         """
-        from mindstream_town.metrics.measures import find_fact, trace_fact
+        from mindstream_town.metrics import find_fact, trace_fact
 
         history = await read_history(self)
         return trace_fact(history, find_fact(fact, history)).knowers

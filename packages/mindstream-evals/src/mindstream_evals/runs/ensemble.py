@@ -10,7 +10,7 @@ from pathlib import Path
 
 from mindstream_town.ensemble import Difference, Failed, Lived, Run, Spread, differences, runs_of, spreads
 from mindstream_town.inspect.history import read_history
-from mindstream_town.metrics.measures import measure
+from mindstream_town.metrics import measure
 from mindstream_town.opened import begin, find_setting, open_town, read_profile
 from mindstream_town.profile import Profile
 from mindstream_town.setting import Setting

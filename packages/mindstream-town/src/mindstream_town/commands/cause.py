@@ -18,9 +18,9 @@ from mindstream.settings import Settings
 from mindstream_town import opened as towns
 from mindstream_town.commands.group import MODEL, ROLE, At, Name
 from mindstream_town.inspect import cause as causes
-from mindstream_town.inspect.beliefs import beliefs_of
 from mindstream_town.inspect.history import read_history
 from mindstream_town.inspect.lookup import find_resident, find_span, format_time
+from mindstream_town.inspect.why import beliefs_of
 
 app = group()
 

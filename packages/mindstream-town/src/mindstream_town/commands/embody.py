@@ -19,9 +19,8 @@ from mindstream.settings import Settings
 from mindstream.text.words import count_of
 from mindstream_town import opened as towns
 from mindstream_town.commands.group import MODEL, ROLE
-from mindstream_town.commands.living_screen import Screen
 from mindstream_town.commands.run import MODELS, RESTED
-from mindstream_town.commands.typed_deeds import HELP
+from mindstream_town.commands.screen import HELP, Screen
 from mindstream_town.inspect.lookup import find_resident, find_step
 from mindstream_town.town import Town
 

@@ -22,23 +22,28 @@ from mindstream_town.commands.look import read
 from mindstream_town.formats.files import write_text
 from mindstream_town.inspect.history import History
 from mindstream_town.inspect.lookup import find_place, find_span, format_time
-from mindstream_town.metrics.attendance import Attendance, Event, trace_attendance
-from mindstream_town.metrics.conduct import Conduct, examine_conduct, trace_adherence
-from mindstream_town.metrics.meaning import StatesFact, trace_meaning
-from mindstream_town.metrics.measures import (
+from mindstream_town.metrics import (
     Acquaintance,
+    Attendance,
+    Conduct,
     Counts,
     Diffusion,
+    Event,
     Followed,
     Mark,
+    StatesFact,
     count_events,
     curves_csv,
     draw_curves,
+    examine_conduct,
     find_fact,
     hours,
     trace_acquaintance,
+    trace_adherence,
+    trace_attendance,
     trace_fact,
     trace_insights,
+    trace_meaning,
     write_csv,
 )
 from mindstream_town.opened import find_past_step

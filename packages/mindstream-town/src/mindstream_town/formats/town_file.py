@@ -29,16 +29,14 @@ from pydantic import (
 
 from mindstream.errors import InputError, prefixed
 from mindstream.json_values import JsonObject
-from mindstream_town.formats.default_map import BED, draw_places
 from mindstream_town.formats.files import expect_object, load_text, named_once
-from mindstream_town.formats.maps import Drawing, load_map, world_of_drawing
+from mindstream_town.formats.maps import BED, Drawing, draw_places, load_map, world_of_drawing
 from mindstream_town.residents.person import Appointment, DayItem, FirstMemory, Person, Relation
 from mindstream_town.world.graph import Road, build_places
-from mindstream_town.world.hours import DAY_MINUTES, minute_of
 from mindstream_town.world.rules import PlaceRule, PlaceRules, parse_days, parse_hours
 from mindstream_town.world.tiles import TileWorld
 from mindstream_town.world.tree import OBJECT, SECTOR, Address, Spot, parse_address
-from mindstream_town.world.world import Conditions, Weather, World
+from mindstream_town.world.world import DAY_MINUTES, Conditions, Weather, World, minute_of
 
 MOST_RESIDENTS, MOST_LINES = 10_000, 1_000
 ShortText = Annotated[str, Field(min_length=1, max_length=1_000)]

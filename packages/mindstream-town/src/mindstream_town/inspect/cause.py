@@ -27,8 +27,7 @@ from mindstream_town.forking import fork
 from mindstream_town.inspect.history import History, open_store, read_history
 from mindstream_town.inspect.lookup import find_place, find_resident
 from mindstream_town.journal import journal, read_setting
-from mindstream_town.metrics.attendance import LEAST, Event, minutes_at
-from mindstream_town.metrics.measures import find_fact, told_ids, trace_fact
+from mindstream_town.metrics import LEAST, Event, find_fact, minutes_at, told_ids, trace_fact
 from mindstream_town.opened import open_town
 from mindstream_town.residents.person import Appointment, appointment_of
 

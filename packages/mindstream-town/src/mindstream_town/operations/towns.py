@@ -25,7 +25,7 @@ from mindstream_town.state import Belief
 if TYPE_CHECKING:
     from mindstream_town.inspect.history import History
     from mindstream_town.opened import Look
-    from mindstream_town.replay.growing import GrowingRecording
+    from mindstream_town.replay import GrowingRecording
     from mindstream_town.setting import Setting
     from mindstream_town.state import ResidentState
     from mindstream_town.town import Town
@@ -195,7 +195,7 @@ async def open_town(runtime: Runtime, principal: Principal, name: str) -> AsyncI
 
 def watched(runtime: Runtime, principal: Principal, name: str) -> GrowingRecording:
     """Return the cached recording of a town; only new rows are read."""
-    from mindstream_town.replay.growing import GrowingRecording
+    from mindstream_town.replay import GrowingRecording
 
     return runtime.towns.of(runtime.town(principal, name), GrowingRecording)
 
@@ -269,7 +269,7 @@ class Beliefs(Reply):
 @operation("towns.beliefs", "read", "GET /towns/{town}/beliefs", mcp="town_beliefs", cli="town beliefs")
 async def beliefs(runtime: Runtime, principal: Principal, request: WhyRequest) -> Beliefs:
     """Return what a resident believes next to what happened, and where each belief began."""
-    from mindstream_town.inspect.beliefs import beliefs_of
+    from mindstream_town.inspect.why import beliefs_of
 
     history, name, step = await _find_moment(runtime, principal, request)
     found = await asyncio.to_thread(beliefs_of, history, name, step)

@@ -160,8 +160,7 @@ async def recording(runtime: Runtime, principal: Principal, request: RecordingRe
 
 
 async def _span(runtime: Runtime, principal: Principal, request: RecordingRequest) -> Recording:
-    from mindstream_town.replay.ground import ground_of
-    from mindstream_town.replay.recording import record
+    from mindstream_town.replay import ground_of, record
 
     async with look_in(runtime, principal, request.town) as look:
         last = look.now if request.last is None else min(request.last, look.now)
@@ -191,7 +190,7 @@ async def knows(runtime: Runtime, principal: Principal, request: FactRequest) ->
 
 
 def _knowledge(history: History, fact: str) -> Knowledge:
-    from mindstream_town.metrics.measures import count_knowers, find_fact, trace_fact
+    from mindstream_town.metrics import count_knowers, find_fact, trace_fact
 
     people = sum(not each.visits for each in history.setting.people.values())
     if not fact.strip():
@@ -253,7 +252,7 @@ async def relations(runtime: Runtime, principal: Principal, request: TownName) -
 
 
 def _relations(history: History) -> Relations:
-    from mindstream_town.metrics.measures import trace_acquaintance
+    from mindstream_town.metrics import trace_acquaintance
 
     found, talks = trace_acquaintance(history), dict[tuple[str, str], list[int]]()
     for name, talk in history.talks():

@@ -16,7 +16,7 @@ from mindstream_town.residents.plan import begin
 from mindstream_town.residents.shown import show
 from mindstream_town.residents.turn import Percept, ResidentTurn
 from mindstream_town.state import ResidentState
-from mindstream_town.world.hours import DAY_MINUTES, clock
+from mindstream_town.world.world import DAY_MINUTES, clock
 
 ASKED = ("{who}'s core characteristics", "{who}'s current daily occupation", "How {who} feels about recent progress")
 """Queries to a resident's memory, from which its summary is written."""

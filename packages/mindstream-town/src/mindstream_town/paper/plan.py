@@ -29,8 +29,7 @@ from mindstream_town.paper.prompts import (
     Stroke,
     Strokes,
 )
-from mindstream_town.prompts.context import Memory
-from mindstream_town.prompts.plans import DayPlan, Item, say_date
+from mindstream_town.prompts.plans import DayPlan, Item, Memory, say_date
 from mindstream_town.residents.converse import Agreement
 from mindstream_town.residents.person import Appointment, appointment_of
 from mindstream_town.residents.places import is_let_in, words_of
@@ -50,8 +49,8 @@ from mindstream_town.residents.plan import plan_day as idle_away
 from mindstream_town.residents.shown import show
 from mindstream_town.residents.surroundings import household, light_on, weather_on
 from mindstream_town.residents.turn import ResidentTurn
-from mindstream_town.world.hours import DAY_MINUTES, clock, minute_of
 from mindstream_town.world.tree import ARENA
+from mindstream_town.world.world import DAY_MINUTES, clock, minute_of
 
 AN_HOUR, LONGEST_HOUR = 60, 90
 """Minutes. A block longer than LONGEST_HOUR is split into parts of at least half of AN_HOUR."""

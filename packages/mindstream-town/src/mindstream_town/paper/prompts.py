@@ -12,9 +12,8 @@ from mindstream.models.decide import Question, YesNo
 from mindstream.models.prompt import Prompt, rule
 from mindstream_town.events import MENDED
 from mindstream_town.prompts.conduct import AboutOther, Meeting, Speaking
-from mindstream_town.prompts.context import Memory, Where
-from mindstream_town.prompts.plans import BED, WAKE, Clock, Usual, check_waking_hours
-from mindstream_town.world.hours import DAY_MINUTES, clock, minute_of
+from mindstream_town.prompts.plans import BED, WAKE, Clock, Memory, Usual, Where, check_waking_hours
+from mindstream_town.world.world import DAY_MINUTES, clock, minute_of
 
 CONTINUE, TALK, WAIT, GO_ALONG, AVOID = "continue", "talk", "wait", "go along", "avoid"
 

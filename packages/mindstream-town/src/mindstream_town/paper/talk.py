@@ -25,7 +25,7 @@ from mindstream_town.residents.converse import (
 from mindstream_town.residents.person import KEY
 from mindstream_town.residents.shown import show
 from mindstream_town.residents.turn import ResidentTurn
-from mindstream_town.world.hours import clock
+from mindstream_town.world.world import clock
 
 AT_HEART, BY_LINE, AHEAD = 8, 3, 5
 """Maximum memories about the speaker's own days, maximum memories recalled for each line that is heard, and maximum

@@ -11,8 +11,7 @@ from mindstream import chance
 from mindstream.frozen import Frozen
 from mindstream.models.decide import Question, YesNo
 from mindstream.models.prompt import Prompt, rule
-from mindstream_town.prompts.context import MATTERS, Memory
-from mindstream_town.prompts.plans import Clock, Task
+from mindstream_town.prompts.plans import MATTERS, Clock, Memory, Task
 
 
 class Remedy(Frozen):

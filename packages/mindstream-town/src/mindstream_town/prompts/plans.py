@@ -1,19 +1,87 @@
-"""Prompts that plan a resident's day, the rest of a day, and the tasks of an hour."""
+"""Prompts that plan a resident's day, the rest of a day, and the tasks of an hour; prompts that read the
+descriptions in a town file (`town prepare`); memories and places in the form in which prompts show them."""
 
 from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
-from typing import Annotated, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from mindstream import chance
 from mindstream.frozen import Frozen
 from mindstream.models.prompt import Prompt, rule
 from mindstream_town.events import MENDED
-from mindstream_town.prompts.context import Memory
-from mindstream_town.world.hours import DAY_MINUTES, clock, minute_of
+from mindstream_town.residents.person import Appointment
+from mindstream_town.world.world import DAY_MINUTES, clock, minute_of
+
+MATTERS = 5.0
+"""Minimum importance of a memory that residents without a model tell others."""
+
+
+class Memory(Frozen):
+    """A memory in a prompt; a plain text is accepted instead.
+
+    Attributes:
+        written: the day on which the memory was created, in words; "": not shown.
+        importance: from 1 to 10; 0: not rated.
+        appointment: the appointment that the memory is about. where: the place of the appointment in words.
+    """
+
+    text: str
+    written: str = ""
+    importance: float = 0.0
+    appointment: Appointment | None = None
+    where: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_text(cls, given: Any) -> Any:
+        return {"text": given} if isinstance(given, str) else given
+
+    @property
+    def said(self) -> str:
+        """The text of the memory, preceded by its day."""
+        return f"({self.written}) {self.text}" if self.written else self.text
+
+    @property
+    def line(self) -> str:
+        """The text with its appointment: `Ada bakes a cake (having tea, at the Inn, Wednesday 2024-05-01 16:00 to
+        17:00, host: Ada, comes: Ben)`."""
+        at = self.appointment
+        if at is None:
+            return self.said
+        until = f"{at.end:%H:%M}" if at.end.date() == at.start.date() else f"{at.end:%Y-%m-%d %H:%M}"
+        unnamed = [name for name in at.who if name not in self.text]
+        parts = (
+            at.what not in self.text and at.what,
+            self.where and f"at {self.where}",
+            f"{at.start:%A %Y-%m-%d %H:%M} to {until}",
+            at.host and f"host: {at.host}",
+            unnamed and f"comes: {', '.join(at.who)}",
+        )
+        return f"{self.said} ({', '.join(part for part in parts if part)})"
+
+
+def _names(given: Any) -> Any:
+    """Accept a single name or number as a list of one, and None or "" as an empty list."""
+    if given is None or given == "":
+        return []
+    return [str(given)] if isinstance(given, str | int) else [str(each) for each in given]
+
+
+Where = Annotated[list[str], BeforeValidator(_names), Field(max_length=4)]
+"""A path of names such as `["Oak Cafe", "cafe", "counter"]`; `[]`: nowhere in particular.
+
+A number alone refers to a line of the list in the prompt; small models may use it instead of spelling names.
+"""
+
+
+def path_of(names: object) -> str:
+    """Return a place as prompts show it: `Oak Cafe > cafe > counter`."""
+    return " > ".join(str(names).split(":")[1:])
+
 
 WAKE, BED, AT_HOME = 7 * 60, 23 * 60, "being at home"
 LEAST_AWAKE = 60
@@ -264,3 +332,95 @@ def go_round(ask: BreakDown) -> Tasks:
         tasks.append(Task(minutes=min(minutes, 240), what=ask.what, place=at))
         left -= tasks[-1].minutes
     return Tasks(tasks=tasks[:60])
+
+
+Weekday = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
+Number = Field(0, ge=0, le=100_000, description="Its number; 0: none.")
+
+
+class DayPart(Frozen):
+    """A part of a usual day."""
+
+    start: Clock
+    end: Clock
+    what: str = Field(min_length=1, max_length=200)
+    place: int = Number
+    on: list[Weekday] = Field(default_factory=list, max_length=7)
+    duty: bool = False
+
+
+class Dated(Frozen):
+    """Something that takes place at one time."""
+
+    of: int = Number
+    text: str = Field(min_length=1, max_length=1_000, description="One sentence that tells of it.")
+    what: str = Field(min_length=1, max_length=200, description='What is done then, as in "having a party".')
+    place: int = Number
+    day: datetime.date
+    start: Clock
+    end: Clock
+    host: str = ""
+    who: list[str] = Field(default_factory=list, max_length=50)
+
+
+class Acquaintance(Frozen):
+    """A person whom the resident knows."""
+
+    who: str
+    kind: str = Field(min_length=1, max_length=100, description='As what: "wife", "neighbour".')
+
+
+class ResidentKeys(Frozen):
+    """What a resident's prose says as keys."""
+
+    day: list[DayPart] = Field(min_length=1, max_length=60)
+    bed: int = Number
+    agreed: list[Dated] = Field(default_factory=list, max_length=20)
+    knows: list[Acquaintance] = Field(default_factory=list, max_length=50)
+
+
+class PrepareResident(Prompt[ResidentKeys]):
+    """Which keys does a resident's description support?"""
+
+    role = "planner"
+
+    who: str
+    prose: str
+    sentences: tuple[str, ...] = ()
+    """Memories from before the town began, numbered from 1."""
+    home: str
+    date: str
+    places: tuple[str, ...]
+    """Addresses of places and objects, numbered from 1."""
+    people: tuple[str, ...]
+
+
+Condition = Annotated[str, Field(min_length=1, max_length=80)]
+
+
+class PlaceKeys(Frozen):
+    """The missing keys of one place."""
+
+    place: int = Field(ge=1, le=100_000, description="Its number.")
+    purpose: list[Condition] = Field(default_factory=list, max_length=5)
+    public: bool | None = None
+    owners: list[str] = Field(default_factory=list, max_length=20)
+
+
+class TownKeys(Frozen):
+    """The missing keys of a town's places and things."""
+
+    places: list[PlaceKeys] = Field(max_length=1_000)
+    danger: list[Condition] = Field(min_length=1, max_length=40)
+    fine: list[Condition] = Field(default_factory=list, max_length=40)
+
+
+class PreparePlaces(Prompt[TownKeys]):
+    """Which keys do the places of a town have?"""
+
+    role = "planner"
+
+    places: tuple[str, ...]
+    """Addresses of places with their objects, numbered from 1."""
+    people: tuple[str, ...]
+    """Names of the residents with their homes and occupations."""

@@ -21,7 +21,7 @@ from mindstream_town.residents.shown import show
 from mindstream_town.residents.turn import ResidentTurn
 from mindstream_town.setting import Setting
 from mindstream_town.state import ResidentState
-from mindstream_town.world.hours import minute_of
+from mindstream_town.world.world import minute_of
 
 PROMISE = "promise"
 """Keyword of memories about an agreement that the resident made or declined."""

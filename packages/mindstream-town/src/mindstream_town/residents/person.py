@@ -17,8 +17,8 @@ from mindstream.memory.recall.touch import Touch
 from mindstream.memory.store.record import Ids
 from mindstream.memory.store.store import Revision
 from mindstream_town.profile import Profile
-from mindstream_town.world.hours import DAY_MINUTES
 from mindstream_town.world.tree import Spot
+from mindstream_town.world.world import DAY_MINUTES
 
 
 @cache

@@ -11,9 +11,9 @@ from mindstream_town.prompts.plans import Place
 from mindstream_town.residents.person import Appointment, Person
 from mindstream_town.residents.turn import ResidentTurn
 from mindstream_town.setting import Setting
-from mindstream_town.world.hours import clock
 from mindstream_town.world.rules import PlaceRules
 from mindstream_town.world.tree import ARENA, SECTOR, Address, Spot, sector_of
+from mindstream_town.world.world import clock
 
 
 @cache

@@ -25,10 +25,10 @@ from mindstream_town.residents.places import (
 from mindstream_town.residents.shown import show
 from mindstream_town.residents.sight import is_in_sight, nearest_spot
 from mindstream_town.residents.turn import ResidentTurn
-from mindstream_town.world.hours import DAY_MINUTES, clock, minute_of
 from mindstream_town.world.routes import path_around, read_walk, write_walk
 from mindstream_town.world.tiles import TileWorld
 from mindstream_town.world.tree import ARENA, OBJECT, SECTOR, Address, Spot, sector_of
+from mindstream_town.world.world import DAY_MINUTES, clock, minute_of
 
 ASIDE = 3
 """Maximum distance in spots between a resident and the object that it uses."""

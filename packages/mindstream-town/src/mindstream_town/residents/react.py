@@ -17,8 +17,8 @@ from mindstream_town.residents.shown import show
 from mindstream_town.residents.sight import OCCUPIED, is_undecided, nearest_spot
 from mindstream_town.residents.turn import Percept, ResidentTurn
 from mindstream_town.state import ResidentState
-from mindstream_town.world.hours import clock
 from mindstream_town.world.tree import sector_of
+from mindstream_town.world.world import clock
 
 RECALLED = 8
 PASSING_IMPORTANCE = 2.0

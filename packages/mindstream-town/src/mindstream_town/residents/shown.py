@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from mindstream.memory.store.record import Record
-from mindstream_town.prompts.context import Memory
+from mindstream_town.prompts.plans import Memory
 from mindstream_town.residents.person import appointment_of
 from mindstream_town.residents.places import words_of
 

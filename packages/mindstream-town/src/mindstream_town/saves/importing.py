@@ -59,10 +59,9 @@ from mindstream_town.residents.person import FirstMemory, Person
 from mindstream_town.residents.places import find_home
 from mindstream_town.setting import Setting
 from mindstream_town.source import dump_source, missing_keys
-from mindstream_town.world.hours import DAY_MINUTES
 from mindstream_town.world.routes import write_walk
 from mindstream_town.world.tree import Spot, parse_address
-from mindstream_town.world.world import World
+from mindstream_town.world.world import DAY_MINUTES, World
 
 RECORDED_EMBEDDER = "text-embedding-ada-002"
 """A part of the name of the embedder that computed the vectors in the authors' saves."""

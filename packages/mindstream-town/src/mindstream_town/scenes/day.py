@@ -14,8 +14,7 @@ from mindstream.memory.store.record import Kind, Record, RecordDraft, normalised
 from mindstream.reasoners.reflect.reflect import BY, OWN
 from mindstream_town.events import Act, Block, DayPlanned, Perceived, Resolved, TasksPlanned
 from mindstream_town.profile import Profile
-from mindstream_town.prompts.context import Memory
-from mindstream_town.prompts.plans import AT_HOME, BED, LEAST_AWAKE, WAKE, DayPlan, Item, Place, say_date
+from mindstream_town.prompts.plans import AT_HOME, BED, LEAST_AWAKE, WAKE, DayPlan, Item, Memory, Place, say_date
 from mindstream_town.residents.converse import OF_PEOPLE, TELLABLE, can_be_told
 from mindstream_town.residents.moving_in import SECRET
 from mindstream_town.residents.person import Appointment, DayItem, Person, appointment_of
@@ -47,8 +46,8 @@ from mindstream_town.scenes.prompts import (
 )
 from mindstream_town.setting import Setting
 from mindstream_town.state import ResidentState
-from mindstream_town.world.hours import DAY_MINUTES, clock
 from mindstream_town.world.tree import ARENA, OBJECT, SECTOR, sector_of
+from mindstream_town.world.world import DAY_MINUTES, clock
 
 
 def identity(turn: ResidentTurn, about: bool = True) -> str:

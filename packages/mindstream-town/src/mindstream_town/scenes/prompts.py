@@ -10,9 +10,8 @@ from pydantic import BaseModel, Field, field_validator, model_validator
 
 from mindstream.frozen import Frozen
 from mindstream.models.prompt import Prompt, rule
-from mindstream_town.prompts.context import Memory
-from mindstream_town.prompts.plans import AT_HOME, BED, LEAST_AWAKE, WAKE, Clock, Place
-from mindstream_town.world.hours import DAY_MINUTES, clock, minute_of
+from mindstream_town.prompts.plans import AT_HOME, BED, LEAST_AWAKE, WAKE, Clock, Memory, Place
+from mindstream_town.world.world import DAY_MINUTES, clock, minute_of
 
 MOST = 60
 LONGEST = 16 * 60

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from mindstream.errors import InputError
-from mindstream_town.world.hours import DAY_MINUTES
 from mindstream_town.world.tree import Address
+from mindstream_town.world.world import DAY_MINUTES
 
 SPAN = re.compile(r"\s?([012]?\d):([0-5]\d)\s?-\s?([012]?\d):([0-5]\d)\s?")
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")

@@ -1,6 +1,6 @@
 // What a recording holds. A timeline is a list of entries in the order of their steps; the first number is the step.
 
-/** @typedef {[number, number]} Spot  a tile; without tiles: see `ground_of` in town/replay/ground.py */
+/** @typedef {[number, number]} Spot  a tile; without tiles: see `ground_of` in town/replay.py */
 /** @typedef {[number, number]} Point  on the map, in tiles */
 /** @typedef {[number, number, number, number, number, number, number, number]} Act  step, length, what, place, why, because, asleep, walk */
 /** @typedef {[number, number, number[]]} Day  step, these days, broad strokes */

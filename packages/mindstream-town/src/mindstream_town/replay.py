@@ -2,17 +2,26 @@
 
 The state is computed by the town's own code (state.py); a page only looks it up. A timeline is a list of entries in the
 order of their steps. In a recording, the first number of an entry is the difference to the step of the entry before.
+
+A recording also has the map of the town: its drawing, and the place at each spot. The recording of a running town is
+extended by the new rows of the log, and each page gets the entries it lacks.
 """
 
 from __future__ import annotations
 
+import asyncio
+import math
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
+from mindstream.chance import token
 from mindstream.errors import InputError
+from mindstream.location import AnyData
 from mindstream.log.events import Logged, Reflected, Unknown
 from mindstream.log.names import StreamName
+from mindstream.memory.opening import open_store
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.store import Store
 from mindstream_town.events import (
@@ -30,10 +39,14 @@ from mindstream_town.events import (
     TownEvent,
     TownSaved,
 )
+from mindstream_town.inspect.history import History, read_history
+from mindstream_town.inspect.layers import SHAPES, Layers, Name, layers_of
 from mindstream_town.inspect.lookup import format_time
-from mindstream_town.journal import TOWN, TownState, is_of_town, resident_of, rows_after
+from mindstream_town.journal import TOWN, TownState, is_of_town, read_setting, resident_of, rows_after
 from mindstream_town.residents.person import Person
 from mindstream_town.setting import Setting
+from mindstream_town.world.graph import PlaceWorld, spread
+from mindstream_town.world.tiles import TileWorld
 
 Timeline = list[list[object]]
 WHYS = ("", "plan", "talk", "wait", "react")
@@ -311,3 +324,255 @@ def _delta(timeline: Timeline, begin: int = 0) -> Timeline:
         coded.append([step - before, *others])
         before = step
     return coded
+
+
+WIDE, HIGH = 14, 8
+"""Width and height of a place's box, in units of spots."""
+CORNER = 0.8
+APART = 1.35
+"""Minimum distance between the centres of two places, in sizes of a box."""
+ROUNDS = 200
+MOST_DRAWN = 80
+"""Maximum number of places that are laid out by distance; more are drawn in rows, because the layout takes too long."""
+LONGEST_NAME = 22
+Point = tuple[float, float]
+
+
+class PlaceMap:
+    """Positions of a world's places: places few steps apart are drawn near each other. `size`: size of the drawing."""
+
+    def __init__(self, world: PlaceWorld) -> None:
+        self._world = world
+        middles = _rows(len(world.ends)) if len(world.ends) > MOST_DRAWN else _pulled(world)
+        left, top = min(x for x, _ in middles) - WIDE, min(y for _, y in middles) - HIGH
+        self._middles = [(round(x - left, 1), round(y - top, 1)) for x, y in middles]
+        across, down = zip(*self._middles, strict=True)
+        self.size = [math.ceil(max(across) + WIDE), math.ceil(max(down) + HIGH)]
+
+    def boxes(self) -> list[list[float]]:
+        """Return number, x, y, width and height of each place with a road."""
+        numbers = (self._world.number(end) for end in self._world.ends)
+        return [
+            [number, round(x - WIDE / 2, 1), round(y - HIGH / 2, 1), WIDE, HIGH]
+            for number, (x, y) in zip(numbers, self._middles, strict=True)
+        ]
+
+    def roads(self) -> list[list[int]]:
+        """Return for each road the positions in `boxes` of both ends, and the number of steps."""
+        ends = {end: i for i, end in enumerate(self._world.ends)}
+        return [[ends[road.start], ends[road.end], road.steps] for road in self._world.roads]
+
+    def layers(self) -> Layers:
+        """Return the drawing: roads, a box for each place, and the names above the boxes."""
+        roads = "".join("M{:g} {:g}L{:g} {:g}".format(*self._middles[a], *self._middles[b]) for a, b, _ in self.roads())
+        c, wide, high = CORNER, WIDE - 2 * CORNER, HIGH - 2 * CORNER
+        sites = "".join(
+            f"M{x - wide / 2:g} {y - HIGH / 2:g}h{wide:g}q{c:g} 0 {c:g} {c:g}v{high:g}q0 {c:g}-{c:g} {c:g}"
+            f"h-{wide:g}q-{c:g} 0-{c:g}-{c:g}v-{high:g}q0-{c:g} {c:g}-{c:g}z"
+            for x, y in self._middles
+        )
+        names = [name for i in range(len(self._middles)) for name in self._names(i)]
+        return Layers((("roads", roads), ("site", sites)), (), tuple(names))
+
+    def _names(self, i: int) -> Iterable[Name]:
+        x, y = self._middles[i]
+        address = self._world.ends[i]
+        yield Name(x, round(y - HIGH / 2 - 0.7, 1), 1.8, (_short(address.last),))
+        if address.level > 2:
+            yield Name(x, round(y - HIGH / 2 - 2.7, 1), 1.3, (_short(address.names[-2]),))
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+
+
+def _rows(count: int) -> list[Point]:
+    across = math.ceil(math.sqrt(count))
+    return [(i % across * WIDE * 1.5, i // across * HIGH * 1.6) for i in range(count)]
+
+
+def _pulled(world: PlaceWorld) -> list[Point]:
+    """Lay places out by iteration, so that drawn distances follow the logarithm of the steps between places."""
+    count = len(world.ends)
+    apart = [
+        [math.log1p(field[j, 0]) for j in range(count)]
+        for field in (spread(world.neighbours, [(i, 0)]) for i in range(count))
+    ]
+    widest = max(map(max, apart)) or 1
+    angles = [2 * math.pi * i / count for i in range(count)]
+    spots = [[math.cos(angle) * widest / 2, math.sin(angle) * widest / 2] for angle in angles]
+    for turn in range(ROUNDS):
+        strength = 0.5 * (1 - turn / ROUNDS)
+        for i in range(count):
+            for j in range(i):
+                dx, dy = spots[i][0] - spots[j][0], spots[i][1] - spots[j][1]
+                far = math.hypot(dx, dy) or 1e-6
+                pull = strength * (apart[i][j] - far) / far / 2
+                for axis, way in enumerate((dx, dy)):
+                    spots[i][axis] += way * pull
+                    spots[j][axis] -= way * pull
+    return _spaced([(x, y * 0.7) for x, y in spots])
+
+
+def _spaced(points: list[Point]) -> list[Point]:
+    """Scale positions until no two boxes touch."""
+    pairs = [(a, b) for i, a in enumerate(points) for b in points[:i]]
+    gaps = [max(abs(a[0] - b[0]) / WIDE, abs(a[1] - b[1]) / (HIGH + 5)) for a, b in pairs]
+    times = max(APART / max(min(gaps, default=1), 0.02), 1e-6)
+    return [(x * times, y * times) for x, y in points]
+
+
+def ground_of(setting: Setting) -> dict[str, object]:
+    """Return `size` in tiles, `map` (the drawing), and the place at each spot: `tiles`, or `boxes` and `roads`.
+
+    `map` has, from bottom to top, `grounds` (kind, path data), `shapes` (path data), `things` (place, material,
+    outline, shape, centres) and `names` (x, y, size, lines). `tiles` are pairs of a place's number and its run length,
+    row by row. `boxes` are the places with roads: number, x, y, width, height. `roads` are the positions of both ends
+    in `boxes`, and the number of steps.
+    """
+    world = setting.world
+    if isinstance(world, TileWorld):
+        size = [world.width, world.height]
+        return {"size": size, "tiles": _runs(world.here), "map": _written(layers_of(world))}
+    assert isinstance(world, PlaceWorld)
+    places = PlaceMap(world)
+    return {"size": places.size, "boxes": places.boxes(), "roads": places.roads(), "map": _written(places.layers())}
+
+
+def _written(layers: Layers) -> dict[str, object]:
+    things = [
+        [each.place, each.stuff, each.outline, each.shape, [part for middle in each.middles for part in middle]]
+        for each in layers.things
+    ]
+    return {
+        "grounds": list(layers.grounds),
+        "shapes": [shape for _, _, shape in SHAPES] if things else [],
+        "things": things,
+        "names": [[each.x, each.y, each.size, list(each.lines)] for each in layers.names],
+    }
+
+
+def _runs(cells: Iterable[int]) -> list[int]:
+    """Encode numbers as pairs of a number and its run length."""
+    runs: list[int] = []
+    for cell in cells:
+        if runs and runs[-2] == cell:
+            runs[-1] += 1
+        else:
+            runs += [cell, 1]
+    return runs
+
+
+MOST_MARKS = 256
+"""Maximum number of marks from which a page can continue; older marks are dropped."""
+
+
+@dataclass(frozen=True)
+class Growth:
+    """A complete recording, or an addition to one.
+
+    Attributes:
+        mark: value of `since` for the next request.
+        whole: whether it is the complete recording; else it has only the entries since the requested mark.
+        step: the last finished step; -1: none.
+    """
+
+    mark: str
+    whole: bool
+    step: int
+    recording: dict[str, object]
+
+
+class GrowingRecording:
+    """A town's recording from its first step, read once and then extended. It changes no data.
+
+    After an erasure it is read again completely.
+    """
+
+    def __init__(self, data: AnyData) -> None:
+        self._data, self._reading = data, asyncio.Lock()
+        self._history: tuple[int, History] | None = None
+        self._begin(None)
+
+    def _begin(self, setting: Setting | None) -> None:
+        self._recorder = Recorder(setting) if setting is not None else None
+        self._setting = setting
+        self._made, self._grown, self._version, self._seq, self._step = token(6), 0, -2, 0, -1
+        self._points: dict[str, int] = {}
+        self._marks: OrderedDict[str, Sizes] = OrderedDict()
+
+    async def since(self, mark: str) -> Growth:
+        """Return the additions since a mark; for "" or an unknown mark, return the complete recording.
+
+        Raises:
+            InputError: there is no town.
+            StorageError: the folder cannot be read.
+        """
+        async with self._reading:
+            async with open_store(self._data) as store:
+                await self._read(store)
+            assert self._recorder is not None and self._setting is not None
+            before, last = self._marks.get(mark), max(self._step, 0)
+            now = f"{self._made}.{self._grown}"
+            if before is not None:
+                return Growth(now, False, self._step, self._recorder.part(before, last))
+            whole = await asyncio.to_thread(self._recorder.whole, 0, last)
+            return Growth(now, True, self._step, whole | ground_of(self._setting))
+
+    async def history(self) -> History:
+        """Return the town's history; it is read again whenever the store has changed."""
+        async with self._reading:
+            async with open_store(self._data) as store:
+                version = await store.version()
+                if self._history is None or self._history[0] != version:
+                    self._history = version, await read_history(store)
+            return self._history[1]
+
+    async def _read(self, store: Store) -> None:
+        """Read the new rows of the log."""
+        version = await store.version()
+        if version == self._version:
+            return
+        setting = await read_setting(store)
+        if self._setting is None or tuple(setting.people) != tuple(self._setting.people):
+            self._begin(setting)
+        try:
+            if not await self._add(store, setting):
+                self._begin(setting)
+                await self._add(store, setting)
+        except BaseException:
+            self._begin(None)  # rows may be applied partly, so the next call reads everything again
+            raise
+        self._version = version
+
+    async def _add(self, store: Store, setting: Setting) -> bool:
+        """Add new rows and records; return False after an erasure, in which case some may have been added."""
+        rows, records = [row async for row in rows_after(store, self._seq)], dict[str, list[Record]]()
+        for name in setting.people:
+            key = store.key(StreamName("resident", name))
+            changes = await store.changes(key, self._points.get(name, 0))
+            if changes.gone and name in self._points:
+                return False
+            self._points[name] = changes.upto
+            records[name] = changes.records
+        await asyncio.to_thread(self._take_in, rows, records, setting)
+        if rows:
+            self._seq, self._grown = rows[-1].seq, self._grown + 1
+            done = (row.event.step for row in rows if isinstance(row.event, TownEvent))
+            self._step = max(self._step, *done, -1)
+        self._mark()
+        return True
+
+    def _take_in(self, rows: Sequence[Logged], records: Mapping[str, Sequence[Record]], setting: Setting) -> None:
+        """Apply rows; called in a thread, because it can take long for a large town."""
+        assert self._recorder is not None
+        for name, each in records.items():
+            self._recorder.remember(name, each)
+        for row in sorted((row for row in rows if counts(row, setting)), key=lambda row: order(row, setting)):
+            self._recorder.take(row)
+
+    def _mark(self) -> None:
+        assert self._recorder is not None
+        self._marks[f"{self._made}.{self._grown}"] = self._recorder.sizes()
+        if len(self._marks) > MOST_MARKS:
+            self._marks.popitem(last=False)

@@ -1,8 +1,9 @@
-"""Measures of a town: activity, acquaintance (Park 2023, 7.1.2), the spread of facts, and curves over time.
+"""Measures of a town: activity, conduct, acquaintance (Park 2023, 7.1.2), the spread of facts, attendance of an event,
+and curves over time.
 
 A resident knows a fact if one of its memories is derived from the fact, by evidence or by what a speaker passed on.
-Texts are not compared; `meaning.trace_meaning` lets a model read them. First memories are those that residents had when
-the town began, and those that users added (`Town.whisper`).
+Texts are not compared; `trace_meaning` lets a model read them. First memories are those that residents had when the
+town began, and those that users added (`Town.whisper`).
 """
 
 from __future__ import annotations
@@ -15,16 +16,150 @@ from types import MappingProxyType
 from typing import Literal
 
 import leather
+from pydantic import Field
 
 from mindstream.encodings import csv_text
 from mindstream.errors import InputError
+from mindstream.frozen import Frozen
 from mindstream.log.events import ModelCalled, Reflected
 from mindstream.memory.store.record import Record
+from mindstream.models.ask import ask
+from mindstream.models.model import Model
+from mindstream.models.prompt import Prompt, rule
 from mindstream.reasoners.reflect.reflect import BY as REFLECT
 from mindstream.text.words import terms
-from mindstream_town.events import DayPlanned, Talked
+from mindstream_town.events import Acted, DayPlanned, Talked
 from mindstream_town.inspect.history import History
-from mindstream_town.metrics.conduct import examine_conduct
+from mindstream_town.world.routes import read_walk
+from mindstream_town.world.tree import ARENA, SECTOR, Address, Spot
+
+__path__: list[str] = []  # so that its earlier submodules are found (moved.py)
+
+
+@dataclass(frozen=True)
+class OddAct:
+    """An act at a place where, or a time when, the resident was not allowed to be."""
+
+    name: str
+    time: str
+    what: str
+    place: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Conduct:
+    """The conduct of all residents.
+
+    Attributes:
+        planned, kept: waking minutes with a planned place, and those of them spent in the arena of that place.
+        acts, believable: acts at a place, and the permitted ones of them. An act is permitted if the place is not full
+            and the resident may enter it: it is an owner, the place is open to it now, or an owner is awake in the
+            house.
+        not_believable: number of other acts by reason. odd: the other acts, by resident and time.
+        in_walls: steps inside a wall. asleep_elsewhere: sleep outside the resident's own house.
+        talking_asleep: conversations of sleeping residents.
+    """
+
+    planned: int
+    kept: int
+    acts: int
+    believable: int
+    not_believable: dict[str, int]
+    in_walls: int
+    asleep_elsewhere: int
+    talking_asleep: int
+    odd: tuple[OddAct, ...] = ()
+
+    @property
+    def adherence(self) -> float:
+        """The share of planned minutes that were spent at the planned place."""
+        return self.kept / self.planned if self.planned else 1.0
+
+    @property
+    def believable_share(self) -> float:
+        """The share of permitted acts."""
+        return self.believable / self.acts if self.acts else 1.0
+
+
+def examine_conduct(history: History) -> Conduct:
+    """Compare all acts with plans, rules of places, and physical limits."""
+    planned = kept = acts = walls = elsewhere = talking = 0
+    odd: list[OddAct] = []
+    for name in history.names:
+        minutes = [is_kept for _, is_kept in _minutes(history, name)]
+        planned, kept = planned + len(minutes), kept + sum(minutes)
+        for _, acted in history.events(name, Acted):
+            act = acted.act
+            tiles = read_walk(act.path)
+            walls += sum(not history.setting.world.walkable(tile) for tile in tiles)
+            elsewhere += act.asleep and not _is_home(history, name, tiles[-1])
+            if act.place and act.arrives <= history.step and history.state(name, act.arrives).act == act:
+                acts += 1
+                if why := _objection(history, name, act.place, act.arrives):
+                    odd.append(OddAct(name, history.clock(act.arrives), act.what, act.place, why))
+        talking += sum(_slept(history, name, talk) for _, talk in history.events(name, Talked))
+    why_not = dict(Counter(each.why for each in odd))
+    return Conduct(planned, kept, acts, acts - len(odd), why_not, walls, elsewhere, talking, tuple(odd))
+
+
+def trace_adherence(history: History, steps: Sequence[int]) -> list[float]:
+    """Return, for each step, the share of the planned minutes up to it that were spent at the planned place."""
+    minutes = sorted(each for name in history.names for each in _minutes(history, name))
+    shares, at, kept = list[float](), 0, 0
+    for step in steps:
+        while at < len(minutes) and minutes[at][0] <= step:
+            kept += minutes[at][1]
+            at += 1
+        shares.append(kept / at if at else 1.0)
+    return shares
+
+
+def _minutes(history: History, name: str) -> Iterator[tuple[int, bool]]:
+    """Yield each waking minute with a planned place, and whether the resident spent it there."""
+    setting = history.setting
+    for step in range(0, history.step + 1, setting.profile.a_minute):
+        state = history.state(name, step)
+        block = state.block_at(setting.minute(step))
+        if state.day != setting.day(step) or block is None or block.asleep or block.place not in setting.addresses:
+            continue
+        wanted = setting.addresses[block.place].upto(ARENA)
+        yield step, setting.world.address_at(state.spot(step)).is_within(wanted)
+
+
+def _is_home(history: History, name: str, spot: Spot) -> bool:
+    home = history.setting.addresses[history.setting.people[name].home].upto(SECTOR)
+    return history.setting.world.address_at(spot).is_within(home)
+
+
+def _slept(history: History, name: str, talk: Talked) -> bool:
+    """Return whether a resident was asleep when a talk began."""
+    before = history.state(name, talk.step - 1)
+    return before.asleep and before.act is not None and before.act.until > talk.step
+
+
+def _objection(history: History, name: str, place: str, step: int) -> str:
+    """Return why an act at a place is not permitted; "" if it is permitted."""
+    rules, at = history.setting.rules, history.setting.when(step)
+    address = history.setting.addresses[place]
+    owners = rules.owners(address)
+    if not rules.may_enter(name, address, at):
+        if not owners:
+            return "closed"
+        house = address.upto(SECTOR)
+        if not any(
+            owner in history.setting.people
+            and not history.state(owner, step).asleep
+            and history.place(owner, step).is_within(house)
+            for owner in owners
+        ):
+            return "nobody let them in"
+    capacity = rules.capacity(address)
+    if capacity is not None:
+        counted = rules.counted_at(address)
+        if sum(history.place(each, step).is_within(counted) for each in history.names) > capacity:
+            return "full"
+    return ""
 
 
 @dataclass(frozen=True)
@@ -358,3 +493,141 @@ def draw_curves(
     chart.add_y_scale(0, 100)
     chart.add_y_axis(name="%")
     return str(chart.to_svg(width=WIDTH, height=HEIGHT))
+
+
+LEAST = 5
+"""Minimum waking minutes at the place that make a resident a guest."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """An event at a place, from step `start` to before step `end`."""
+
+    place: Address
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Attendance:
+    """The guests of an event.
+
+    Attributes:
+        minutes: minutes at the event, by guest.
+        invited: residents who were told of the event before it began.
+        came_invited: guests who heard of the event before or during it.
+        invitations: speaker, hearer and step of each invitation, in order.
+        talked: pairs who talked at the event, in order.
+    """
+
+    minutes: Mapping[str, int]
+    invited: tuple[str, ...]
+    came_invited: tuple[str, ...]
+    invitations: tuple[tuple[str, str, int], ...]
+    talked: tuple[tuple[str, str], ...]
+
+
+def trace_attendance(history: History, event: Event, known: Diffusion) -> Attendance:
+    """Return which residents attended an event, and which of them knew of it.
+
+    Raises:
+        InputError: the town has no such place, or the event ends before it begins.
+    """
+    if str(event.place) not in history.setting.addresses or event.end <= event.start:
+        raise InputError(
+            f"an event needs a place of the town and an end after its start, not {event.place} and {event.end}"
+        )
+    minutes = {name: count for name in history.names if (count := minutes_at(history, event, name)) >= LEAST}
+    told = {each.name: each.step for each in known.knowers if each.how == "told" and each.step < event.end}
+    return Attendance(
+        minutes,
+        tuple(sorted(name for name, step in told.items() if step < event.start)),
+        tuple(name for name in minutes if name in told),
+        tuple(_invitations(history, event, known)),
+        tuple(_talks(history, event)),
+    )
+
+
+def minutes_at(history: History, event: Event, name: str) -> int:
+    """Return the number of waking minutes that a resident spent at the event."""
+    a_minute = history.setting.profile.a_minute
+    steps = range(event.start, min(event.end, history.step + 1), a_minute)
+    return sum(
+        not history.state(name, step).asleep and history.place(name, step).is_within(event.place) for step in steps
+    )
+
+
+def _invitations(history: History, event: Event, known: Diffusion) -> list[tuple[str, str, int]]:
+    told: dict[tuple[str, str], int] = {}
+    for name, talk in history.talks():
+        for line in talk.lines:
+            if talk.step < event.end and any((line.by, id_) in known.records for id_ in line.told):
+                told.setdefault((line.by, talk.partner if line.by == name else name), talk.step)
+    return [(*pair, step) for pair, step in told.items()]
+
+
+def _talks(history: History, event: Event) -> Sequence[tuple[str, str]]:
+    return [
+        (name, talk.partner)
+        for name, talk in history.talks()
+        if event.start <= talk.step < event.end and history.place(name, talk.step).is_within(event.place)
+    ]
+
+
+MAX_MEMORIES, MAX_CHARACTERS = 120, 300
+"""Maximum memories in one prompt, and characters of each."""
+
+
+class Stated(Frozen):
+    """The memories that state a fact."""
+
+    numbers: list[int] = Field(default_factory=list, max_length=MAX_MEMORIES)
+
+
+class StatesFact(Prompt[Stated]):
+    """Which of these memories state this fact?"""
+
+    who: str
+    fact: str
+    memories: tuple[str, ...]
+
+
+@rule(StatesFact)
+def state_nothing(ask: StatesFact) -> Stated:  # noqa: ARG001
+    """Rule: without a model, facts are traced by evidence (`trace_fact`)."""
+    return Stated()
+
+
+async def trace_meaning(history: History, fact: str, model: Model) -> Diffusion:
+    """Return who knows a fact by the meaning of a memory, and since when.
+
+    A resident's memories, except observations and plans, are read from the oldest to the newest, until one of them
+    states the fact.
+
+    Raises:
+        ModelError: the model gave no usable answer.
+    """
+    knowers, records = list[Knower](), set[tuple[str, str]]()
+    for name in history.names:
+        told = [each for each in history.records[name] if each.kind != "observation" and "plan" not in each.keywords]
+        told.sort(key=lambda each: (each.created, each.id))
+        for batch in (told[at : at + MAX_MEMORIES] for at in range(0, len(told), MAX_MEMORIES)):
+            lines = tuple(f"{each.by}: {each.text}"[:MAX_CHARACTERS] for each in batch)
+            stated = await ask(model, StatesFact(who=name, fact=fact, memories=lines))
+            found = [batch[number - 1] for number in sorted(stated.numbers) if 0 < number <= len(batch)]
+            records |= {(name, each.id) for each in found}
+            if found:
+                knowers.append(_knower(history, name, found[0]))
+                break
+    ordered = tuple(sorted(knowers, key=lambda each: (each.step, each.name)))
+    return Diffusion(fact, len(history.names), ordered, frozenset(records))
+
+
+def _knower(history: History, name: str, record: Record) -> Knower:
+    """Return a resident as a knower, with its earliest memory that states the fact and the speaker who passed it on."""
+    step, of_self = history.step_of(record.created), history.by_id[name]
+    sources = [record, *(of_self[each] for each in record.evidence if each in of_self)]
+    by = next((each.by for each in sources if each.kind == "chat" and each.by != name), "")
+    how: Literal["beginning", "told", "learned"] = "beginning" if is_first(record) else "told" if by else "learned"
+    chain = (by, name) if by else (name,)
+    return Knower(name, step, history.clock(step), how, by, record.id, record.text, chain)

@@ -1,1 +1,0 @@
-"""Measures of a town's history: spread of facts, acquaintance, attendance, conduct."""
