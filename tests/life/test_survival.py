@@ -23,11 +23,13 @@ from mindstream.life import life as lifes
 from mindstream.life import schedule
 from mindstream.life.events import Beat, LifeBegan
 from mindstream.life.life import LifeConfig, LifeReasoner
+from mindstream.life.permission import Permits
 from mindstream.memory.memory import Memory
 from mindstream.minds.mind import Mind
 from mindstream.models.model import Call
 from mindstream.models.roles import Models
 from mindstream.models.rules import FakeModel
+from mindstream.tools.tool import tool
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked")
 FORK = multiprocessing.get_context("fork")
@@ -149,3 +151,23 @@ async def test_a_goal_given_twice_starts_once(tmp_path: Path) -> None:
     async with living(tmp_path, model, clock=clock, goal="") as life:
         await life.run(turns=1, wait=False)
         assert len(await rows(life.memory, "beat")) == 1
+
+
+async def test_a_life_next_to_a_conversation_asks_for_approval_itself(tmp_path: Path) -> None:
+    wound = list[str]()
+
+    @tool(changes=True)
+    def wind(clock: str) -> str:
+        """Wind a clock."""
+        wound.append(clock)
+        return "wound"
+
+    task, call = Call("M1", '{"task": "Wind the clock."}'), Call("wind", '{"clock": "hall"}')
+    models = Models(script([[task], FINISH, "tidied"], [[call], "wound"]))
+    config = LifeConfig(hears=False, permits=Permits(tools=("wind",)))
+    life = LifeReasoner(models, goal="Wind the clocks.", config=config)
+    async with Mind.open(tmp_path, user="keeper", reasoners=[life], responder=None, tools=[wind]) as mind:
+        async with asyncio.timeout(100):
+            while not wound:
+                await asyncio.sleep(0.05)
+        assert wound == ["hall"] and not await rows(mind.memory, "leave_asked")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from mindstream.errors import InputError, ModelRefused, ToolError
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.models.embedders.embedder import embedder
-from mindstream.models.model import Call
+from mindstream.models.model import Call, Request
 from mindstream.models.rules import FakeModel, Line
 from mindstream.models.wrappers.budget import Budget
 from mindstream.planning.executor import Limits
@@ -24,6 +25,7 @@ from mindstream.planning.journal import read_run
 from mindstream.planning.plan import Plan
 from mindstream.planning.planner import Planner, Strategy
 from mindstream.planning.prompts import read_answer
+from mindstream.tools.approval import ToolRequest
 from mindstream.tools.named import Means, model_tool, named_tools
 from mindstream.tools.tool import PLAIN, UNTRUSTED, FunctionTool, Traits, tool
 
@@ -239,6 +241,45 @@ async def test_a_spent_budget_ends_the_run_with_partial_results(limits: dict[str
         assert solution.spent.tool_calls == 1 and solution.missing == ("E2", "E3")
     if "seconds" in limits:
         assert solution.evidence["E2"].text == "Sexten" and "0.2 seconds" in solution.evidence["E3"].text
+
+
+async def test_react_answers_once_a_limit_has_refused_a_call() -> None:
+    asked = iter(range(1, 100))
+
+    def more(request: Request) -> Line:
+        return [Call("search", json.dumps({"query": f"fact {next(asked)}"}))] if request.tools else "Two facts."
+
+    library, mind = Library(), model(act_on_task=[more] * 12)
+    solution = await Planner(model=mind, tools=[library.tool], how="react", tool_calls=2).solve("Which facts?")
+    assert solution.answer == "Two facts." and library.asked == ["fact 1", "fact 2"]
+    assert solution.spent.model_calls == 4 and "the limit of 2 tool calls was reached" in str(solution)
+
+
+@pytest.mark.parametrize("how", ["rewoo", "plan-execute", "react"])
+async def test_the_time_limit_does_not_count_the_time_that_a_person_takes(how: Strategy) -> None:
+    async def think_it_over(request: ToolRequest) -> bool:
+        await asyncio.sleep(0.6)
+        return True
+
+    @tool(changes=True)
+    async def post(text: str, seconds: float = 0.0) -> str:
+        """Post a text."""
+        await asyncio.sleep(seconds)
+        return "posted"
+
+    def script(seconds: float) -> FakeModel:
+        given = [json.dumps({"text": text, "seconds": seconds}) for text in ("a", "b")]
+        plan = "\n".join(f"#E{n} = post({each})" for n, each in enumerate(given, 1))
+        return model(
+            make_plan=plan, answer_from_evidence="done", act_on_task=[[Call("post", each) for each in given], "done"]
+        )
+
+    planner = Planner(tools=[post], how=how, seconds=0.5, approve=think_it_over)
+    async with asyncio.timeout(100):
+        solution = await replace(planner, model=script(0.0)).solve("Post it.")
+        assert (solution.answer, solution.stopped, solution.missing) == ("done", "", ())
+        late = await replace(planner, model=script(3_600.0)).solve("Post it.")
+    assert late.stopped == "the time limit of 0.5 seconds was reached"
 
 
 async def test_unknown_strategies_and_missing_models_raise_errors() -> None:

@@ -480,6 +480,33 @@ async def test_what_an_agent_passes_on_is_assumed_and_a_lesson_is_one_line(tmp_p
         assert lesson.state == "assumed" and "\n" not in lesson.text
 
 
+@pytest.mark.parametrize("by", ["ann", ""], ids=["of a person", "of a check"])
+@pytest.mark.parametrize("basis", ["person", "check", "document", "guess"])
+async def test_a_verdict_that_an_agent_passes_on_confirms_and_removes_nothing(
+    tmp_path: Path, by: str, basis: str
+) -> None:
+    async with shop(tmp_path) as pool:
+        await judge(pool, add(NET))
+        edits = (add("Refunds count.", basis=basis), edit("amend", 1, text=GROSS, basis=basis), edit("retire", 1))
+        passed_on = Verdict(False, "With VAT, and refunds count!", by, relayed=True)
+        await learn(pool, notes(*edits), "Revenue in May?", WORK, passed_on, writer="ann")
+        found = {each.text: each for each in await lessons_of(pool, "ben")}
+        assert {text: each.state for text, each in found.items()} == {
+            NET: "confirmed", "Refunds count.": "assumed", GROSS: "assumed",
+        }  # fmt: skip
+        assert not found["Refunds count."].confirmed_by and len(found[NET].contradicted_by) == 1
+
+
+async def test_a_merge_by_a_guess_replaces_no_confirmed_lesson(tmp_path: Path) -> None:
+    async with shop(tmp_path) as pool:
+        await judge(pool, add("Perhaps net.", basis="guess"))
+        await judge(pool, add(NET), task="May?", words="Net!")
+        numbers = {each.text: n for n, each in enumerate(await choose_lessons(pool, "June?", "ann", "", 800), 1)}
+        merge = edit("merge", numbers["Perhaps net."], numbers[NET], text=GROSS, basis="guess")
+        await judge(pool, merge, task="June?")
+        assert {each.text: each.state for each in await lessons_of(pool, "ben")} == {GROSS: "assumed", NET: "confirmed"}
+
+
 async def test_a_repeated_verdict_counts_once(tmp_path: Path) -> None:
     async with shop(tmp_path) as pool:
         id_ = (await judge(pool, add(NET))).written[0]

@@ -25,7 +25,7 @@ from mindstream.planning.check import check
 from mindstream.planning.formats.read import read_any
 from mindstream.planning.formats.rewoo import write_plan
 from mindstream.planning.plan import Plan, outline
-from mindstream.tools.approval import ToolRequest
+from mindstream.tools.approval import ToolRequest, deciding
 from mindstream.tools.mcp.pins import Approve, Changes, show
 
 MAX_SHOWN = 2_000
@@ -50,7 +50,7 @@ class Asker:
         """
         session: PromptSession[str] = PromptSession(output=create_output(stdout=sys.stderr))
         async with self._one:
-            with self._screen.pausing():
+            with deciding(), self._screen.pausing():
                 for text, style in shown:
                     self._screen.note(text, style)
                 while True:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -16,10 +15,10 @@ from mindstream.coach.talker import AGENT, Talker
 from mindstream.errors import ErasedMeanwhile, LeaseLost, ModelResting, ModelUnavailable, StorageError
 from mindstream.foreign_code import describe, is_ours
 from mindstream.log.events import Failed, Logged, Piece, Reading, Said, Waiting
-from mindstream.log.feed import Signal
 from mindstream.memory.store.redaction import MARK
 from mindstream.memory.store.store import Entry, WorkDone
 from mindstream.minds.context import build_chat_record
+from mindstream.minds.exchange import Exchange
 from mindstream.minds.responder import Timeouts
 from mindstream.models.clean_text import is_visible
 from mindstream.models.model import Cause, Model, calls_for, estimate_tokens
@@ -212,49 +211,6 @@ def _without_late_thoughts(text: str, first: str) -> str:
     return f"{first}\n\n{answer_in(text.removeprefix(first)).strip()}".strip()
 
 
-GONE_S = 1.0
-"""Seconds that a turn waits for its listener, the caller that reads its events, before it continues without waiting."""
-
-
-class Exchange:
-    """A queue between the task of a turn and the caller that reads its events (the listener).
-
-    The turn waits until each piece was read, so that only the shown part of an interrupted answer is stored.
-    """
-
-    def __init__(self) -> None:
-        self._events: deque[Logged | None] = deque()
-        self._more, self._all_taken = Signal(), Signal()
-        self._untaken, self._is_gone = 0, False
-
-    def put(self, logged: Logged | None) -> None:
-        """Add an event without waiting; None marks the end."""
-        self._events.append(logged)
-        self._untaken += 1
-        self._more.set()
-        self._all_taken.clear()
-
-    async def show(self, logged: Logged) -> None:
-        """Add an event, and wait until the listener has read it or is considered gone (after GONE_S)."""
-        self.put(logged)
-        if not self._is_gone:
-            self._is_gone = not await self._all_taken.wait(GONE_S)
-
-    async def get(self) -> Logged | None:
-        """Return the next event; None after the last one."""
-        while not self._events:
-            self._more.clear()
-            await self._more.wait()
-        return self._events.popleft()
-
-    def taken(self) -> None:
-        """Note that the listener has read an event and asks for the next one."""
-        self._is_gone = False
-        self._untaken -= 1
-        if not self._untaken:
-            self._all_taken.set()
-
-
 class Answering:
     """Answer utterances one after the other; only an urgent alarm does not wait for its turn.
 
@@ -308,28 +264,14 @@ class Answering:
 
         def end(turn: asyncio.Task[None]) -> None:
             self._turns.discard(turn)
-            if not turn.cancelled():
-                turn.exception()  # marks it as retrieved: the listener gets it, so asyncio must not report it
-            exchange.put(None)
+            exchange.end(turn)
             if answer.defers:
                 self._reasoners.defer(heard.seq, self._pack.name)
             else:
                 self._reasoners.release(heard.seq)  # now the reasoners process the utterance and its answer
 
         turn.add_done_callback(end)
-        return self._events(heard, turn, exchange)
-
-    async def _events(self, heard: Logged, turn: asyncio.Task[None], exchange: Exchange) -> AsyncGenerator[Logged]:
-        try:
-            yield heard
-            while (logged := await exchange.get()) is not None:
-                yield logged
-                exchange.taken()
-            if not turn.cancelled():
-                turn.result()
-        finally:
-            turn.cancel()
-            await asyncio.wait({turn})
+        return exchange.events(heard, turn)
 
     async def close(self) -> None:
         """Cancel the answers in progress; the parts that were shown are stored."""

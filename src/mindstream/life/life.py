@@ -50,7 +50,7 @@ from mindstream.models.roles import AnyModels, Models, open_models
 from mindstream.moved import renamed_keywords
 from mindstream.reasoners.reasoner import RunContext, RunResult, Trigger
 from mindstream.text.words import count_of
-from mindstream.tools.approval import Approve
+from mindstream.tools.approval import Approve, ApprovedTool
 from mindstream.tools.tool import Tool
 from mindstream.tools.tool_search import ToolIndex
 from mindstream.tracing import genai, span
@@ -454,7 +454,8 @@ class LifeReasoner:
         is_due = self._wakes is not None and self._wakes <= now
         if not is_due and await newest_from_outside(stream) <= self._seen:
             return RunResult("", "")
-        tools = [*self.tools, *(tool for tool in context.tools if tool not in self.tools)]
+        given = [each.inner if isinstance(each, ApprovedTool) else each for each in context.tools]  # the life asks
+        tools = [*self.tools, *(tool for tool in given if tool not in self.tools)]
         opened = Life.open(
             stream,
             self.models,

@@ -51,6 +51,7 @@ from mindstream.models.roles import AnyModels, Models, open_models
 from mindstream.moved import renamed_keywords
 from mindstream.reasoners.background import Background, stop_elsewhere
 from mindstream.reasoners.reasoner import Occurrence, Reasoner
+from mindstream.tools.approval import Approve, check_approve
 from mindstream.tools.tool import Tool, checked_tools
 
 TalkEvent: TypeAlias = Heard | Waiting | Piece | Said | BeliefChanged | PlanChanged | FollowUp
@@ -85,6 +86,7 @@ class Mind:
         session: str,
         *,
         tools: Sequence[Tool] = (),
+        approve: Approve = (),
         reasoners: Sequence[Reasoner] = (),
         timeouts: Timeouts | None = None,
         responder: ResponderFactory = NullResponder,
@@ -94,11 +96,13 @@ class Mind:
         self.home = HomeLoop()
         self.memory, self.models, self.session = memory, models, session
         self.tools = checked_tools(tools)
+        check_approve(approve, self.tools)
         self.timeouts = (timeouts or Timeouts()).fill(models)
         self.reasoners = Background(
             memory,
             speak_up=lambda context, result, written: self.responder.speak_up(context, result, written),
             tools=self.tools,
+            approve=approve,
             lease_s=self.timeouts.lease_s,
             retry_s=self.timeouts.retry_s,
             session=session,
@@ -124,6 +128,7 @@ class Mind:
         session: str | None = None,
         model: AnyModels | None = None,
         tools: Sequence[Tool] = (),
+        approve: Approve = (),
         reasoners: Sequence[Reasoner] = (),
         responder: ResponderFactory | None = None,
         embed: EmbedderChoice = None,
@@ -145,6 +150,8 @@ class Mind:
                 or `Models`. A required role that is missing is an error, unless the table has a default. None: the
                 models of the responder (`ChatBot.using(model=…)`), or rules if it has none.
             tools: tools for the mind's reasoners, in addition to the reasoners' own.
+            approve: decides which calls of those that change the world are made: the names of tools whose calls are
+                made, or a function that decides about each call (tools/approval.py). By default none are made.
             reasoners: reasoners in addition to those of the responder; each needs a different slot.
             embed: an embedder or its name; None: the one that made the memory's vectors (wordllama for a new memory).
             policy: `keep` or `decay`, which is recorded for the memory; or values by name that apply while the mind is
@@ -182,6 +189,7 @@ class Mind:
                 asked,
                 session,
                 tools=tools,
+                approve=approve,
                 reasoners=reasoners,
                 timeouts=timeouts,
                 responder=responder or NullResponder,
@@ -251,8 +259,7 @@ class Mind:
         """Commit an utterance and answer it; yield the log rows: heard, perhaps waiting, pieces, said.
 
         Once `heard` is yielded, the utterance is on disk, and reasoners will process it. Closing the generator cancels
-        the answer. Close a generator that you stop reading: with responders other than a coach, the next answer waits
-        until it is closed or garbage-collected.
+        the answer. If a generator is neither read nor closed, the answer is completed and stored without its reader.
 
         Args:
             one_answer: whether the user cannot be shown a follow-up later; then a coach may wait for its reasoner

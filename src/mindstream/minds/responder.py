@@ -18,6 +18,7 @@ from mindstream.log.events import FollowUp, Heard, Logged, Piece, Said
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.store import Entry, WorkDone
 from mindstream.minds.context import build_chat_record
+from mindstream.minds.exchange import Exchange
 from mindstream.models.clean_text import is_visible
 from mindstream.models.providers.thoughts import answer_in
 from mindstream.models.roles import Models
@@ -238,6 +239,7 @@ class FunctionResponder:
     def __init__(self, host: Host, respond: Respond, name: str) -> None:
         self.name = self.title = name
         self._host, self._respond = host, respond
+        self._turns = set[asyncio.Task[None]]()
         self._alone = 0
         """Log row of the last utterance with `one_answer`, after which no follow-up is sent."""
 
@@ -245,13 +247,14 @@ class FunctionResponder:
         pass
 
     async def attend(self, text: str, *, one_answer: bool) -> Handling:
-        async def answer(heard: Logged) -> AsyncGenerator[Logged]:
+        def answer(heard: Logged) -> AsyncGenerator[Logged]:
             memory, thinkers = self._host.memory, self._host.thinkers
             self._alone = heard.seq if one_answer else self._alone
             asked_in = heard.event.record if isinstance(heard.event, Heard) else ""
-            said, stopped, logged = "", asyncio.Event(), None
-            try:
-                yield heard
+            exchange = Exchange()
+
+            async def take_turn() -> None:
+                said, stopped, logged = "", asyncio.Event(), None
                 async with thinkers.turns.of(heard.seq, stopped.set) as turn, thinkers.floor:
                     pieces = self._respond(text, replace(self._host, asked_in=asked_in))
                     try:
@@ -259,7 +262,7 @@ class FunctionResponder:
                             if stopped.is_set():
                                 break
                             said += piece
-                            yield memory.show(Piece(text=piece, answers=heard.seq), self.name)
+                            await exchange.show(memory.show(Piece(text=piece, answers=heard.seq), self.name))
                     finally:
                         try:
                             if isinstance(pieces, AsyncGenerator):
@@ -268,9 +271,17 @@ class FunctionResponder:
                             if is_visible(said):
                                 logged = await asyncio.shield(self._keep(heard, said, turn))
                 if logged:
-                    yield logged
-            finally:
+                    exchange.put(logged)
+
+            def end(turn: asyncio.Task[None]) -> None:
+                self._turns.discard(turn)
+                exchange.end(turn)
                 thinkers.release(heard.seq)
+
+            turn = asyncio.ensure_future(take_turn())
+            self._turns.add(turn)
+            turn.add_done_callback(end)
+            return exchange.events(heard, turn)
 
         return Handling(answer, hold=True)
 
@@ -288,4 +299,6 @@ class FunctionResponder:
         return await follow_up(self._host, self.name, context, result) if is_seen else ()
 
     async def close(self) -> None:
-        pass
+        for turn in self._turns:
+            turn.cancel()
+        await asyncio.gather(*self._turns, return_exceptions=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, nullcontext
@@ -39,7 +38,7 @@ from mindstream.planning.run import (
     plan_task,
     rewoo,
 )
-from mindstream.tools.approval import Approve, approver
+from mindstream.tools.approval import Approve, approver, time_limit
 from mindstream.tools.tool import AnyTools, FunctionTool, Tool, Traits, checked_tools, tool, traits_of
 from mindstream.tracing import genai, span
 
@@ -87,7 +86,8 @@ class Planner(Explained):
             the run ends early, and `Solution.stopped` says so.
         tool_calls: maximum number of tool calls in a run; None: no limit. Further calls fail, and the run answers from
             the results that it has. This limit and `budget` include what a resumed run had spent before.
-        seconds: timeout of a run; it starts again when a run is resumed. None: no timeout.
+        seconds: timeout of a run, without the time that a person takes to approve calls; it starts again when a run is
+            resumed. None: no timeout.
         replans: maximum number of times that a run's plan is revised, because steps failed or the answer is missing.
         own_knowledge: whether the model is asked for its own knowledge if a step of a plan fails; such evidence is
             marked (`Solution.own`).
@@ -237,7 +237,7 @@ class Planner(Explained):
     async def _go_through(self, going: PlanningRun, because: str) -> None:
         """Run until the end or until a limit is reached; `because`: the origin of the plan, "": no plan exists yet."""
         try:
-            async with asyncio.timeout(self.seconds) as limit:
+            async with time_limit(self.seconds) as limit:
                 if because:
                     await going.tell(because)
                 await STRATEGIES[self.how](going)

@@ -31,7 +31,8 @@ itself has its own timeout."""
 async def react(run: PlanningRun) -> None:
     """Answer the task by ReAct. The calls are stored as the run's plan, which can be inspected and run again."""
     watcher = _Watched(run)
-    guarded = [_Guarded(tool, watcher) for tool in run.tools]
+    guarded = watcher.offered
+    guarded += [_Guarded(tool, watcher) for tool in run.tools]
     prompt = ActOnTask(
         task=run.task,
         exemplars=tuple(run.exemplars),
@@ -67,6 +68,7 @@ class _Guarded:
         try:
             run.allowance.take_call(self.traits.cost_usd or 0.0)
         except BudgetSpent as error:
+            self.watched.offered.clear()  # so that the next reply is the answer
             raise ToolError(f"not called: {error}. Answer from the results you have.") from None
         foreign = self.watched.foreign
         address = ungiven(self.tool, call.arguments, self.watched.given()) if foreign else ""
@@ -90,6 +92,8 @@ class _Watched:
     """Store the calls as steps of the plan, notify the run's watchers, and reuse the evidence of an interrupted run."""
 
     run: PlanningRun
+    offered: list[_Guarded] = field(default_factory=list)
+    """The tools that the model may call; none once a limit of the run has refused a call."""
     foreign: bool = False
     own_calls: list[str] = field(default_factory=list)
     """Arguments of the calls made before third-party content was read."""

@@ -65,6 +65,7 @@ from mindstream.reasoners.reasoner import (
     rows_of,
     utterances_in,
 )
+from mindstream.tools.approval import Approve, approver, with_approval
 from mindstream.tools.tool import Tool
 from mindstream.tracing import genai, span
 
@@ -333,6 +334,7 @@ class Background:
     Args:
         speak_up: returns log entries to add to a reasoner's result, such as a follow-up.
         tools: tools for the runs, in addition to the reasoners' own.
+        approve: decides about calls of those that change the world (tools/approval.py).
         lease_s: duration of a lease on work in seconds; a lease that is not renewed expires.
         retry_s: pause after the first failed run in seconds; each further pause is four times as long.
         session: the name of the conversation.
@@ -356,6 +358,7 @@ class Background:
         speak_up: SpeakUp = silent,
         *,
         tools: Sequence[Tool] = (),
+        approve: Approve = (),
         lease_s: float = 10.0,
         retry_s: float = 0.5,
         session: str = "",
@@ -368,6 +371,7 @@ class Background:
         self._slots: dict[str, Slot] = {}
         self.add(*reasoners)
         self._speak_up, self._tools, self._thinks = speak_up, tools, thinks
+        self._approve = approver(approve)
         self._lease_s, self._retry_s = lease_s, retry_s
         self._waiting = set[Signal]()
         """Signals of the callers that wait in `settled`."""
@@ -709,7 +713,9 @@ class Background:
 
     async def _context(self, slot: Slot, run: Run) -> RunContext:
         rows = await rows_of(self.memory, run.work)
-        return await build_context(self.memory, slot.name, rows, self._newer(slot, run), self._tools)
+        context = await build_context(self.memory, slot.name, rows, self._newer(slot, run))
+        tools = with_approval(self._tools, self._approve, lambda: bool(context.strangers))
+        return replace(context, tools=tools)
 
     async def _conclusion(self, slot: Slot, run: Run, context: RunContext) -> RunResult:
         with span(genai.INVOKE_AGENT, slot.name, {genai.AGENT: slot.name, genai.CONVERSATION: context.session}):

@@ -81,8 +81,8 @@ class Verdict:
         right: whether the result was accepted.
         words: the judge's comment, such as a correction.
         by: the person who gave the verdict; "": an automatic check did.
-        relayed: whether an agent passed the person's verdict on. Whether the person really gave it is unknown, so
-        lessons learned from it count as assumed, not as confirmed.
+        relayed: whether an agent passed on the verdict of a person or a check. Whether it was really given is unknown,
+        so lessons learned from it count as assumed, and it retires no confirmed lesson.
     """
 
     right: bool
@@ -315,15 +315,17 @@ async def _learn(
         action = edit.action
         if untrusted and action in ("confirm", "contradict", "retire"):  # only lessons that share words with the person
             own = [each for each in own if mentioned.intersection(terms(each.text))]
-        if action == "retire":  # untrusted work, or one task against several, contradicts a lesson but cannot retire it
-            firm = [each for each in own if untrusted or len(each.confirmed_by) > 1]
+        if action == "retire":  # less certain work contradicts a lesson that verdicts confirmed, but cannot retire it
+            most = 0 if verdict.relayed else 1
+            firm = [each for each in own if untrusted or len(each.confirmed_by) > most]
             touched["contradict"] = (*touched.get("contradict", ()), *(each.id for each in firm))
             own = [each for each in own if each not in firm]
         if action in ("confirm", "contradict", "retire"):
             touched[action] = (*touched.get(action, ()), *(each.id for each in own))
             continue
         text, applies = (" ".join(redaction.clean(each).text.split()) for each in (edit.text, edit.applies))
-        is_sound = (edit.basis == "check" and not verdict.by) or (edit.basis == "person" and is_said)
+        is_checked = edit.basis == "check" and not verdict.by and not verdict.relayed  # a relayed check ran elsewhere
+        is_sound = is_checked or (edit.basis == "person" and is_said)
         old = own[0] if own and action != "add" else None
         wanted = set(terms(text))
         is_withheld = untrusted and len(wanted & mentioned) < SUPPORTED * len(wanted)
@@ -335,6 +337,7 @@ async def _learn(
             each
             for each in own[1:]
             if old and each.private == old.private and state.same_readers(each.writer, old.writer)
+            if is_sound or each.state != "confirmed"
         ]
         earlier = written.get(old.id) if old else None  # set if this reply changes the lesson twice
         id_ = old.id if old else chance.token()

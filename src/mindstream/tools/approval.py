@@ -11,9 +11,11 @@ calls with an address that no trusted source gave (see tools/call.py).
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
@@ -115,15 +117,68 @@ def approver(approve: Approve) -> Approver:
     asking = asyncio.Lock()
 
     async def ask(request: ToolRequest) -> bool:
-        async with asking:
-            if inspect.iscoroutinefunction(decide):
-                decided: object = await decide(request)
-            else:
-                decided = await run_in_thread(partial(decide, request))  # it may wait for a person
-                decided = await decided if inspect.isawaitable(decided) else decided
+        with deciding():
+            async with asking:
+                if inspect.iscoroutinefunction(decide):
+                    decided: object = await decide(request)
+                else:
+                    decided = await run_in_thread(partial(decide, request))  # it may wait for a person
+                    decided = await decided if inspect.isawaitable(decided) else decided
         return checked_decision(decided, request.tool)
 
     return ask
+
+
+@dataclass(eq=False)
+class _Limit:
+    """A time limit that stands still while persons decide (`deciding`)."""
+
+    timeout: asyncio.Timeout
+    deciding: int = 0
+    left_s: float = 0.0
+
+    def stop(self) -> None:
+        if not self.deciding:
+            self.left_s = (self.timeout.when() or 0.0) - asyncio.get_running_loop().time()
+            self._reschedule(None)
+        self.deciding += 1
+
+    def go_on(self) -> None:
+        self.deciding -= 1
+        if not self.deciding:
+            self._reschedule(asyncio.get_running_loop().time() + self.left_s)
+
+    def _reschedule(self, when: float | None) -> None:
+        with contextlib.suppress(RuntimeError):  # the limited code has ended
+            self.timeout.reschedule(when)
+
+
+_LIMITS: ContextVar[tuple[_Limit, ...]] = ContextVar("limits", default=())
+
+
+@contextlib.asynccontextmanager
+async def time_limit(seconds: float | None) -> AsyncIterator[asyncio.Timeout]:
+    """Limit the duration of the block as `asyncio.timeout` does, without the time that persons take to decide."""
+    async with asyncio.timeout(seconds) as timeout:
+        outer = _LIMITS.get()
+        token = _LIMITS.set(outer if seconds is None else (*outer, _Limit(timeout)))
+        try:
+            yield timeout
+        finally:
+            _LIMITS.reset(token)
+
+
+@contextlib.contextmanager
+def deciding() -> Iterator[None]:
+    """Stop the time limits around this block (`time_limit`): a person decides in it."""
+    limits = _LIMITS.get()
+    for limit in limits:
+        limit.stop()
+    try:
+        yield
+    finally:
+        for limit in limits:
+            limit.go_on()
 
 
 @dataclass(frozen=True, slots=True)

@@ -183,7 +183,7 @@ class _ConcurrentHost:
     made: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def specs(self) -> Sequence[ToolSpec]:
-        return [tool.spec for tool in self.tools]
+        return [tool.spec for tool in self.tools] if self.made.total() < MAX_CALLS else []
 
     async def make(self, calls: Sequence[Call], offered: Sequence[ToolSpec]) -> Sequence[Observation]:
         tools: Sequence[Tool] = [tool for tool in self.tools if tool.spec in offered]
