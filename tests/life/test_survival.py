@@ -168,6 +168,6 @@ async def test_a_life_next_to_a_conversation_asks_for_approval_itself(tmp_path: 
     life = LifeReasoner(models, goal="Wind the clocks.", config=config)
     async with Mind.open(tmp_path, user="keeper", reasoners=[life], responder=None, tools=[wind]) as mind:
         async with asyncio.timeout(100):
-            while not wound:
+            while not wound:  # noqa: ASYNC110
                 await asyncio.sleep(0.05)
         assert wound == ["hall"] and not await rows(mind.memory, "leave_asked")

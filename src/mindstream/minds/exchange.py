@@ -45,9 +45,9 @@ class Exchange:
         self.put(None)
 
     async def events(self, heard: Logged, turn: asyncio.Task[None]) -> AsyncGenerator[Logged]:
-        """Yield the utterance and the events of its answer until `end` was called; closing the generator cancels the task.
+        """Yield the utterance and the events of its answer; closing the generator cancels the task.
 
-        Raises an exception of the task.
+        The last event is the one before `end`. An exception of the task is raised.
         """
         try:
             yield heard
