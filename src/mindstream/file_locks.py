@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 if sys.platform == "win32":
+    import errno
     import msvcrt
 
     BEYOND = 1 << 30
@@ -20,7 +21,8 @@ if sys.platform == "win32":
         """Lock an open file until it is closed.
 
         Raises:
-            OSError: another process holds the lock, and `wait` is False.
+            BlockingIOError: another process holds the lock, and `wait` is False.
+            OSError: the file system cannot lock it.
         """
         os.lseek(descriptor, BEYOND, os.SEEK_SET)
         try:
@@ -28,9 +30,11 @@ if sys.platform == "win32":
                 try:
                     msvcrt.locking(descriptor, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
                     return
-                except OSError:  # LK_LOCK gives up after ten seconds
-                    if not wait:
+                except OSError as error:
+                    if error.errno not in (errno.EACCES, errno.EDEADLK):
                         raise
+                    if not wait:
+                        raise BlockingIOError(error.errno, error.strerror) from None  # LK_LOCK waits ten seconds only
         finally:
             os.lseek(descriptor, 0, os.SEEK_SET)
 
@@ -45,7 +49,8 @@ else:
         """Lock an open file or folder until it is closed.
 
         Raises:
-            OSError: another process holds the lock, and `wait` is False.
+            BlockingIOError: another process holds the lock, and `wait` is False.
+            OSError: the file system cannot lock it.
         """
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
 

@@ -334,8 +334,9 @@ class Orders(Notes):
     trigger = Trigger()
 
     async def think(self, context: RunContext) -> RunResult:
-        turns = [[Call("order", '{"dish": "rice"}')], [Call("page", "{}")], [Call("order", '{"dish": "cake"}')], "ok"]
-        model = FakeModel({"order_meal": list[Line](turns)})
+        rice, cake = ([Call("order", f'{{"dish": "{dish}"}}')] for dish in ("rice", "cake"))
+        turns: list[Line] = [rice, [Call("page", "{}")], cake, "ok"]
+        model = FakeModel({"order_meal": turns})
         await run_tool_loop(model, OrderMeal(), context.tools, context)
         try:
             return RunResult(await context.call("order", dish="tea"))

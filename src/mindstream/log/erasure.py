@@ -250,7 +250,7 @@ def _held(place: Path) -> Iterator[int]:
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise StorageError(f"{place} is not a regular file; move it away, then repeat the erasure")
-            _lock(descriptor)
+            _lock(place, descriptor)
             if os.fstat(descriptor).st_nlink:  # 0: the process that held the lock has just deleted the file
                 yield descriptor
                 return
@@ -258,13 +258,15 @@ def _held(place: Path) -> Iterator[int]:
             os.close(descriptor)
 
 
-def _lock(descriptor: int) -> None:
+def _lock(place: Path, descriptor: int) -> None:
     try:
         file_locks.lock(descriptor, wait=False)
-    except OSError:
+    except BlockingIOError:
         raise StorageError(
             "another process is erasing this user's data: wait until it ends, then repeat the erasure"
         ) from None
+    except OSError as error:
+        raise StorageError(f"{place} cannot be locked: {error.strerror}; nothing was erased") from None
 
 
 def _read(descriptor: int) -> Intent | None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from mindstream import file_locks
-from mindstream.errors import HeldElsewhere, InputError
+from mindstream.errors import HeldElsewhere, InputError, StorageError
 from mindstream.location import Location
 from mindstream.log.names import StreamName
 from mindstream.memory.opening import is_begun, open_store
@@ -110,16 +110,21 @@ def hold_folder(folder: Path) -> Iterator[None]:
 
     Raises:
         HeldElsewhere: another server has locked it.
+        StorageError: it cannot be locked, for example because it cannot be written or the disk is full.
     """
-    descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
+    place = folder / LOCK
+    with contextlib.ExitStack() as closing:
         try:
+            descriptor = os.open(place, os.O_RDWR | os.O_CREAT, 0o600)
+            closing.callback(os.close, descriptor)
             file_locks.lock(descriptor, wait=False)
-        except OSError:
+        except BlockingIOError:
             raise HeldElsewhere(
                 f"another server uses {folder}, but only one serves a data folder: end that server, or choose another"
                 " folder with --data"
             ) from None
+        except OSError as error:
+            raise StorageError(
+                f"{place} cannot be locked: {error.strerror}; correct that, or choose another folder with --data"
+            ) from None
         yield
-    finally:
-        os.close(descriptor)

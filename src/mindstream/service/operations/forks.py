@@ -208,7 +208,7 @@ def _lock(folder: Path, *, wait: bool = True) -> int:
     """Lock a directory until the returned descriptor is closed.
 
     Raises:
-        OSError: another process holds the lock, and `wait` is false.
+        BlockingIOError: another process holds the lock, and `wait` is false.
     """
     held = file_locks.open_folder(folder)
     try:
