@@ -7,16 +7,27 @@ import difflib
 import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Generator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextvars import ContextVar
 from functools import partial, wraps
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar
 
 from mindstream.errors import InputError
 
+LOCATED: ContextVar[Callable[[], str]] = ContextVar("LOCATED", default=str)
+"""Returns the flags of the running command that a command for the user's next step needs, too, such as ` --data DIR`;
+"" outside the command line."""
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
 SYNC = "in a program without asyncio, use mindstream.sync"
+
+
+def next_step(words: str) -> str:
+    """Return a command for a message, in backquotes, with the flags that say whose data it is about."""
+    return f"`mindstream {words}{LOCATED.get()()}`"
+
+
 COMMON = {
     "data": ("path", "folder", "directory", "dir", "url", "db", "database", "data_dir", "metadata", "meta"),
     "name": ("user", "user_id", "username", "owner"),

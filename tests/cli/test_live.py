@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from fake_endpoint import Behaviour, FakeEndpoint, Says
 from living_door import FOUND, GOAL, call, calls, finish, lives
 from running import COMMAND, PATIENCE_S, mistaken, run, terminal
 
+from mindstream import guidance
 from mindstream.life import opened as life_log
 from mindstream.life.events import LifeBegan
 from mindstream.memory.memory import Memory
@@ -245,6 +247,24 @@ def test_a_life_can_have_a_chinese_goal(folder: Path) -> None:
     assert "task 1 is not done: 查明茶馆是谁开办的 → 没有完成：没有模型，只做了查找。" in lived
     assert "茶馆由陈守义在1921年开办。 — 茶馆.md, lines 1-3" in lived
     assert "goal: 查明茶馆" in stands and "paused: 午饭; " in stands and "2. 睡觉" in stands and "turn 1 · " in turn
+
+
+def test_only_the_programs_own_commands_get_the_flags_of_the_data(tmp_path: Path) -> None:
+    """Not those in a person's words; a folder whose name has braces and blanks is quoted."""
+    folder, ann = tmp_path / "{a} b", ("--user", "ann")
+    where = f"--data {shlex.quote(str(folder))} --user ann"
+    data = ("--data", str(folder), *ann)
+    missing = mistaken(run("life", "status", *data))
+    assert f'`mindstream live --goal "…" {where}`' in missing
+    run("live", "--goal", "Run `mindstream pool list`.", *data, "--turns", "0")
+    paused = run("life", "pause", "`mindstream life stop`", *data).out
+    assert paused == f"it pauses before its next step; `mindstream life resume {where}` continues it\n"
+    stands = run("life", "status", *data).out
+    assert f"paused: `mindstream life stop`; `mindstream life resume {where}` continues it" in stands
+    assert "goal: Run `mindstream pool list`.\n" in stands
+    unknown = mistaken(run("pool", "lessons", "team", *data))
+    assert f"`mindstream pool create team {where}`" in unknown
+    assert guidance.next_step("life resume") == "`mindstream life resume`"  # outside the command line
 
 
 def test_an_abandoned_goal_is_reported_when_no_task_is_left(folder: Path) -> None:

@@ -5,7 +5,7 @@ A life is an agent that works for a goal over many turns; `mindstream live` runs
 
 from __future__ import annotations
 
-from functools import partial
+from contextlib import AbstractAsyncContextManager
 from typing import Annotated, Any
 
 import typer
@@ -19,9 +19,10 @@ from mindstream.cli.screens.events import (
     list_tasks,
 )
 from mindstream.cli.screens.life import LifeScreen
-from mindstream.cli.shell.flags import PLAIN, AsJson, bare, command, complete_hints, flag, word
+from mindstream.cli.shell.flags import PLAIN, AsJson, bare, command, flag, word
 from mindstream.cli.shell.output import complain, print_json, tell
 from mindstream.clock import format_spoken
+from mindstream.guidance import next_step
 from mindstream.life import commands
 from mindstream.life.events import Asked, Replied, TurnBegan
 from mindstream.life.opened import command_of, is_lived, read_opened
@@ -31,7 +32,6 @@ from mindstream.service.calling import LocalCaller, calling
 from mindstream.service.living import ZONE
 from mindstream.settings import Settings
 
-BEGINS = '`mindstream live --goal "…"`'
 app = typer.Typer(**PLAIN)
 Words = Annotated[list[str], word("TEXT", "The text to send to the life.")]
 Because = Annotated[list[str] | None, word("WHY", "The reason, for the log.")]
@@ -49,6 +49,11 @@ async def life(settings: Settings, json: AsJson = False) -> None:
     await show_status(settings, json)
 
 
+def calling_life(settings: Settings) -> AbstractAsyncContextManager[LocalCaller]:
+    """Open the data of the settings for operations on a life."""
+    return calling(settings, begins=next_step('live --goal "…"'))
+
+
 @command(app, "data user", "mindstream life status --json")
 async def status(settings: Settings, json: AsJson = False) -> None:
     """Show the state of a life (an agent that works for a goal): goal, standing orders, tasks, open questions, cost."""
@@ -57,18 +62,17 @@ async def status(settings: Settings, json: AsJson = False) -> None:
 
 async def show_status(settings: Settings, json: bool) -> None:
     """Print the status of a life."""
-    hinted = partial(complete_hints, settings=settings)
-    async with calling(settings, begins=BEGINS) as call:
+    async with calling_life(settings) as call:
         life = await call("life.status")
         now, state = call.runtime.clock.now(), life.local
         row = life.model_dump(mode="json", exclude={"questions", "due", "changed"})
         row["questions"] = [{"id": each.id, "tip": each.text, "late": each.late} for each in life.questions]
         lines = [
             f"goal: {life.goal}",
-            hinted(describe_standing(state, now, Rhythm(zone=ZONE).next_wake(state, now), life.lived)),
+            describe_standing(state, now, Rhythm(zone=ZONE).next_wake(state, now), life.lived),
             *([f"rests: {state.idle}"] if state.idle else ()),
             *(f"standing order {each.number}, next {format_spoken(each.at)}: {each.order}" for each in life.due),
-            *(hinted(describe_unknown(number, why)) for number, why in life.unknown_orders.items()),
+            *(describe_unknown(number, why) for number, why in life.unknown_orders.items()),
         ]
         if tasks := [f"  {task}" for task in list_tasks(state.ledger.ordered(), now)]:
             lines += ["tasks:", *tasks]
@@ -82,7 +86,7 @@ async def show_status(settings: Settings, json: bool) -> None:
 @command(app, "data user", "mindstream life tasks")
 async def tasks(settings: Settings, json: AsJson = False) -> None:
     """List the agent's tasks: open, waiting and done."""
-    async with calling(settings, begins=BEGINS) as call:
+    async with calling_life(settings) as call:
         ordered, now = (await call("life.status")).local.ledger.ordered(), call.runtime.clock.now()
     for task in ordered:
         tell(json, task.model_dump(mode="json"), *list_tasks([task], now))
@@ -124,9 +128,7 @@ async def refuse(settings: Settings, id_: Call = "", json: AsJson = False) -> No
 @command(app, "data user", "mindstream life pause I am in a meeting")
 async def pause(settings: Settings, words: Because = None, json: AsJson = False) -> None:
     """Pause the life before its next step, until `life resume`."""
-    await _order(
-        settings, "pause", "it pauses before its next step; `mindstream life resume` continues it", words, json
-    )
+    await _order(settings, "pause", "it pauses before its next step; {resume} continues it", words, json)
 
 
 @command(app, "data user", "mindstream life resume")
@@ -138,7 +140,7 @@ async def resume(settings: Settings, json: AsJson = False) -> None:
 @command(app, "data user", "mindstream life stop that is enough")
 async def stop(settings: Settings, words: Because = None, json: AsJson = False) -> None:
     """End the life, and the process that runs it. `life resume`, or a new goal, continues it."""
-    did = "it stops before its next step; `mindstream life resume`, or a new goal, continues it"
+    did = "it stops before its next step; {resume}, or a new goal, continues it"
     await _order(settings, "stop", did, words, json)
 
 
@@ -181,7 +183,7 @@ async def turn(
     settings: Settings, number: Annotated[int, word("N", "The number of the turn.", min=1)], json: AsJson = False
 ) -> None:
     """Show all log rows of a turn, also of an old turn that was condensed to a memory."""
-    async with calling(settings, begins=BEGINS) as call:
+    async with calling_life(settings) as call:
         screen = LifeScreen(Console(highlight=False))
         for row in await commands.read_turn(await call.memory(), number):
             print_json(row.row()) if json else _print_row(screen, row)
@@ -190,7 +192,7 @@ async def turn(
 @command(app, "data user", 'mindstream life wake "The build failed."')
 async def wake(settings: Settings, words: Words, json: AsJson = False) -> None:
     """Report an event to the life, such as from a hook or a script; the life wakes."""
-    async with calling(settings, begins=BEGINS) as call:
+    async with calling_life(settings) as call:
         await commands.notice(await call.memory(), text := " ".join(words))
         await _tell(call, settings, json, {"did": "it is notified, and wakes", "text": text})
 
@@ -202,10 +204,10 @@ async def _do(
 
     `did` is the format string of the message; if it is empty, the operation changed a task, and the task is shown.
     """
-    async with calling(settings, begins=BEGINS) as call:
+    async with calling_life(settings) as call:
         life = await call(operation, **arguments)
         if did:
-            message = did.format_map(life.changed)
+            message = did.format_map({**life.changed, "resume": next_step("life resume")})
         else:
             task = life.local.ledger.tasks[life.changed["number"]]
             (message,) = list_tasks([task], call.runtime.clock.now())
@@ -213,7 +215,7 @@ async def _do(
 
 
 async def _tell(call: LocalCaller, settings: Settings, json: bool, row: dict[str, Any]) -> None:
-    tell(json, row, complete_hints(row["did"], settings))
+    tell(json, row, row["did"])
     if not json and not await is_lived(await call.memory()):
         again = await _command(call, settings)
         complain(f"no process runs this life now; the following command continues it and reads this:\n  {again}")

@@ -10,7 +10,6 @@ import shlex
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -39,7 +38,6 @@ from mindstream.cli.shell.flags import (
     Record,
     Trust,
     command,
-    complete_hints,
     flag,
     flags_again,
     split_names,
@@ -256,8 +254,7 @@ def live(chosen: Chosen, flags: LiveFlags) -> int:
 
 
 async def _live(settings: Settings, wanted: LifeSettings, flags: LiveFlags, again: str, in_terminal: bool) -> int:
-    hint = partial(complete_hints, settings=settings)
-    screen: Screen = JsonLifeScreen() if flags.json else LifeScreen(Console(highlight=False), hint)
+    screen: Screen = JsonLifeScreen() if flags.json else LifeScreen(Console(highlight=False))
     async with open_user_memory(settings, new=True) as memory:
         until = read_end(flags.for_, memory.clock.now()) if flags.for_ else None
         session = _Session(memory, screen, flags, again, in_terminal)
@@ -274,7 +271,7 @@ async def _live(settings: Settings, wanted: LifeSettings, flags: LiveFlags, agai
             since = since if flags.json else await _last_shown(memory)
             if life.state.halted.startswith("paused") and not session.waits:
                 session.introduce(life.state)
-                complain(hint(f"{life.state.halted}; {describe_way_on(life.state, True)}"))
+                complain(f"{life.state.halted}; {describe_way_on(life.state, True)}")
                 return RESTED
             return await session.live(life, since, until, wanted.out)
 

@@ -26,6 +26,7 @@ from mindstream.cli.shell.output import (
     tell,
 )
 from mindstream.errors import InputError
+from mindstream.guidance import next_step
 from mindstream.models.rules import Rules
 from mindstream.service import pools
 from mindstream.service.calling import calling
@@ -363,7 +364,6 @@ def _full(id_: str, known: Sequence[LessonShape], *, hidden: bool = False) -> st
     if hidden and not found:
         return id_
     if len(found) != 1:
-        raise InputError(
-            f"expected the id of one lesson: {len(found)} ids begin with {id_!r}; `mindstream pool lessons` lists them"
-        )
+        lists = next_step("pool lessons")
+        raise InputError(f"expected the id of one lesson: {len(found)} ids begin with {id_!r}; {lists} lists them")
     return found[0]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from mindstream import redaction
 from mindstream.errors import InputError
+from mindstream.guidance import next_step
 from mindstream.life import opened
 from mindstream.life.events import (
     Answered,
@@ -53,7 +54,8 @@ async def look(stream: Memory) -> LifeState:
     """
     state = await read_state(stream)
     if not state.goal:
-        raise InputError(f'the mind {stream.name!r} has no goal yet; give it one with mindstream live --goal "…"')
+        live = next_step('live --goal "…"')
+        raise InputError(f"the mind {stream.name!r} has no goal yet; give it one with {live}")
     return state
 
 

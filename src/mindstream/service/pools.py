@@ -8,6 +8,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 
 from mindstream.errors import InputError
+from mindstream.guidance import next_step
 from mindstream.models.ask import ask
 from mindstream.models.model import Model
 from mindstream.models.roles import Models
@@ -47,7 +48,7 @@ class Added:
 
 def calling_pool(settings: Settings, name: str, *, new: bool = False) -> AbstractAsyncContextManager[LocalCaller]:
     """Open the data of the settings for operations on a pool; `new`: create the data folder if it does not exist."""
-    return calling(settings, new=new, begins=f"`mindstream pool create {name}`", what="pool")
+    return calling(settings, new=new, begins=next_step(f"pool create {name}"), what="pool")
 
 
 @contextlib.asynccontextmanager

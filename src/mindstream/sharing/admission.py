@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from mindstream import redaction
 from mindstream.errors import Conflict, InputError, ModelError, ReplyInvalid
 from mindstream.foreign_code import describe
+from mindstream.guidance import next_step
 from mindstream.identifiers import normal_name
 from mindstream.log.events import Failed
 from mindstream.log.names import checked_name
@@ -138,7 +139,7 @@ async def offer(pool: Pool, pair: Pair, writer: str, scorer: Model) -> ExemplarJ
     if not state.rubrics:
         raise InputError(
             f"the pool {pool.name!r} has no frozen rubric to grade by;"
-            f" draft and freeze one: `mindstream pool rubric {pool.name}`"
+            f" draft and freeze one: {next_step(f'pool rubric {pool.name}')}"
         )
     exemplar = _exemplar(pool, pair, writer)
     unseen = [id_ for id_ in exemplar.examples if id_ not in pool.served(state, writer)]

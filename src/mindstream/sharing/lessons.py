@@ -18,6 +18,7 @@ from pydantic import Field
 from mindstream import chance, redaction
 from mindstream.errors import InputError
 from mindstream.frozen import Frozen
+from mindstream.guidance import next_step
 from mindstream.identifiers import normal_name
 from mindstream.log import erasures
 from mindstream.memory.recall.exemplars import Example
@@ -451,5 +452,6 @@ async def _own_lessons(pool: Pool, ids: Sequence[str], by: str) -> tuple[str, ..
         one = state.lessons.lessons.get(id_)
         is_own = one is not None and by == one.writer and (state.is_named(by) or one.private)
         if one is None or not (is_own or by == state.owner):
-            raise InputError(f"there is no lesson {id_!r} that {by!r} may change; `mindstream pool lessons` lists them")
+            lists = next_step("pool lessons")
+            raise InputError(f"there is no lesson {id_!r} that {by!r} may change; {lists} lists them")
     return tuple(ids)

@@ -16,7 +16,7 @@ from mindstream import chance
 from mindstream.arrays import Floats
 from mindstream.clock import Clock
 from mindstream.errors import Conflict, InputError
-from mindstream.guidance import opens
+from mindstream.guidance import next_step, opens
 from mindstream.identifiers import normal_name
 from mindstream.log.events import Event
 from mindstream.log.names import StreamName, checked_name
@@ -172,7 +172,7 @@ class Pool:
         if not await self.exists():
             raise InputError(
                 f"there is no pool {self.name!r}; create it with `await pool.create(…)` or"
-                f" `mindstream pool create {self.name}`"
+                f" {next_step(f'pool create {self.name}')}"
             )
         return self._state
 
@@ -438,7 +438,8 @@ async def explain(pool: Pool, id_: str, reader: str) -> Explanation:
     if len(readable) != 1:
         what = f"{len(readable)} exemplars have ids" if readable else "no exemplar that you may read has an id"
         begins = "begin" if readable else "begins"
-        raise InputError(f"{what} that {begins} with {id_!r}; `mindstream pool export {pool.name}` lists the ids")
+        lists = next_step(f"pool export {pool.name}")
+        raise InputError(f"{what} that {begins} with {id_!r}; {lists} lists the ids")
     one = readable[0]
     drawn = tuple(each for each, standing in state.standings.items() if one in standing.roots)
     await pool.retriever.catch_up(state)

@@ -10,6 +10,7 @@ from pydantic import JsonValue
 from mindstream.cli.shell.output import short
 from mindstream.clock import Moment, format_spoken
 from mindstream.coach.belief.plan import CoachingPlan, PlanStep, State
+from mindstream.guidance import next_step
 from mindstream.life.events import (
     Answered,
     Asked,
@@ -258,7 +259,7 @@ def describe_standing(state: LifeState, now: Moment, wakes: Moment | None, is_li
         return f"{NOT_LIVED} with turn {state.turn}" if state.in_turn else NOT_LIVED
     rests = describe_end(state)
     if wakes is not None:
-        waits = "; no process waits for that: `mindstream live --wait-for-input` would"
+        waits = f"; no process waits for that: {next_step('live --wait-for-input')} would"
         rests = describe_rest(wakes) + ("" if is_lived else waits)
     return f"{halted}; {rests}" if halted else rests
 
@@ -269,11 +270,11 @@ def describe_end(state: LifeState) -> str:
     given_up = (each for each in state.ledger.ordered() if each.standing == "stopped" and each.result)
     undone = ", ".join(str(each.number) for each in given_up if each.text not in orders)
     ended = (
-        "nothing is left to do; `mindstream life add TASK` gives it a task, `mindstream life say TEXT` tells it"
-        " something, `mindstream live --goal TEXT` gives another goal"
+        f"nothing is left to do; {next_step('life add TASK')} gives it a task, {next_step('life say TEXT')} tells it"
+        f" something, {next_step('live --goal TEXT')} gives another goal"
     )
     return (
-        f"not done: task {undone} (`mindstream life open NUMBER` tries it again); otherwise {ended}"
+        f"not done: task {undone} ({next_step('life open NUMBER')} tries it again); otherwise {ended}"
         if undone
         else ended
     )
@@ -281,7 +282,7 @@ def describe_end(state: LifeState) -> str:
 
 def describe_unknown(number: int, why: str) -> str:
     """Return the message that a standing order cannot be parsed."""
-    return f"standing order {number} cannot be read: {why}; set it again with `mindstream live --every ORDER`"
+    return f"standing order {number} cannot be read: {why}; set it again with {next_step('live --every ORDER')}"
 
 
 def describe_rest(wakes: Moment | None) -> str:
@@ -292,10 +293,10 @@ def describe_rest(wakes: Moment | None) -> str:
 def describe_way_on(state: LifeState, is_lived: bool) -> str:
     """Return the command that lets a halted life continue."""
     if state.halted.startswith("budget"):
-        return "`mindstream live` with a larger limit continues it"
+        return f"{next_step('live')} with a larger limit continues it"
     if is_lived or state.halted.startswith(("paused", "stopped")):
-        return "`mindstream life resume` continues it"
-    return "`mindstream live` tries again"
+        return f"{next_step('life resume')} continues it"
+    return f"{next_step('live')} tries again"
 
 
 def describe_spent(spent: LifeSpent) -> str:

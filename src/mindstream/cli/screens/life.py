@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
@@ -12,6 +10,7 @@ from mindstream.cli.screens.events import RESULT_OF_TASK, describe_arguments, de
 from mindstream.cli.screens.talk import JsonScreen
 from mindstream.cli.shell.output import clean, short
 from mindstream.clock import Moment, format_spoken
+from mindstream.guidance import next_step
 from mindstream.life.events import (
     SLOT,
     Asked,
@@ -52,16 +51,13 @@ class LifeScreen:
     """Shows events as lines: those of M2 (plans) without indentation, those of M1 (acts) indented below, those of M0
     (thinks) indented below M1's. A text that the turn has shown already in full is not repeated.
 
-    Args:
-        hint: completes the commands in this program's own messages, see `complete_hints`.
-
     Attributes:
         doing: the role (M2, M1 or M0) that was asked last and has not answered yet; "": none.
         since: the time at which that role was asked.
     """
 
-    def __init__(self, console: Console, hint: Callable[[str], str] = str) -> None:
-        self.console, self._hint = console, hint
+    def __init__(self, console: Console) -> None:
+        self.console = console
         self.doing = ""
         self.since: Moment = 0.0
         self._open: dict[str, str] = {}
@@ -71,7 +67,7 @@ class LifeScreen:
 
     def say(self, text: str, style: str = "dim", depth: int = 0) -> None:
         """Show a text that is not an event."""
-        self._line(self._hint(text), style, depth)
+        self._line(text, style, depth)
 
     def _line(self, text: str, style: str = "dim", depth: int = 0) -> None:
         self._print(Text(clean(text), style), depth)
@@ -111,7 +107,7 @@ class LifeScreen:
                 if event.error:
                     self._line(line, "red")
             case PermissionAsked():
-                allow = self._hint(f"`mindstream life allow {event.id}`")
+                allow = next_step(f"life allow {event.id}")
                 self._line(f"{line}\n  /allow or /refuse, or: {allow}", "bold yellow")
             case LifeBegan() | PermissionGiven():
                 self._line(line, "bold")

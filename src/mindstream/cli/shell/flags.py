@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import inspect
-import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
+from functools import partial
 from inspect import Parameter, Signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
@@ -15,7 +15,8 @@ import typer
 from typer.core import TyperGroup
 
 from mindstream import redaction
-from mindstream.errors import InputError, MindstreamError
+from mindstream.errors import InputError
+from mindstream.guidance import LOCATED
 
 if TYPE_CHECKING:
     from mindstream.settings import Chosen, Settings
@@ -196,15 +197,12 @@ def _add(add: Callable[..., Any], run: Body, chosen_by: list[str], helps: Mappin
             taken[wanted] = chosen if wanted == "chosen" else chosen.settings
         from asyncio import run as complete
 
+        located = LOCATED.set(LOCATED.get() if chosen is None else partial(_located, chosen.settings))
         try:
             done = run(**taken)
             return complete(done) if inspect.iscoroutine(done) else done
-        except MindstreamError as error:
-            if chosen is not None:
-                error.args = tuple(
-                    complete_hints(each, chosen.settings) if isinstance(each, str) else each for each in error.args
-                )
-            raise
+        finally:
+            LOCATED.reset(located)
 
     call.__name__, call.__doc__ = run.__name__, run.__doc__
     call.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
@@ -285,37 +283,19 @@ def flags_again(chosen: Chosen) -> list[str]:
 
 def next_command(settings: Settings, words: str) -> str:
     """Return a command for the user's next step, with --data and --user where they are not the defaults."""
-    return " ".join((words, *(each for flag in _located(settings) for each in flag)))
+    return words + _located(settings)
 
 
-def _located(settings: Settings) -> list[tuple[str, str]]:
-    """Return --data and --user with their quoted values where they are not the defaults."""
+def _located(settings: Settings) -> str:
+    """Return --data and --user with their quoted values where they are not the defaults; "" if both are."""
     from mindstream.settings import choose as choose_quietly
 
     usual = choose_quietly({}).settings
-    return [
-        (flag_name(name), shlex.quote(str(getattr(settings, name))))
+    return "".join(
+        f" {flag_name(name)} {shlex.quote(str(getattr(settings, name)))}"
         for name in ("data", "user")
         if getattr(settings, name) != getattr(usual, name)
-    ]
-
-
-CODE = re.compile(r"`([^`]+)`")
-HINTED = ("life", "live", "pool")
-"""Commands that messages name; these have the flags --data and --user."""
-
-
-def complete_hints(text: str, settings: Settings) -> str:
-    """Return a message whose commands about lives and pools have --data and --user where these are not the defaults."""
-    again = [(words[0], " ".join(words)) for words in _located(settings)]
-
-    def complete(found: re.Match[str]) -> str:
-        words = found[1].removeprefix("mindstream ").split()
-        if not (words and words[0] in HINTED and len(found[1].split()) > 1):
-            return found[0]
-        return f"`{' '.join([found[1], *(words for flag, words in again if f'{flag} ' not in found[1])])}`"
-
-    return CODE.sub(complete, text) if again else text
+    )
 
 
 def flags_given(context: typer.Context) -> Iterator[str]:

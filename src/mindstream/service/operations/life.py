@@ -10,6 +10,7 @@ from pydantic import Field, JsonValue
 
 from mindstream.clock import Moment
 from mindstream.errors import ErasedMeanwhile
+from mindstream.guidance import next_step
 from mindstream.json_values import JsonObject
 from mindstream.life import commands, opened
 from mindstream.life.events import Questioned
@@ -213,7 +214,8 @@ async def _change(
 async def _state(memory: Memory) -> LifeState:
     state = await read_state(memory)
     if not state.goal:
-        raise NotFound('this user\'s life has no goal: set one with `life.goal` or `mindstream live --goal "…"`')
+        live = next_step('live --goal "…"')
+        raise NotFound(f"this user's life has no goal: set one with `life.goal` or {live}")
     return state
 
 
