@@ -26,7 +26,7 @@ from mindstream_town.world.reach import reach_of
 from town_order import Replay, true_path
 
 from mindstream.errors import ModelError, ModelUnavailable
-from mindstream.models.model import Part, Request
+from mindstream.models.model import Part, Request, current_cause
 from mindstream.models.roles import Models
 
 NINE, NOON = 9 * 360, 12 * 360
@@ -69,6 +69,33 @@ async def test_out_of_order_the_journal_is_the_same(
             ran_ahead = [row async for row in rows_after(town.store) if isinstance(row.event, TownReached)]
             assert bool(ran_ahead) == (order == "free")
     assert digests[0] == digests[1]
+
+
+class Watched(Slow):
+    """Notes which calls of a resident run at the same time, and which of different residents."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._running: list[tuple[str, str]] = []
+        self.of_one, self.of_several = set[frozenset[str]](), set[frozenset[str]]()
+
+    async def reply(self, request: Request) -> AsyncGenerator[Part]:
+        who, what = current_cause().resident, request.prompt.label()
+        for name, label in self._running:
+            (self.of_one if name == who else self.of_several).add(frozenset({what, label}))
+        self._running.append((who, what))
+        async for part in super().reply(request):
+            yield part
+        self._running.remove((who, what))
+
+
+async def test_calls_that_do_not_need_each_other_run_at_the_same_time(tmp_path: Path) -> None:
+    model = Watched()
+    async with Town.open(tmp_path, hamlet(lives="paper"), model=Models(model), order="lockstep") as town:
+        assert model.of_several == {frozenset({"rate_importance"})}  # the memories from before the town began
+        await town.run(until=NOON)
+    assert frozenset({"take_from_talk"}) in model.of_several
+    assert frozenset({"rate_importance", "plan_tasks"}) in model.of_one
 
 
 async def test_a_scheduler_that_is_deaf_gives_another_journal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from mindstream.models.prompt import Prompt, rule
 from mindstream.sharing.events import CandidatesLabelled
 from mindstream.sharing.retriever import Basis, Corpus, Labels, Pair, Unlikely, shortened
 from mindstream.sharing.state import PoolState
+from mindstream.together import together
 
 if TYPE_CHECKING:
     from mindstream.sharing.exemplar import Exemplar
@@ -274,10 +275,6 @@ async def label(
         tell(done)
 
     try:
-        async with asyncio.TaskGroup() as group:
-            for id_, candidates in wanted.items():
-                group.create_task(one(id_, candidates))
-    except ExceptionGroup as failed:
-        raise failed.exceptions[0] from None
+        await together(*(one(id_, candidates) for id_, candidates in wanted.items()))
     finally:
         await pool.state()

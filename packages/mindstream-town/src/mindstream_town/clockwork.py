@@ -9,18 +9,19 @@ complete steps after a crash, and the order in which models answer does not chan
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
 from mindstream.log.names import StreamKey
 from mindstream.memory.store.store import Commit, Entry
+from mindstream.together import together
 from mindstream_town.embody.living import Begin, Deed, Say, is_here, live_as
 from mindstream_town.encounters import Encounters
 from mindstream_town.events import MENDED, Act, ObjectChanged, TownReached
 from mindstream_town.journal import TownState
 from mindstream_town.paper import plan as paper
-from mindstream_town.paper.people import finish_act, rate_memories
+from mindstream_town.paper.people import finish_act, rate_ahead, rate_memories
 from mindstream_town.residents.plan import ASIDE, next_act
 from mindstream_town.residents.react import react, react_to_things
 from mindstream_town.residents.reflection import reflect
@@ -260,7 +261,7 @@ class Clockwork:
     async def _live(self, names: Sequence[str], step: int, turns: Turns) -> tuple[int, Turns, list[Commit]]:
         """Run the turns and encounters of a step; return the step, all turns by name, and the commits of the turns."""
         ended = self._ended(names, step)
-        await _all_of([self._live_one(turn, name in ended) for name, turn in turns.items()])
+        await together(*(self._live_one(turn, name in ended) for name, turn in turns.items()))
         await Encounters(self.setting, self.residents, self.whereabouts, step, turns, self.deeds).take_place()
         for name in sorted(turns.keys() - ended):
             if (turn := turns[name]).is_paper() and (
@@ -316,7 +317,10 @@ class Clockwork:
         if turn.state.embodied or isinstance(deed, Begin):
             await live_as(turn, deed, ended, self.whereabouts.spots)
         else:
-            await live(turn, ended, self.residents)
+            try:
+                await live(turn, ended, self.residents)
+            finally:
+                turn.stop_asking()
 
     def _spoken_to(self) -> set[str]:
         """Return the residents who take part in a talk with a user that continues in this step."""
@@ -365,19 +369,6 @@ class Clockwork:
         self.whereabouts.set_off(name, state.act, max(step, 0))
 
 
-async def _all_of(lives: Sequence[Coroutine[None, None, None]]) -> None:
-    """Run all coroutines concurrently; if one fails, cancel the others and raise its error."""
-    if len(lives) == 1:
-        return await lives[0]
-    try:
-        async with asyncio.TaskGroup() as group:
-            for each in lives:
-                group.create_task(each)
-    except BaseExceptionGroup as failed:
-        error = failed.exceptions[0]
-        raise error from error.__cause__
-
-
 def condition_of(act: Act) -> str:
     """Return the condition in which an act leaves its object; "": the object is in order."""
     return "" if act.leaves == MENDED else act.leaves.strip()
@@ -391,6 +382,8 @@ async def live(turn: ResidentTurn, ended: bool, residents: Mapping[str, Resident
     """
     turn.resident.begin(turn.now)
     is_paper = turn.is_paper()
+    if is_paper and turn.state.act is not None:
+        await rate_ahead(turn)
     if is_paper and ended:
         await finish_act(turn, turn.state.act)
     new = await perceive(turn)

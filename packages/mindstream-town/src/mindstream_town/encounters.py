@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from mindstream.together import together
 from mindstream_town.embody.living import Deed, End, Leave, Say, leave
 from mindstream_town.embody.talk import approach, end_talk, hear, speak, speak_unheard
-from mindstream_town.paper.talk import Talk, overhear
 from mindstream_town.paper.talk import converse as converse_by_lines
+from mindstream_town.paper.talk import overhear
 from mindstream_town.residents.converse import converse
 from mindstream_town.residents.sight import is_in_sight, people_seen
 from mindstream_town.residents.turn import Resident, ResidentTurn
@@ -60,7 +61,7 @@ class Encounters:
 
     async def _talk(self, busy: set[str]) -> None:
         """Run the talks that residents want to begin, in the order of names; each resident has at most one."""
-        talks: list[Talk] = []
+        by_lines: list[tuple[ResidentTurn, ResidentTurn]] = []
         for name in sorted(self.turns):
             wish = self.turns[name].wish
             if not wish or {name, wish} & busy or isinstance(self.deeds.get(wish), Leave):
@@ -75,10 +76,10 @@ class Encounters:
                 continue
             busy |= {name, wish}
             if self.turns[name].is_paper("talker"):
-                talks.append(await converse_by_lines(self.turns[name], other))
+                by_lines.append((self.turns[name], other))
             else:
                 await converse(self.turns[name], other)
-        for talk in talks:
+        for talk in await together(*(converse_by_lines(*both) for both in by_lines)):
             for name in self._hearers(talk.speakers[0], busy):
                 await overhear(self._turn_of(name), talk)
 

@@ -9,6 +9,7 @@ restarts and is the same in every process. Without a language model there is no 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
@@ -21,6 +22,7 @@ from mindstream.log import erasures
 from mindstream.log.events import Reflected
 from mindstream.memory.lifecycle import importance
 from mindstream.memory.memory import Memory
+from mindstream.memory.recall.recall import Recalled
 from mindstream.memory.store.columns import KIND_CODES
 from mindstream.memory.store.record import Kind, Record, RecordDraft, normalised
 from mindstream.memory.store.store import Entry
@@ -29,6 +31,7 @@ from mindstream.models.model import Model
 from mindstream.models.prompt import Prompt
 from mindstream.models.rules import Rules
 from mindstream.reasoners.reasoner import RunContext, RunResult, Trigger, Writing
+from mindstream.together import together
 
 MAX_INSIGHT_CHARACTERS, MAX_EVIDENCE = 500, 100
 """Maximum length of an insight in characters, and maximum number of memories that it names as its evidence."""
@@ -197,14 +200,15 @@ async def _reflection(stream: Memory, model: Model) -> _Reflection:
     memories = tuple(record.text[:MAX_SHOWN_CHARACTERS] for record in recent)
     salient = await ask(model, SalientQuestions(who=stream.name, memories=memories, count=QUESTIONS))
     questions = tuple(text.strip() for text in salient.questions if text.strip())[:QUESTIONS]
-    insights: list[tuple[Insight, tuple[str, ...]]] = []
-    for question in questions:
-        insights += await _insights(stream, model, question)
-    return _Reflection(upto, questions, tuple(insights))
+    recalled = [await stream.recall(question, RECALLED, kinds=REFLECTED_ON) for question in questions]
+    found = await together(*(_insights(stream, model, *each) for each in zip(questions, recalled, strict=True)))
+    return _Reflection(upto, questions, tuple(insight for insights in found for insight in insights))
 
 
-async def _insights(stream: Memory, model: Model, question: str) -> list[tuple[Insight, tuple[str, ...]]]:
-    recalled = await stream.recall(question, RECALLED, kinds=REFLECTED_ON)
+async def _insights(
+    stream: Memory, model: Model, question: str, recalled: Sequence[Recalled]
+) -> list[tuple[Insight, tuple[str, ...]]]:
+    """Return the insights that recalled memories support, for a question, with the ids of their evidence."""
     memories = tuple(each.record.text[:MAX_SHOWN_CHARACTERS] for each in recalled)
     reply = await ask(model, Insights(who=stream.name, question=question, memories=memories, count=INSIGHTS))
     found = []

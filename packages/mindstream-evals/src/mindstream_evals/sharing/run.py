@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +19,7 @@ from mindstream.sharing.grading import general_rubric
 from mindstream.sharing.guarding import find_faults
 from mindstream.sharing.pool import Pool
 from mindstream.text.words import batches
+from mindstream.together import together
 from mindstream_evals.sharing.agents import AnswerByExample, Cast, Exchange
 from mindstream_evals.sharing.studies import STAGES, Cell, CellAnswer, Design, Ledger, cells
 
@@ -175,12 +175,7 @@ class Experiment:
 
     async def _answer_all(self, some: Sequence[Cell], pool: Pool | None, whose: Mapping[str, str]) -> None:
         for batch in batches(some, AT_ONCE):
-            try:
-                async with asyncio.TaskGroup() as group:
-                    for cell in batch:
-                        group.create_task(self._answer(cell, pool, whose))
-            except ExceptionGroup as failed:
-                raise failed.exceptions[0] from None
+            await together(*(self._answer(cell, pool, whose) for cell in batch))
 
     async def _answer(self, cell: Cell, pool: Pool | None, whose: Mapping[str, str]) -> None:
         query = self._agents[cell.agent].tests[cell.test].query

@@ -144,20 +144,20 @@ def is_own_act(turn: ResidentTurn, record: Record) -> bool:
     return record.about is not None and record.about.subject == turn.name
 
 
+async def rate_ahead(turn: ResidentTurn) -> None:
+    """Start the rating that `rate_memories` needs later in this turn: it does not depend on what the resident does."""
+    if _is_to_rate(turn) and (asked := _to_rate(turn, await _unrated(turn))):
+        turn.ask_ahead(asked)
+
+
 async def rate_memories(turn: ResidentTurn, *, at_once: bool = False) -> None:
     """Rate up to AT_ONCE unrated memories from before this step, if a new hour of the day has begun since the first of
     them; with `at_once` without waiting for the hour."""
-    setting, state = turn.setting, turn.resident.state
-    ids = state.unrated[:AT_ONCE]
-    is_over = setting.minute(turn.step) // 60 != setting.minute(state.unrated_since) // 60
-    if not ids or ids[0] not in turn.state.unrated or not (at_once or is_over):
+    if not _is_to_rate(turn, at_once):
         return
-    await turn.resident.written()
-    memory = turn.resident.memory
-    records = await memory.records(ids)
-    texts = tuple(dict.fromkeys(record.text for record in records))
-    rated = await turn.ask(RateImportance(who=turn.name, memories=texts)) if texts else None
-    of_text = dict(zip(texts, rated.ratings, strict=True)) if rated else {}
+    records, ids = await _unrated(turn), turn.resident.state.unrated[:AT_ONCE]
+    asked = _to_rate(turn, records)
+    of_text = dict(zip(asked.memories, (await turn.ask(asked)).ratings, strict=True)) if asked else {}
     turn.revisions += [Revision(id=record.id, importance=float(of_text[record.text])) for record in records]
     ratings = {record.id: of_text[record.text] for record in records}
     gathered = float(sum(ratings.values()))
@@ -165,6 +165,22 @@ async def rate_memories(turn: ResidentTurn, *, at_once: bool = False) -> None:
         step=turn.step, records=ids, ratings=tuple(ratings.get(each, 0) for each in ids), gathered=gathered
     )
     turn.write(event)
+
+
+def _is_to_rate(turn: ResidentTurn, at_once: bool = False) -> bool:
+    setting, state = turn.setting, turn.resident.state
+    is_over = setting.minute(turn.step) // 60 != setting.minute(state.unrated_since) // 60
+    return bool(state.unrated) and state.unrated[0] in turn.state.unrated and (at_once or is_over)
+
+
+async def _unrated(turn: ResidentTurn) -> list[Record]:
+    await turn.resident.written()
+    return await turn.resident.memory.records(turn.resident.state.unrated[:AT_ONCE])
+
+
+def _to_rate(turn: ResidentTurn, records: Sequence[Record]) -> RateImportance | None:
+    texts = tuple(dict.fromkeys(record.text for record in records))
+    return RateImportance(who=turn.name, memories=texts) if texts else None
 
 
 TOLD, WAITED, ALONG, SOON = 6, 5, 60, 60

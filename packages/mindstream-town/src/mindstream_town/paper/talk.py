@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from mindstream.memory.store.record import Record, RecordDraft, normalised
+from mindstream.together import together
 from mindstream_town.events import Overheard, SpokenLine, Talked
 from mindstream_town.paper.plan import rewrite_day
 from mindstream_town.paper.prompts import Line, SayNext, SumUpRelation
@@ -81,19 +82,18 @@ async def converse(first: ResidentTurn, second: ResidentTurn) -> Talk:
     """Run a talk between two residents and write its events in both turns."""
     situation = f"It is {first.date_and_time}. {first.name} is {first.doing}. {second.name} is {second.doing}."
     one, two = Speaker(first, second.name, situation), Speaker(second, first.name, situation)
-    for each in (one, two):
-        await _come_to_mind(each)
+    await together(_come_to_mind(one), _come_to_mind(two))
     lines, manner = await _speak(one, two)
     said = tuple(lines)
     passed = {id_ for line in said for id_ in line.told}
     talk = Talk((first.name, second.name), said, tuple(r for each in (one, two) for r in each.minds if r.id in passed))
     until = talk_end(first, said)
     put_off = len({line.by for line in said if line.text}) < 2 or (manner in OFF and len(said) <= 2)
-    for each, other in ((one, two), (two, one)):
-        if put_off:
-            await _keep_refusal(each, said, until, manner)
-        else:
-            talk.about = await _keep(each, other, said, until) or talk.about
+    if put_off:
+        await together(*(_keep_refusal(each, said, until, manner) for each in (one, two)))
+    else:
+        first_about, second_about = await together(_keep(one, two, said, until), _keep(two, one, said, until))
+        talk.about = second_about or first_about
     return talk
 
 

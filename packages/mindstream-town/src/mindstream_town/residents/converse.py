@@ -223,19 +223,28 @@ async def come_to_mind(speaker: ResidentTurn, other: ResidentTurn) -> list[Recor
     return list({record.id: record for record in records if can_be_told(record)}.values())
 
 
-async def untold_news(turn: ResidentTurn, other: str) -> list[Record]:
-    """Return the memories that matter to a resident and that another does not know yet."""
+async def untold_news(turn: ResidentTurn, other: str, *, for_rules: bool = False) -> list[Record]:
+    """Return the memories that matter to a resident and that another does not know yet.
+
+    Args:
+        for_rules: in any order, which needs no recall while the resident has few memories to tell.
+    """
     shared = turn.state.shared.get(other, frozenset())
-    found = await turn.recall(turn.at_heart, TO_TELL, kinds=TELLABLE, touch=False)
-    return [each.record for each in found if each.record.id not in shared and can_be_told(each.record)]
+    found = await turn.find(TO_TELL + 1, kinds=TELLABLE) if for_rules else []
+    if not for_rules or len(found) > TO_TELL:
+        found = [each.record for each in await turn.recall(turn.at_heart, TO_TELL, kinds=TELLABLE, touch=False)]
+    return [record for record in found if record.id not in shared and can_be_told(record)]
 
 
-async def thoughts_of(turn: ResidentTurn, other: str) -> tuple[Recollection, list[Record], list[Record]]:
+async def thoughts_of(
+    turn: ResidentTurn, other: str, *, for_rules: bool = False
+) -> tuple[Recollection, list[Record], list[Record]]:
     """Return a recall about another resident, all memories about that resident, and the news that the other does not
-    know yet."""
-    about = await turn.recall_about([other], OF_OTHER)
+    know yet; `for_rules`: only what rules read, so no memories about that resident, and the news in any order."""
+    about = [] if for_rules else await turn.recall_about([other], OF_OTHER)
     recalled = await turn.recall(other, OF_OTHER, kinds=OF_PEOPLE, touch=False)
-    return recalled, [*about, *(each.record for each in recalled)], await untold_news(turn, other)
+    of_other = [] if for_rules else [*about, *(each.record for each in recalled)]
+    return recalled, of_other, await untold_news(turn, other, for_rules=for_rules)
 
 
 def can_begin_talk(turn: ResidentTurn, other: ResidentState, *, has_waited: bool = False) -> bool:

@@ -301,7 +301,7 @@ async def _wants_to_talk(turn: ResidentTurn, other: ResidentState) -> bool:
     if turn.when.hour >= LATEST_HOUR or not can_begin_talk(turn, other):
         return False
     assert turn.state.act is not None and other.act is not None
-    recalled, of_other, at_heart = await thoughts_of(turn, other.name)
+    recalled, of_other, at_heart = await thoughts_of(turn, other.name, for_rules=turn.has_rules("decider"))
     memories = turn.beyond_identity(of_other)
     question = ShouldTalk(
         who=turn.name,

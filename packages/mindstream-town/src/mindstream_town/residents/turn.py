@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -102,6 +103,7 @@ class ResidentTurn:
     revisions: list[Revision] = field(default_factory=list)
     by: str = ""
     _recalled: dict[tuple[str, int, tuple[Kind, ...] | None], Recollection] = field(default_factory=dict)
+    _ahead: dict[Prompt[Any], asyncio.Task[Any]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -152,6 +154,10 @@ class ResidentTurn:
     def is_paper(self, role: str = "planner") -> bool:
         """Return whether the resident is in the mode `paper` and a language model answers for this role."""
         return self.profile.lives == "paper" and self.resident.models.of(role).name != Rules.name
+
+    def has_rules(self, role: str) -> bool:
+        """Return whether rules answer for this role; they read no texts of memories."""
+        return isinstance(self.resident.models.of(role), Rules)
 
     @property
     def doing(self) -> str:
@@ -219,6 +225,13 @@ class ResidentTurn:
             memory.touch_later(found.touch)
         return found
 
+    async def find(self, n: int, *, kinds: tuple[Kind, ...]) -> list[Record]:
+        """Return the n newest memories of some kinds, newest first, as they were before this step."""
+        if not self.profile.recalls:
+            return []
+        await self.resident.written()
+        return await self.resident.memory.find(n, kinds=kinds)
+
     async def recall_about(self, words: Sequence[str], k: int, *, kinds: tuple[Kind, ...] = OF_WORLD) -> list[Record]:
         """Return the newest memories with one of these keywords, newest first."""
         if not self.profile.recalls:
@@ -249,12 +262,28 @@ class ResidentTurn:
             return model.answer(prompt)
         with self.failing(prompt.label()):
             try:
-                reply = await ask(model, prompt)
+                reply = await (self._ahead.pop(prompt, None) or ask(model, prompt))
             except ReplyInvalid as error:
                 self._go_on_without(prompt, error)
                 reply = instead() if instead else Rules().answer(prompt)
         self._count(prompt, reply.model_dump_json(exclude_defaults=True))
         return reply
+
+    def ask_ahead(self, prompt: Prompt[Any]) -> None:
+        """Start the model call of a prompt that this turn will certainly ask later; `ask` then waits for its reply.
+
+        Everything that depends on the reply happens in `ask`, so the rows of the turn keep their order.
+        """
+        model = self.resident.models.of(prompt.role)
+        if not isinstance(model, Rules):
+            with self.failing(prompt.label()):
+                task = self._ahead[prompt] = asyncio.create_task(ask(model, prompt))
+            task.add_done_callback(lambda done: done.cancelled() or done.exception())  # a failed turn never reads it
+
+    def stop_asking(self) -> None:
+        """Cancel the calls that were started ahead, because the turn failed."""
+        for task in self._ahead.values():
+            task.cancel()
 
     def _go_on_without(self, prompt: Prompt[Any], error: ReplyInvalid) -> None:
         """Log that a reply could not be parsed."""

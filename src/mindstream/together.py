@@ -1,0 +1,23 @@
+"""Run coroutines concurrently."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+async def together(*works: Coroutine[Any, Any, T]) -> list[T]:
+    """Run coroutines concurrently and return their results in order; if one fails, cancel the others and raise its
+    error instead of an exception group."""
+    if len(works) == 1:
+        return [await works[0]]
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(each) for each in works]
+    except BaseExceptionGroup as failed:
+        error = failed.exceptions[0]
+        raise error from error.__cause__
+    return [task.result() for task in tasks]
