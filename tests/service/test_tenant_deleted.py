@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import postgres_server
@@ -14,7 +17,7 @@ from world import Words
 
 from mindstream import Coach, ManualClock, Memory, Mind
 from mindstream.clock import DAY_S
-from mindstream.errors import ErasedMeanwhile, InputError
+from mindstream.errors import ErasedMeanwhile, InputError, StorageError
 from mindstream.log.audit import Deed
 from mindstream.log.events import Opened, Remembered, Thought
 from mindstream.log.files import history
@@ -34,6 +37,9 @@ from mindstream.service.privacy.retention import set_rule
 from mindstream.sharing.admission import Pair, lay_in, offer
 from mindstream.sharing.grading import DraftRubric
 from mindstream.sharing.pool import Pool
+
+if TYPE_CHECKING:
+    import psycopg
 
 WORDS = {
     "text": "Zibethtext", "log": "Zibethlog", "slot": "zibethslot", "keyword": "Zibethkey", "about": "Zibethabout",
@@ -125,6 +131,47 @@ async def test_deleting_a_tenant_leaves_no_byte_of_it(kind: str, folder: Path) -
     assert [each.text for each in (await ours.changes(olga.key, 0)).records] == [kept.text]
     assert [each.did for each in await ours.audit(tenant=WORDS["tenant"])] == ["tenant_deleted"]
     await ours.close()
+
+
+@contextlib.contextmanager
+def older_reader() -> Iterator[psycopg.Connection]:
+    """Begin a transaction that sees the rows as they are now, as an export or ANALYZE by the server does."""
+    with postgres_server.psycopg_admin() as reader:
+        reader.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+        reader.execute("SELECT count(*) FROM pg_class")
+        yield reader
+
+
+async def test_deleted_bytes_do_not_stay_because_another_transaction_could_read_them(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """VACUUM FULL copies rows that were deleted after the snapshot of another transaction of the database began."""
+    clock, open_one = ManualClock(1e9), opener("postgres", folder)
+    words = {key: f"q{word}" for key, word in WORDS.items()}  # other words than those of the test above
+    acme = open_one(words["tenant"])
+    await plant(acme, words["name"], clock, words)
+    wanted = [word.encode() for key, word in words.items() if key not in ("pool", "result", "came")]
+    with older_reader():
+        monkeypatch.setattr("mindstream.memory.store.postgres.connection.SEEN_S", 0.3)
+        with pytest.raises(
+            StorageError, match=r"an older transaction of the database .* end that transaction \(process"
+        ):
+            await delete_tenant(acme)
+    with older_reader() as reader:  # it ends while the deletion waits
+        monkeypatch.setattr("mindstream.memory.store.postgres.connection.SEEN_S", 60.0)
+        deleting = asyncio.ensure_future(delete_tenant(acme))
+        await asyncio.sleep(0.5)
+        assert not deleting.done()
+        reader.execute("COMMIT")
+        await deleting
+    await acme.close()
+    assert found(cluster(), wanted) == []
+    with pytest.raises(InputError, match="there are no data of a tenant"):
+        again = open_one(words["tenant"])
+        try:
+            await delete_tenant(again)
+        finally:
+            await again.close()
 
 
 async def test_deleting_an_unknown_tenant_is_refused(folder: Path) -> None:

@@ -539,6 +539,10 @@ class SqlStore(Store):
         A store that has no counters of its own for each tenant does nothing.
         """
 
+    async def is_forgotten(self) -> bool:
+        """Return whether no counters of this store's tenant exist (`forget_tenant`)."""
+        return True
+
     async def close(self) -> None:
         fillings = [*self._indexing.values()]
         for filling in fillings:

@@ -248,14 +248,16 @@ async def delete_tenant(
 
     Raises:
         InputError: the store belongs to no tenant, or the tenant has no data.
-        StorageError: data cannot be deleted, or new data were written meanwhile.
+        StorageError: data cannot be deleted, new data were written meanwhile, or another program still reads the
+            deleted rows (PostgreSQL). The tenant can be deleted again.
     """
     tenant = store.tenant.name
     if not tenant:
         raise InputError("the users of this machine are not a tenant: erase each of them by name")
     streams = await store.read(lambda rows: _streams(rows, store))
     paths = [] if folder is None else _files(folder, streams)
-    if not (streams or paths or known) and not await store.read(lambda rows: rules.read(rows, tenant)):
+    has_rules = await store.read(lambda rows: rules.read(rows, tenant))
+    if not (streams or paths or known or has_rules) and await store.is_forgotten():
         raise InputError(f"there are no data of a tenant {tenant!r} here: check the name")
     await asyncio.to_thread(files.delete, paths)
     await asyncio.to_thread(_delete_forks, forks)

@@ -42,6 +42,19 @@ STALE_S = 60
 died."""
 OF_ONE_MOMENT = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 AT_ONCE = b""
+SEEN_S, LOOK_S = 60.0, 0.1
+"""In seconds. SEEN_S: maximum time that a rewriting of tables waits for older transactions; LOOK_S: its poll
+interval."""
+OLDER = """
+SELECT 'process ' || pid FROM pg_stat_activity WHERE (datname = current_database() OR datname IS NULL)
+AND greatest(age(backend_xid), age(backend_xmin)) > age({xid}::xid) AND pid <> pg_backend_pid()
+AND pid NOT IN (SELECT pid FROM pg_stat_progress_vacuum)
+UNION ALL SELECT 'prepared transaction ' || gid FROM pg_prepared_xacts
+WHERE database = current_database() AND age(transaction) > age({xid}::xid)
+UNION ALL SELECT 'replication slot ' || slot_name FROM pg_replication_slots WHERE age(xmin) > age({xid}::xid)
+"""
+"""Returns what may still see rows that were deleted before the transaction with the number `xid`. A plain VACUUM does
+not count, because the server ignores its snapshot here."""
 _clocks: dict[str, SharedClock] = {}
 
 
@@ -221,10 +234,20 @@ class PostgresDatabase:
             await asyncio.shield(asyncio.to_thread(snapshot.close))
 
     async def vacuum(self, tables: str, *, full: bool) -> None:
-        """Free the space of deleted rows; `full`: rewrite the tables, so that no byte of deleted rows remains."""
+        """Free the space of deleted rows.
+
+        Args:
+            full: rewrite the tables, so that no byte of deleted rows remains. The server would copy rows that an older
+                transaction may still see, so this first waits for the end of such transactions.
+
+        Raises:
+            StorageError: an older transaction did not end within SEEN_S seconds; nothing was rewritten.
+        """
 
         def run() -> None:
             with self.lent() as connection:
+                if full:
+                    _wait_for_older(connection)
                 connection.execute(f"VACUUM ({'FULL, ' if full else ''}ANALYZE) {tables}".encode())
 
         await asyncio.to_thread(run)
@@ -240,3 +263,23 @@ class PostgresDatabase:
             self._closed = True
             await asyncio.to_thread(self._writer.close)
             await asyncio.to_thread(_leave, self._url)
+
+
+def _wait_for_older(connection: Connection) -> None:
+    """Wait until no transaction can see rows that were deleted before now.
+
+    Raises:
+        StorageError: one still can after SEEN_S seconds.
+    """
+    clock = SystemClock()
+    begun = clock.elapsed()
+    (number,) = connection.execute(b"SELECT pg_current_xact_id()::text").fetchone() or ("",)
+    older = OLDER.format(xid=f"'{number}'").encode()
+    while found := connection.execute(older).fetchall():
+        if clock.elapsed() - begun > SEEN_S:
+            named = ", ".join(each for (each,) in found[:5])
+            raise StorageError(
+                "the data are deleted, but their bytes are still in the server's files, because an older transaction of"
+                f" the database could read them: end that transaction ({named}), then repeat this"
+            )
+        threading.Event().wait(LOOK_S)

@@ -177,6 +177,9 @@ class PostgresStore(SqlStore):
             await self.write(lambda rows: rows.execute("DELETE FROM counters"))  # row-level security: only the tenant's
             await self._database.vacuum("counters", full=True)
 
+    async def is_forgotten(self) -> bool:
+        return not await self._rows("SELECT 1 FROM counters LIMIT 1")
+
 
 def cache_folder(url: str, tenant: str) -> Path | None:
     """Return the folder in which this machine keeps columns of a tenant of a database; None: no home folder is
