@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import json
 import sys
 import tempfile
@@ -79,8 +80,13 @@ async def put(case: Case, models: Models, patience_s: float) -> dict[str, Any]:
                 async with asyncio.timeout(patience_s):
                     more = {"decides": True, "one_answer": case.one_answer}
                     situation = await coach.talker.situation(case.says)
-                    async for piece in coach.talker.speak(situation, heard, handover, **more):
-                        words += piece
+                    speech = await coach.talker.speak(situation, heard, handover, **more)
+                    async with contextlib.aclosing(speech.parts) as parts:
+                        async for part in parts:
+                            words += speech.read(part)
+                            if speech.ended:
+                                break
+                    words += speech.finish()
                 way: str = handover.way
             except (MindstreamError, TimeoutError) as error:
                 way, words = "failed", f"{words} [{type(error).__name__}: {error}]"

@@ -79,11 +79,11 @@ class Looks:
         yield Piece("Hello. " if request.role == "talker" else '{"thought": "a greeting"}')
 
 
-async def test_streamed_words_pass_one_generator_of_the_coach(tmp_path: Path) -> None:
+async def test_streamed_words_pass_one_generator_behind_the_model(tmp_path: Path) -> None:
     model = Looks()
     async with Mind.open(tmp_path, user="ann", model=model, responder=Coach.using()) as mind:
         assert await mind.send("Hello!") == "Hello."
-    assert model.awaited_by == ["refused_messages.reply", "talker.speak"]
+    assert model.awaited_by == ["layer._read"]
 
 
 async def test_belief_and_plan_are_read_once_per_turn(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
-from asking import talk
+from asking import Talk
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
@@ -19,11 +19,11 @@ from mindstream.errors import ReplyInvalid
 from mindstream.memory.facts import ExtractFacts
 from mindstream.memory.lifecycle.importance import RateImportance
 from mindstream.memory.lifecycle.sleep import Dream
-from mindstream.models.ask import ask
+from mindstream.models.ask import ask, speak
 from mindstream.models.clean_text import legible, without_controls
 from mindstream.models.model import Part, Piece, Request
 from mindstream.models.prompt import Prompt
-from mindstream.models.reply import legible_parts, whole_json
+from mindstream.models.reply import whole_json
 from mindstream.models.rules import FakeModel
 from mindstream.models.wrappers.repair import Repair
 from mindstream.reasoners.reflect.reflect import Insights, SalientQuestions
@@ -248,5 +248,4 @@ class Says:
 
 async def test_a_split_surrogate_pair_is_joined() -> None:
     says = Says(Piece("a"), Piece("b\ud83d"), Piece("\ude00c"), Piece("\ud83d"), Piece("d"), Piece("\ud83d"))
-    parts = [part async for part in legible_parts(says.reply(talk()))]
-    assert parts == [Piece("a"), Piece("b"), Piece("😀c"), Piece("d")]
+    assert [piece async for piece in speak(says, Talk())] == ["a", "b", "😀c", "d"]

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from mindstream.coach.alarms import NOTHING, Alarms, SafetyClassifier, Verdict
 from mindstream.coach.gates.gate import Decision, Gatekeeper, Handover, Situation, decision_entry
 from mindstream.coach.packs.safety import SAFETY
-from mindstream.coach.talker import AGENT, Talker
+from mindstream.coach.talker import AGENT, Speech, Talker
 from mindstream.errors import ErasedMeanwhile, LeaseLost, ModelResting, ModelUnavailable, StorageError
 from mindstream.foreign_code import describe, is_ours
 from mindstream.log.events import Failed, Logged, Piece, Reading, Said, Waiting
@@ -27,6 +28,7 @@ from mindstream.models.rules import Rules
 from mindstream.reasoners.background import POLL_S, Background
 from mindstream.tracing import genai, span, tell
 
+T = TypeVar("T")
 UNAVAILABLE = "unavailable"
 """Model name that is logged for an answer which only says that no model could answer."""
 LEFT, LEFT_TOKENS = 3, 90
@@ -238,10 +240,8 @@ class Answering:
         """Return whether an utterance (its log row) is being answered now."""
         return heard in self._answering
 
-    def answer(
-        self, situation: Situation, heard: Logged, first: Decision, *, one_answer: bool = False
-    ) -> AsyncGenerator[Logged]:
-        """Begin the turn of an utterance in a task, and return the generator of its events.
+    def answer(self, situation: Situation, heard: Logged, first: Decision, *, one_answer: bool = False) -> Exchange:
+        """Begin the turn of an utterance in a task, and return its events.
 
         An urgent alarm cancels the answers in progress.
 
@@ -391,10 +391,17 @@ class Answering:
         else:
             gap = "\n\n" if answer.words else ""
         try:
-            async with contextlib.aclosing(await self._ask_talker(answer)) as pieces:
-                while (piece := await self._next(answer, pieces)) is not None:
-                    await self._say(answer, gap + piece, exchange)
-                    gap = ""
+            speech = await self._in_time(self._ask_talker(answer))
+            async with contextlib.aclosing(speech.parts) as parts:
+                while not speech.ended and (part := await self._in_time(anext(parts, None))) is not None:
+                    if words := speech.read(part):
+                        self._note_reply(answer)
+                        await self._say(answer, gap + words, exchange)
+                        gap = ""
+            words = speech.finish()
+            self._note_reply(answer)
+            if words:
+                await self._say(answer, gap + words, exchange)
             self._talker.failures = 0
         except BaseException as error:  # whatever has failed, the user gets an excuse
             if is_ours(error):
@@ -440,8 +447,8 @@ class Answering:
         self.alarms.keep(answer.verdict)
         return answer.verdict.first
 
-    async def _ask_talker(self, answer: Answer) -> AsyncGenerator[str]:
-        """Return the generator of the talker's answer, without starting it."""
+    async def _ask_talker(self, answer: Answer) -> Speech:
+        """Return the talker's answer, of which nothing has been read yet."""
         decision, verdict = answer.decision, answer.verdict
         if answer.waited or self._talker.is_outdated(answer.situation):
             answer.situation = await self._talker.situation(answer.situation.text)
@@ -449,7 +456,7 @@ class Answering:
             answer.erasures = answer.situation.erasures
         answer.handover, answer.reading = Handover(may_wait=decision.hands_over and not answer.waited), True
         words = {"called_for" if self._in_own_words(verdict) else "before": verdict.first}
-        return self._talker.speak(
+        return await self._talker.speak(
             answer.situation,
             answer.heard,
             answer.handover,
@@ -462,21 +469,23 @@ class Answering:
             **words,
         )
 
-    async def _next(self, answer: Answer, pieces: AsyncGenerator[str]) -> str | None:
-        """Return the next piece of the answer, None at the end.
+    async def _in_time(self, coming: Awaitable[T]) -> T:
+        """Return a result of the talker's model.
 
         Raises:
             ModelUnavailable: the model was silent for too long.
         """
-        name, silence_s = self._talker.model.name, self._timeouts.silence_s
+        silence_s = self._timeouts.silence_s
         try:
             async with asyncio.timeout(silence_s):
-                piece = await anext(pieces, None)
+                return await coming
         except TimeoutError:
+            name = self._talker.model.name
             raise ModelUnavailable(f"{name} sent no output for {silence_s:g} seconds") from None
-        # the name of the model that answers, perhaps a fallback
+
+    def _note_reply(self, answer: Answer) -> None:
+        """Note that the talker's model, perhaps a fallback, has answered."""
         answer.model, answer.reading = self._talker.model.name, False
-        return piece
 
     async def _say_longer(self, answer: Answer) -> Logged:
         """Show a phrase that says that the answer takes longer, even if it cannot be logged."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import tzinfo
 from functools import partial
 from pathlib import Path
@@ -27,7 +27,7 @@ from mindstream.memory.recall.exemplars import Exemplars
 from mindstream.memory.store.store import Entry, read_log
 from mindstream.minds.context import build_chat_record
 from mindstream.minds.mind import Mind
-from mindstream.minds.responder import Handling, Host
+from mindstream.minds.responder import AnswerRows, Handling, Host
 from mindstream.models.model import Model
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
@@ -180,7 +180,7 @@ class Coach:
         skipped = () if first.thinks else (self.pack.name,)
         return Handling(partial(self._answer, situation, first, alone), situation.phase.name, skipped, hold=True)
 
-    def _answer(self, situation: Situation, first: Decision, alone: bool, heard: Logged) -> AsyncGenerator[Logged]:
+    def _answer(self, situation: Situation, first: Decision, alone: bool, heard: Logged) -> AnswerRows:
         """Begin the turn at once, even if no caller reads its events."""
         if alone:
             self._alone.add(heard.seq)

@@ -5,8 +5,7 @@ Without a model, a rule answers with a pack's phrases and quotations from memory
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterator, Sequence
-from contextlib import aclosing
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Any, ClassVar
@@ -32,6 +31,7 @@ from mindstream.minds.context import gather_context
 from mindstream.models.clean_text import is_visible
 from mindstream.models.embedders.wordllama import vectors
 from mindstream.models.model import Message, Model, Piece, Request
+from mindstream.models.model import Part as ReplyPart
 from mindstream.models.prompt import Prompt, rule
 from mindstream.reasoners.reasoner import Briefing
 from mindstream.text.context import Part, fit
@@ -158,41 +158,16 @@ class Talker:
         record = self.stream.last_version(self.pack.name)
         return record is not None and (record.version or 0) != situation.version
 
-    async def speak(
-        self, situation: Situation, heard: int, handover: Handover | None = None, **more: Any
-    ) -> AsyncGenerator[str]:
-        """Yield the answer to an utterance in pieces, without links that no trusted text contains.
+    async def speak(self, situation: Situation, heard: int, handover: Handover | None = None, **more: Any) -> Speech:
+        """Ask the model for the answer to an utterance; the caller reads the reply.
 
         Args:
             heard: the log row of the utterance.
-            handover: receives the talker's decision before the first piece; None: the talker makes no decision.
+            handover: receives the talker's decision before the first words; None: the talker makes no decision.
             more: further fields of the prompt (`Talk`).
-
-        Raises:
-            ModelError: the endpoint failed; pieces that were already yielded stay valid.
-            ReplyInvalid: the reply has no words and is not a decision to wait. If the reasoner has processed the
-                utterance, its briefing is the answer instead.
         """
-        handover = handover or Handover(may_wait=False)
         question = (await self.question(situation, heard)).model_copy(update=more)
-        given = LinkFilter(lambda: links(question.texts()), lambda: links(question.own_texts()))
-        said = False
-        async with aclosing(self.model.reply(Request(question, question.role))) as parts:
-            async for part in parts:
-                words = handover.read(part.text) if isinstance(part, Piece) else ""
-                if words and (words := given.feed(words)):
-                    said = said or is_visible(words)
-                    yield words
-                if handover.ended:
-                    break
-        if rest := given.feed(handover.finish(), last=True):
-            said = said or is_visible(rest)
-            yield rest
-        if not said and question.thought and (words := question.briefing.offer or question.briefing.ask):
-            briefed = LinkFilter(lambda: links(question.texts()), lambda: links(question.own_texts()))
-            yield briefed.feed(words, last=True)
-        elif not said and handover.way != "wait":
-            raise ReplyInvalid(f"{self.model.name} answered {question.label()!r} with no words")
+        return Speech(self.model, question, handover or Handover(may_wait=False))
 
     async def question(self, situation: Situation, heard: int) -> Talk:
         """Build the prompt: utterance, memory, belief, plan, briefing and history (Christakopoulou 2024, equation
@@ -258,6 +233,56 @@ class Talker:
         """Return one of the pack's phrases for a move, in the language of a text."""
         found = phrases(self.pack, move, language_of(text, self.pack.languages))
         return found[place % len(found)] if found else "…"
+
+
+class Speech:
+    """An answer of the talker: the parts of the model's reply, and the words in them that are shown.
+
+        async with aclosing(speech.parts) as parts:
+            async for part in parts:
+                words = speech.read(part)
+
+    Attributes:
+        parts: the parts of the reply, to be read until `ended`, and to be closed.
+    """
+
+    def __init__(self, model: Model, question: Talk, handover: Handover) -> None:
+        self.parts = model.reply(Request(question, question.role))
+        self._name, self._question, self._handover = model.name, question, handover
+        self._filter, self._has_words = self._new_filter(), False
+
+    @property
+    def ended(self) -> bool:
+        """Whether the rest of the reply is discarded, because the talker waits for the reasoner."""
+        return self._handover.ended
+
+    def read(self, part: ReplyPart) -> str:
+        """Return the words of a part that are shown now, without links that no trusted text contains."""
+        words = self._handover.read(part.text) if isinstance(part, Piece) else ""
+        words = self._filter.feed(words) if words else ""
+        self._has_words = self._has_words or is_visible(words)
+        return words
+
+    def finish(self) -> str:
+        """Return the last words, at the end of the reply.
+
+        If the reply has no words, they are the briefing of a reasoner that has processed the utterance.
+
+        Raises:
+            ReplyInvalid: the reply has no words, is not a decision to wait, and there is no briefing.
+        """
+        question, rest = self._question, self._filter.feed(self._handover.finish(), last=True)
+        if self._has_words or is_visible(rest):
+            return rest
+        if question.thought and (words := question.briefing.offer or question.briefing.ask):
+            return rest + self._new_filter().feed(words, last=True)
+        if self._handover.way != "wait":
+            raise ReplyInvalid(f"{self._name} answered {question.label()!r} with no words")
+        return rest
+
+    def _new_filter(self) -> LinkFilter:
+        question = self._question
+        return LinkFilter(lambda: links(question.texts()), lambda: links(question.own_texts()))
 
 
 HELD = 8

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import tzinfo
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
@@ -31,13 +31,14 @@ from mindstream.models.clean_text import is_visible
 from mindstream.models.embedders.embedder import EmbedderChoice
 from mindstream.models.model import FREELY, Message, Model, Part, Piece, Request, Sampling
 from mindstream.models.prompt import Prompt, rule
-from mindstream.models.reply import legible_parts
+from mindstream.models.reply import LegiblePieces
 from mindstream.models.roles import AnyModels
+from mindstream.models.wrappers.layer import Layer, Layered
 from mindstream.reasoners.facts import FactsReasoner
 from mindstream.reasoners.reasoner import Reasoner, RunContext, Utterance
 from mindstream.text.context import Part as ContextPart
 from mindstream.text.context import fit
-from mindstream.text.links import links, pieces_without_links
+from mindstream.text.links import LinkFilter, links, pieces_without_links
 from mindstream.text.words import language_of, terms
 from mindstream.tools.approval import Approve, check_approve, with_approval
 from mindstream.tools.loop import run_tool_loop
@@ -140,20 +141,16 @@ class Page:
     sampling: Sampling = FREELY
 
 
-@dataclass(frozen=True, slots=True)
-class _PageModel:
+class _PageModel(Layered):
     """A model that is called with the reply length and the sampling parameters that the client sent (`page`)."""
 
-    inner: Model
-    page: Page
+    def __init__(self, inner: Model, page: Page) -> None:
+        super().__init__(inner)
+        self._page = page
 
-    @property
-    def name(self) -> str:
-        return self.inner.name
-
-    def reply(self, request: Request) -> AsyncGenerator[Part]:
-        page = self.page
-        return self.inner.reply(replace(request, longest_reply=page.longest_reply, sampling=page.sampling))
+    def layer(self, request: Request) -> Layer:
+        page = self._page
+        return Layer(self.inner, request.but(longest_reply=page.longest_reply, sampling=page.sampling))
 
 
 class ChatResponder(FunctionResponder):
@@ -177,15 +174,21 @@ class ChatResponder(FunctionResponder):
         page, said = self.page, False
         own = await host.memory.get(host.asked_in)
         question = await self._question(text, host, page, own)
-        model = _PageModel(self._model, page)
-        words = _words(model, question)
+        model, legible, allowed = _PageModel(self._model, page), LegiblePieces(), _link_filter(question)
         if self._bot.tools and own is not None:
-            words = self._words_with_tools(model, question, host, own)
+            parts = self._reply_with_tools(model, question, host, own)
+        else:
+            parts = model.reply(Request(question, question.role))
         try:
-            async with aclosing(answer_pieces(question, words)) as pieces:
-                async for piece in pieces:
-                    said = said or is_visible(piece)
-                    yield piece
+            async with aclosing(parts):
+                async for part in parts:
+                    text = legible.add(part.text) if isinstance(part, Piece) else ""
+                    if text and (text := allowed.feed(text)):
+                        said = said or is_visible(text)
+                        yield text
+            if text := allowed.feed("", last=True):
+                said = said or is_visible(text)
+                yield text
         except PromptBlocked as error:
             if said:
                 raise
@@ -196,9 +199,9 @@ class ChatResponder(FunctionResponder):
         if not said:
             raise ReplyInvalid(f"{self._model.name} answered with no words")
 
-    async def _words_with_tools(
+    async def _reply_with_tools(
         self, model: Model, question: CompanionTalk, host: Host, own: Record
-    ) -> AsyncGenerator[str]:
+    ) -> AsyncGenerator[Part]:
         """Yield the model's words while it calls tools; the calls are logged, so that they are reused after a crash."""
         memory = host.memory
         context = RunContext(
@@ -223,7 +226,7 @@ class ChatResponder(FunctionResponder):
         running = asyncio.ensure_future(run())
         try:
             while (words := await coming.get()) is not None:
-                yield words
+                yield Piece(words)
             await running
         finally:
             running.cancel()
@@ -256,11 +259,8 @@ class ChatResponder(FunctionResponder):
         )
 
 
-async def _words(model: Model, question: CompanionTalk) -> AsyncGenerator[str]:
-    async with aclosing(legible_parts(model.reply(Request(question, question.role)))) as parts:
-        async for part in parts:
-            if isinstance(part, Piece) and part.text:
-                yield part.text
+def _link_filter(question: CompanionTalk) -> LinkFilter:
+    return LinkFilter(lambda: links(question.texts()), lambda: links(question.own_texts()))
 
 
 def answer_pieces(question: CompanionTalk, words: AsyncGenerator[str]) -> AsyncGenerator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncIterator
 
 from mindstream.log.events import Logged
 from mindstream.log.feed import Signal
@@ -14,16 +14,18 @@ GONE_S = 1.0
 
 
 class Exchange:
-    """A queue between the task of an answer and its listener.
+    """A queue between the task of an answer and its listener, which iterates over it and closes it at the end.
 
     The task waits until each piece was read, so that only the shown part of an interrupted answer is stored. It does
     not wait for a listener that stops reading, so that this delays no other answer.
     """
 
+    _turn: asyncio.Task[None]
+
     def __init__(self) -> None:
         self._events: deque[Logged | None] = deque()
         self._more, self._all_taken = Signal(), Signal()
-        self._untaken, self._is_gone = 0, False
+        self._untaken, self._is_gone, self._is_read = 0, False, False
 
     def put(self, logged: Logged | None) -> None:
         """Add an event without waiting; None marks the end."""
@@ -44,30 +46,33 @@ class Exchange:
             turn.exception()  # marks it as retrieved: the listener gets it, so asyncio must not report it
         self.put(None)
 
-    async def events(self, heard: Logged, turn: asyncio.Task[None]) -> AsyncGenerator[Logged]:
-        """Yield the utterance and the events of its answer; closing the generator cancels the task.
+    def events(self, heard: Logged, turn: asyncio.Task[None]) -> Exchange:
+        """Return the events for the listener: the utterance, then those of its answer until `end`."""
+        self._turn = turn
+        self.put(heard)
+        return self
 
-        The last event is the one before `end`. An exception of the task is raised.
-        """
-        try:
-            yield heard
-            while (logged := await self._get()) is not None:
-                yield logged
-                self._taken()
-            if not turn.cancelled():
-                turn.result()
-        finally:
-            turn.cancel()
-            await asyncio.wait({turn})
+    def __aiter__(self) -> AsyncIterator[Logged]:
+        return self
 
-    async def _get(self) -> Logged | None:
+    async def __anext__(self) -> Logged:
+        """Return the next event; at the end, raise the exception of the task if it has one."""
+        if self._is_read:  # the listener has read an event, and asks for the next one
+            self._is_gone = self._is_read = False
+            self._untaken -= 1
+            if not self._untaken:
+                self._all_taken.set()
         while not self._events:
             self._more.clear()
             await self._more.wait()
-        return self._events.popleft()
+        if (logged := self._events.popleft()) is None:
+            if not self._turn.cancelled():
+                self._turn.result()
+            raise StopAsyncIteration
+        self._is_read = True
+        return logged
 
-    def _taken(self) -> None:
-        self._is_gone = False
-        self._untaken -= 1
-        if not self._untaken:
-            self._all_taken.set()
+    async def aclose(self) -> None:
+        """Cancel the task, unless it is done; the part of the answer that was shown is stored."""
+        self._turn.cancel()
+        await asyncio.wait({self._turn})

@@ -5,7 +5,7 @@ A refused message stays in memory. The log records the refusal (`MessageRefused`
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -18,8 +18,9 @@ from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.store import Entry
 from mindstream.models.delimiters import escaped
-from mindstream.models.model import Message, Model, Part, Request
+from mindstream.models.model import Message, Model, Request
 from mindstream.models.roles import Models
+from mindstream.models.wrappers.layer import Layer, Layered
 
 T = TypeVar("T")
 MARKER = "(A message was left out here: the content filter of the language model's provider refused it.)"
@@ -73,7 +74,7 @@ class RefusedMessages:
         await self._memory.commit(Entry(event, "mindstream", system=True))
 
 
-class _WithoutRefused:
+class _WithoutRefused(Layered):
     """A model that is called without the refused messages.
 
     If a prompt is refused, it is sent again without the user's newest message in it, then with that message but without
@@ -83,52 +84,69 @@ class _WithoutRefused:
     would not be an answer.
     """
 
-    def __init__(self, model: Model, refused: RefusedMessages) -> None:
-        self._model, self._refused = model, refused
+    def __init__(self, inner: Model, refused: RefusedMessages) -> None:
+        super().__init__(inner)
+        self._refused = refused
 
-    @property
-    def name(self) -> str:
-        return self._model.name
+    def layer(self, request: Request) -> Layer:
+        return _Attempts(self.inner, request, self._refused)
 
-    async def reply(self, request: Request) -> AsyncGenerator[Part]:
+
+class _Attempts(Layer):
+    """The attempts to find a request that the provider accepts.
+
+    Attributes:
+        asked: the request without the messages that are known to be refused.
+        blocked: the first refusal; None: the request was not refused.
+        candidates: the messages of the request that may be the refused one.
+        left_out: the message that is left out of the current attempt.
+        is_last: whether no attempt follows the current one.
+    """
+
+    def __init__(self, inner: Model, request: Request, refused: RefusedMessages) -> None:
+        super().__init__(inner, request)
+        self._refused, self._utterance = refused, getattr(request.prompt, "utterance", "")
+        self.asked, self.blocked = request, PromptBlocked("")
+        self.candidates: list[Record] | None = None
+        self.waiting: list[Record] = []
+        self.left_out: Record | None = None
+        self.is_last = False
+
+    async def begin(self) -> None:
         texts = await self._refused.texts()
-        utterance = getattr(request.prompt, "utterance", "")
-        if utterance and utterance in texts:
-            raise PromptBlocked(f"{self.name} has refused this message before, so the message is not sent again")
-        asked, blocked, candidates = _without(request, texts), PromptBlocked(""), list[Record]()
-        attempts: list[tuple[Request, Record | None]] = [(asked, None)]
-        while attempts:
-            attempt, left_out = attempts.pop(0)
-            passes = False
-            try:
-                async with aclosing(self._model.reply(attempt)) as parts:
-                    async for part in parts:
-                        if left_out and not passes:
-                            await self._refused.add(left_out, self.name, blocked)
-                            if left_out.text == utterance:
-                                raise blocked
-                        passes = True
-                        yield part
-                return
-            except PromptBlocked as error:
-                if passes or error is blocked:
-                    raise
-                if left_out is None:
-                    blocked, candidates = error, await self._refused.candidates(asked)
-                    attempts = [(_without(asked, [message.text]), message) for message in candidates]
-        refused = await self._of_several(asked, candidates) if len(candidates) > 1 else []
-        for message in refused:
-            await self._refused.add(message, self.name, blocked)
-        texts = [message.text for message in refused]
-        if not texts or utterance in texts:
-            raise blocked
-        async with aclosing(self._model.reply(_without(asked, texts))) as parts:
-            async for part in parts:
-                yield part
+        if self._utterance and self._utterance in texts:
+            raise PromptBlocked(f"{self.inner.name} has refused this message before, so the message is not sent again")
+        self.asked = self.request = _without(self.request, texts)
 
-    async def _of_several(self, asked: Request, candidates: Sequence[Record]) -> list[Record]:
+    async def start(self) -> None:
+        if self.left_out is not None:
+            await self._refused.add(self.left_out, self.inner.name, self.blocked)
+            if self.left_out.text == self._utterance:
+                raise self.blocked
+
+    async def again(self, failure: Exception | None) -> bool:
+        if not isinstance(failure, PromptBlocked) or self.begun or self.is_last:
+            return False
+        if self.candidates is None:
+            self.blocked, self.candidates = failure, await self._refused.candidates(self.asked)
+            self.waiting = list(self.candidates)
+        if self.waiting:
+            self.left_out = self.waiting.pop(0)
+            self.request = _without(self.asked, [self.left_out.text])
+            return True
+        self.left_out, self.is_last = None, True
+        refused = await self._of_several(self.candidates) if len(self.candidates) > 1 else []
+        for message in refused:
+            await self._refused.add(message, self.inner.name, self.blocked)
+        texts = [message.text for message in refused]
+        if not texts or self._utterance in texts:
+            raise self.blocked
+        self.request = _without(self.asked, texts)
+        return True
+
+    async def _of_several(self, candidates: Sequence[Record]) -> list[Record]:
         """Return the refused messages among the candidates; [] if the prompt is refused even without all of them."""
-        passes = _without(asked, [each.text for each in candidates])
+        passes = _without(self.asked, [each.text for each in candidates])
         if not await self._takes(passes):
             return []
         alone = [each for each in candidates if not await self._takes(passes.then(Message("user", escaped(each.text))))]
@@ -137,7 +155,7 @@ class _WithoutRefused:
     async def _takes(self, request: Request) -> bool:
         """Return whether the provider accepts a prompt; only the first part of the reply is awaited."""
         try:
-            async with aclosing(self._model.reply(request)) as parts:
+            async with aclosing(self.inner.reply(request)) as parts:
                 async for _ in parts:
                     return True
         except PromptBlocked:

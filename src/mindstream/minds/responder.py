@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import warnings
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias
 
@@ -82,8 +82,17 @@ class Host:
     asked_in: str = ""
 
 
-AnswerFunction: TypeAlias = Callable[[Logged], AsyncGenerator[Logged]]
-"""Answers an utterance (its log row): yields that row first, then the events of the answer."""
+class AnswerRows(Protocol):
+    """The log rows of an answer, that of the utterance first: a generator, or an iterator that can be closed."""
+
+    def __aiter__(self) -> AsyncIterator[Logged]: ...
+
+    def aclose(self) -> Awaitable[None]:
+        """Cancel the answer, unless it has ended."""
+
+
+AnswerFunction: TypeAlias = Callable[[Logged], AnswerRows]
+"""Answers an utterance (its log row)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +256,7 @@ class FunctionResponder:
         pass
 
     async def attend(self, text: str, *, one_answer: bool) -> Handling:
-        def answer(heard: Logged) -> AsyncGenerator[Logged]:
+        def answer(heard: Logged) -> AnswerRows:
             memory, thinkers = self._host.memory, self._host.thinkers
             self._alone = heard.seq if one_answer else self._alone
             asked_in = heard.event.record if isinstance(heard.event, Heard) else ""

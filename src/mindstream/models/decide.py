@@ -33,7 +33,7 @@ from mindstream.models.delimiters import delimited, indented
 from mindstream.models.model import Distribution, JsonSchema, Logprobs, Message, Model, Piece, Request
 from mindstream.models.prompt import Prompt, rule
 from mindstream.models.providers.thoughts import without_thoughts
-from mindstream.models.reply import legible_parts
+from mindstream.models.reply import LegiblePieces
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 MIN_COVERED = 0.02
@@ -186,8 +186,8 @@ async def decide(model: Model, question: Question, role: str = "") -> Probabilit
         ModelError: the model is unavailable, or its reply is none of the answers.
     """
     answers = question.answers()
-    text, given, first = list[str](), None, None
-    async with aclosing(legible_parts(model.reply(Request(question, role or question.role, options=answers)))) as parts:
+    text, legible, given, first = list[str](), LegiblePieces(), None, None
+    async with aclosing(model.reply(Request(question, role or question.role, options=answers))) as parts:
         async for part in parts:
             match part:
                 case Distribution():
@@ -195,7 +195,7 @@ async def decide(model: Model, question: Question, role: str = "") -> Probabilit
                 case Logprobs():
                     first = part
                 case Piece():
-                    text.append(part.text)
+                    text.append(legible.add(part.text))
     if given is not None:
         return _normalised(answers, given, "distribution")
     if first is not None:

@@ -9,8 +9,7 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import AsyncGenerator, Iterable
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from mindstream import caches, errors
 from mindstream.chance import token
 from mindstream.errors import InputError, ModelError, ModelRefused, RateLimited, SettingsError, StorageError
 from mindstream.models.model import Message, Model, Part, Request, ToolSpec, Usage
+from mindstream.models.wrappers.layer import Layer, Layered
 from mindstream.paths import read_text
 from mindstream.private_files import append_private, make_private_folder, write_private
 
@@ -49,40 +49,45 @@ class RecordedCall(BaseModel):
     error: Failure | None = None
 
 
-class Recorder:
+class Recorder(Layered):
     """Appends every finished call to a file that only its owner can read: request and answer, but no API keys."""
 
-    def __init__(self, model: Model, path: Path | str) -> None:
-        self.name = model.name
-        self._model = model
+    def __init__(self, inner: Model, path: Path | str) -> None:
+        super().__init__(inner)
         self._path = Path(path)
 
-    async def reply(self, request: Request) -> AsyncGenerator[Part]:
-        call = RecordedCall(
+    def layer(self, request: Request) -> Layer:
+        return _Recorded(self.inner, request, self._path)
+
+
+class _Recorded(Layer):
+    def __init__(self, inner: Model, request: Request, path: Path) -> None:
+        super().__init__(inner, request)
+        self._path = path
+        self._call = RecordedCall(
             prompt=request.prompt.label(),
             role=request.role,
-            model=self.name,
+            model=inner.name,
             hash=fingerprint(request),
             messages=list(request.messages),
             tools=list(request.tools),
         )
-        call.parts = []
+        self._call.parts = []
+
+    def take(self, part: Part) -> Sequence[Part]:
+        self._call.parts.append(part)
+        return (part,)
+
+    def close(self, failure: BaseException | None) -> None:
+        if isinstance(failure, ModelError):
+            wait_s = getattr(failure, "retry_after_s", None)
+            self._call.error = Failure(kind=type(failure).__name__, message=str(failure), retry_after_s=wait_s)
         try:
-            async with aclosing(self._model.reply(request)) as parts:
-                async for part in parts:
-                    call.parts.append(part)
-                    yield part
-        except ModelError as error:
-            wait_s = getattr(error, "retry_after_s", None)
-            call.error = Failure(kind=type(error).__name__, message=str(error), retry_after_s=wait_s)
-            raise
-        finally:
-            try:
-                make_private_folder(self._path.parent)
-                with append_private(self._path) as file:
-                    file.write(call.model_dump_json(exclude_defaults=True) + "\n")
-            except OSError as error:
-                raise StorageError(f"the recording {self._path} cannot be written: {error}") from None
+            make_private_folder(self._path.parent)
+            with append_private(self._path) as file:
+                file.write(self._call.model_dump_json(exclude_defaults=True) + "\n")
+        except OSError as error:
+            raise StorageError(f"the recording {self._path} cannot be written: {error}") from None
 
 
 PLAYBACK = "playback:"
@@ -183,7 +188,7 @@ HEX = "[0-9a-f]"
 ANSWER = TypeAdapter(list[Part])
 
 
-class Cache:
+class Cache(Layered):
     """Stores complete answers in files, by model, messages and tools; a cached answer has a usage of zero.
 
     Any number of processes may share the folder. All answers are deleted when a process that uses the folder erases
@@ -191,8 +196,9 @@ class Cache:
     the folder at that time, the answers stay.
     """
 
-    def __init__(self, model: Model, folder: Path | str) -> None:
-        self.name, self._model, self._folder = model.name, model, Path(folder)
+    def __init__(self, inner: Model, folder: Path | str) -> None:
+        super().__init__(inner)
+        self._folder = Path(folder)
         caches.watch(self)
 
     def forget(self, _: str) -> None:
@@ -201,25 +207,41 @@ class Cache:
             with contextlib.suppress(OSError):  # another process may delete the file at the same time
                 path.unlink()
 
-    async def reply(self, request: Request) -> AsyncGenerator[Part]:
+    def layer(self, request: Request) -> Layer:
         key = fingerprint(request, self.name)
         path = self._folder / key[:2] / f"{key}.json"
-        known: list[Part] | None = None
         with contextlib.suppress(OSError, ValueError):
-            known = ANSWER.validate_json(path.read_bytes())
-        if known is not None:
-            for part in known:
-                yield Usage(0, 0, 0.0) if isinstance(part, Usage) else part
-            return
-        heard: list[Part] = []
-        async with aclosing(self._model.reply(request)) as parts:
-            async for part in parts:
-                heard.append(part)
-                yield part
+            return Layer(_Known(self.name, ANSWER.validate_json(path.read_bytes())), request)
+        return _Kept(self.inner, request, path)
+
+
+class _Known:
+    """A model that gives a cached answer."""
+
+    def __init__(self, name: str, parts: Sequence[Part]) -> None:
+        self.name, self._parts = name, parts
+
+    async def reply(self, request: Request) -> AsyncGenerator[Part]:  # noqa: ARG002
+        for part in self._parts:
+            yield Usage(0, 0, 0.0) if isinstance(part, Usage) else part
+
+
+class _Kept(Layer):
+    def __init__(self, inner: Model, request: Request, path: Path) -> None:
+        super().__init__(inner, request)
+        self._path, self._heard = path, list[Part]()
+
+    def take(self, part: Part) -> Sequence[Part]:
+        self._heard.append(part)
+        return (part,)
+
+    def end(self) -> Sequence[Part]:
+        path = self._path
         draft = path.with_suffix(f".{token()}.tmp")  # renamed at the end, so that readers never see a partial file
         try:
             make_private_folder(path.parent)
-            write_private(draft, ANSWER.dump_json(heard))
+            write_private(draft, ANSWER.dump_json(self._heard))
             os.replace(draft, path)  # noqa: PTH105
         except OSError as error:
-            raise StorageError(f"the cache of answers in {self._folder} cannot be written: {error}") from None
+            raise StorageError(f"the cache of answers in {path.parent.parent} cannot be written: {error}") from None
+        return ()

@@ -8,13 +8,12 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import AsyncGenerator, Iterator
-from contextlib import aclosing
+from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from mindstream.errors import ReplyInvalid
 from mindstream.models.clean_text import HALF, legible, without_controls
-from mindstream.models.model import Call, Part, Piece
+from mindstream.models.model import Call
 from mindstream.models.providers.thoughts import SEEN, end_of_thoughts, without_thoughts
 
 MAX_DEPTH = 50
@@ -55,18 +54,6 @@ class LegiblePieces:
 def legible_call(call: Call) -> Call:
     """Return a call without unprintable characters."""
     return Call(legible(call.tool), legible(call.arguments), legible(call.id))
-
-
-async def legible_parts(parts: AsyncGenerator[Part]) -> AsyncGenerator[Part]:
-    """Pass on a reply's parts with unprintable characters removed."""
-    pieces = LegiblePieces()
-    async with aclosing(parts):
-        async for part in parts:
-            if isinstance(part, Piece):
-                if text := pieces.add(part.text):
-                    yield Piece(text)
-            else:
-                yield legible_call(part) if isinstance(part, Call) else part
 
 
 def first_json(text: str, kind: type | None = None) -> Any:

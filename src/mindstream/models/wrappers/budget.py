@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from mindstream.errors import BudgetSpent
 from mindstream.models.model import Call, Model, Part, Piece, Request, Usage, estimate_tokens
 from mindstream.models.providers.limits import all_tokens
 from mindstream.models.recording import costs_nothing
+from mindstream.models.wrappers.layer import Layer, Layered
 
 MIN_REPLY = 200
 """Minimum number of tokens that must be left for a reply, or the reply's own limit if that is lower; with fewer, the
@@ -172,30 +172,41 @@ class Budget:
         return not self._has_ended or self.spent_usd + self.reserved_usd >= self.cost_usd
 
 
-class Budgeted:
+class Budgeted(Layered):
     """A model that answers while its budget lasts."""
 
-    def __init__(self, model: Model, budget: Budget) -> None:
-        self.name, self._model, self._budget = model.name, model, budget
+    def __init__(self, inner: Model, budget: Budget) -> None:
+        super().__init__(inner)
+        self._budget = budget
 
-    async def reply(self, request: Request) -> AsyncGenerator[Part]:
-        reserved = await self._budget.begin(request)
-        if reserved.answered < all_tokens(request):
-            request = request.but(longest_reply=reserved.answered)
-        used, text = None, list[str]()
-        request = request.but(on_thought=text.append)  # thoughts cost as much as the reply
-        try:
-            async with aclosing(self._model.reply(request)) as parts:
-                async for part in parts:
-                    match part:
-                        case Piece():
-                            text.append(part.text)
-                        case Call():
-                            text.append(part.arguments)
-                        case Usage():
-                            used = part
-                    yield part
-        finally:
-            if used is None and any(text):
-                used = Usage(request.tokens, estimate_tokens("".join(text)))
-            self._budget.end(reserved, used, free=costs_nothing(self.name))
+    def layer(self, request: Request) -> Layer:
+        return _Counted(self.inner, request, self._budget)
+
+
+class _Counted(Layer):
+    def __init__(self, inner: Model, request: Request, budget: Budget) -> None:
+        super().__init__(inner, request)
+        self._budget = budget
+        self._used: Usage | None = None
+        self._text: list[str] = []
+
+    async def begin(self) -> None:
+        self._reserved = await self._budget.begin(self.request)
+        if self._reserved.answered < all_tokens(self.request):
+            self.request = self.request.but(longest_reply=self._reserved.answered)
+        self.request = self.request.but(on_thought=self._text.append)  # thoughts cost as much as the reply
+
+    def take(self, part: Part) -> Sequence[Part]:
+        match part:
+            case Piece():
+                self._text.append(part.text)
+            case Call():
+                self._text.append(part.arguments)
+            case Usage():
+                self._used = part
+        return (part,)
+
+    def close(self, failure: BaseException | None) -> None:  # noqa: ARG002
+        if self._used is None and any(self._text):
+            self._used = Usage(self.request.tokens, estimate_tokens("".join(self._text)))
+        self._budget.end(self._reserved, self._used, free=costs_nothing(self.inner.name))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterator
-from contextlib import aclosing
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 from mindstream.errors import PromptTooLong
-from mindstream.models.model import Cut, Model, Part, Request, estimate_tokens
+from mindstream.models.model import Cut, Model, Request, estimate_tokens
 from mindstream.models.providers.limits import all_tokens
+from mindstream.models.wrappers.layer import Layer, Layered
 
 MAX_ATTEMPTS = 4
 USABLE_SHARE = 0.95
@@ -26,37 +26,21 @@ def room(request: Request, window: int) -> tuple[int, int]:
     return int(window * USABLE_SHARE) - reply, reply
 
 
-class Fit:
+class Fit(Layered):
     """Shortens requests that do not fit the model's context window.
 
     A request is shortened before it is sent if `window` (in tokens) is known; otherwise after the endpoint refused it,
     and sent again. The window's size and the token count that the endpoint reports are stored for later requests.
     """
 
-    def __init__(self, model: Model, window: int | None = None) -> None:
-        self.name, self._model, self._window = model.name, model, window
-        self._longest_reply, self._counts = 0, 1.0
+    def __init__(self, inner: Model, window: int | None = None) -> None:
+        super().__init__(inner)
+        self._window, self._longest_reply, self._counts = window, 0, 1.0
 
-    async def reply(self, request: Request) -> AsyncGenerator[Part]:
-        asked = self._fitted(request)
-        for attempt in range(1, MAX_ATTEMPTS + 1):
-            begun = False
-            try:
-                async with aclosing(self._model.reply(asked)) as parts:
-                    async for part in parts:
-                        begun = True
-                        yield part
-                return
-            except PromptTooLong as error:
-                aim = self._learn(asked, error)
-                if aim is not None:  # the limit of the reply may be too high too
-                    request = request.but(longest_reply=all_tokens(asked) // 2)
-                shorter = self._fitted(request, aim)
-                if begun or attempt == MAX_ATTEMPTS or shorter == asked:
-                    raise
-                asked = shorter
+    def layer(self, request: Request) -> Layer:
+        return _Fitted(self, request)
 
-    def _learn(self, asked: Request, error: PromptTooLong) -> int | None:
+    def learn(self, asked: Request, error: PromptTooLong) -> int | None:
         """Store the limits that the endpoint reports; if it reports too little, return a token number to aim for."""
         if error.longest_reply:
             self._longest_reply = error.longest_reply
@@ -68,7 +52,8 @@ class Fit:
             return None
         return asked.tokens * 2 // 3
 
-    def _fitted(self, request: Request, aim: int | None = None) -> Request:
+    def fitted(self, request: Request, aim: int | None = None) -> Request:
+        """Return the request, shortened to the known window, or to the token number to aim for."""
         if self._longest_reply and not request.longest_reply:
             request = request.but(longest_reply=self._longest_reply)
         if self._window:
@@ -76,6 +61,24 @@ class Fit:
             request = request.but(longest_reply=reply)
             aim = min(aim or known, int(known / self._counts))
         return request if aim is None else shorten(request, aim)
+
+
+class _Fitted(Layer):
+    def __init__(self, fit: Fit, request: Request) -> None:
+        super().__init__(fit.inner, fit.fitted(request))
+        self._fit, self._whole, self._attempts = fit, request, 1
+
+    async def again(self, failure: Exception | None) -> bool:
+        if not isinstance(failure, PromptTooLong):
+            return False
+        aim = self._fit.learn(self.request, failure)
+        if aim is not None:  # the limit of the reply may be too high too
+            self._whole = self._whole.but(longest_reply=all_tokens(self.request) // 2)
+        shorter = self._fit.fitted(self._whole, aim)
+        if self.begun or self._attempts == MAX_ATTEMPTS or shorter == self.request:
+            return False
+        self.request, self._attempts = shorter, self._attempts + 1
+        return True
 
 
 def shorten(request: Request, room: int) -> Request:

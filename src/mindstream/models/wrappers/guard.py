@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from collections.abc import Sequence
 from functools import lru_cache
 
 from mindstream.models.model import Model, Part, Piece, Request
+from mindstream.models.wrappers.layer import Layer, Layered
 
 MARKS = (
     r"<\|[A-Za-z_]{2,30}\|>|<｜[^｜\n]{2,30}｜>|</?(?:start|end)_of_turn>|\[/?INST\]|<</?SYS>>"
@@ -33,7 +33,7 @@ LINES = 2
 """A line such as `User: ann` is part of the answer if more than this number of lines follow without another turn."""
 
 
-class Guard:
+class Guard(Layered):
     """Passes a reply on until it degenerates, and ends it there.
 
     The text before that point stays: free text is an answer; structured data is parsed, and is invalid if incomplete. A
@@ -42,26 +42,29 @@ class Guard:
     `only_words`: pass on structured data unchecked, for a model whose grammar limits the length of the data.
     """
 
-    def __init__(self, model: Model, *, only_words: bool = False) -> None:
-        self.name, self._model, self._only_words = model.name, model, only_words
+    def __init__(self, inner: Model, *, only_words: bool = False) -> None:
+        super().__init__(inner)
+        self._only_words = only_words
 
-    def reply(self, request: Request) -> AsyncGenerator[Part]:
+    def layer(self, request: Request) -> Layer:
         passes = self._only_words and request.schema is not None
-        return self._model.reply(request) if passes else self._guarded(request)
+        return Layer(self.inner, request) if passes else _Guarded(self.inner, request)
 
-    async def _guarded(self, request: Request) -> AsyncGenerator[Part]:
-        text = GuardedText(_marks(request.words if request.words is not None else request.prompt.words()))
-        async with aclosing(self._model.reply(request)) as parts:
-            async for part in parts:
-                passed = text.read(part.text) if isinstance(part, Piece) else text.finish()
-                if passed:
-                    yield Piece(passed)
-                if not isinstance(part, Piece):
-                    yield part
-                elif text.ended:
-                    return
-        if passed := text.finish():
-            yield Piece(passed)
+
+class _Guarded(Layer):
+    def __init__(self, inner: Model, request: Request) -> None:
+        super().__init__(inner, request)
+        self._text = GuardedText(_marks(request.words if request.words is not None else request.prompt.words()))
+
+    def take(self, part: Part) -> Sequence[Part]:
+        passed = self._text.read(part.text) if isinstance(part, Piece) else self._text.finish()
+        self.ended = isinstance(part, Piece) and self._text.ended
+        rest = () if isinstance(part, Piece) else (part,)
+        return (Piece(passed), *rest) if passed else rest
+
+    def end(self) -> Sequence[Part]:
+        rest = self._text.finish()
+        return (Piece(rest),) if rest else ()
 
 
 class GuardedText:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from mindstream.clock import Clock, Moment, SystemClock
@@ -22,6 +21,7 @@ from mindstream.models.model import (
     Usage,
     current_cause,
 )
+from mindstream.models.wrappers.layer import Layer, Layered
 from mindstream.tracing import Span, fail, genai, is_on, start_span, tell, with_content
 
 
@@ -64,7 +64,7 @@ class Metered:
     words: Words | None = field(default=None, repr=False)
 
 
-class Meter:
+class Meter(Layered):
     """Passes a `Metered` to `on_call` when a call has ended in any way; records a span if tracing is on.
 
     Args:
@@ -72,54 +72,71 @@ class Meter:
     """
 
     def __init__(
-        self, model: Model, on_call: Callable[[Metered], None], clock: Clock | None = None, *, keeps_words: bool = False
+        self, inner: Model, on_call: Callable[[Metered], None], clock: Clock | None = None, *, keeps_words: bool = False
     ) -> None:
-        self.name, self._model, self._on_call = model.name, model, on_call
-        self._clock, self._keeps_words = clock or SystemClock(), keeps_words
+        super().__init__(inner)
+        self._on_call, self._clock, self._keeps_words = on_call, clock or SystemClock(), keeps_words
 
-    async def reply(self, request: Request) -> AsyncGenerator[Part]:
-        at, start, cause = self._clock.now(), self._clock.elapsed(), current_cause()
-        span = self._begin_span(request) if is_on() else None
-        keeps, answered = self._keeps_words or with_content(), list[str]()
-        first_s = usage = error = None
-        broken_off = False
-        try:
-            async with aclosing(self._model.reply(request)) as parts:
-                async for part in parts:
-                    if first_s is None:
-                        first_s = self._clock.elapsed() - start
-                    match part:
-                        case Usage():
-                            usage = part
-                        case Piece() if keeps:
-                            answered.append(part.text)
-                        case Call() if keeps:
-                            answered.append(f"{part.tool}({part.arguments})\n")
-                    yield part
-        except ModelError as failure:
-            error = f"{type(failure).__name__}: {failure}"
-            raise
-        except (GeneratorExit, asyncio.CancelledError):
-            broken_off = True
-            raise
-        finally:
-            words = Words(request.messages, "".join(answered)) if self._keeps_words else None
-            seconds, label = self._clock.elapsed() - start, request.prompt.label()
-            measured = (at, first_s, seconds, usage, error, broken_off, request.cut)
-            call = Metered(self.name, request.role, label, *measured, cause=cause, words=words)
-            if span:
-                _end_span(span, call, "".join(answered))
-            self._on_call(call)
-            if request.on_call:
-                request.on_call(call)
+    def layer(self, request: Request) -> Layer:
+        return _Measured(self.inner, request, self._on_call, self._clock, keeps_words=self._keeps_words)
 
-    def _begin_span(self, request: Request) -> Span:
-        named = genai.model_attributes(self.name)
-        span = start_span(genai.CHAT, str(named[genai.MODEL]), named)
-        tell(span, {genai.PROMPT: request.prompt.label(), "mindstream.role": request.role})
-        if with_content():
-            tell(span, {genai.ASKED: genai.write_messages((each.role, each.text) for each in request.messages)})
-        return span
+
+class _Measured(Layer):
+    def __init__(
+        self, inner: Model, request: Request, on_call: Callable[[Metered], None], clock: Clock, *, keeps_words: bool
+    ) -> None:
+        super().__init__(inner, request)
+        self._on_call, self._clock, self._keeps_words = on_call, clock, keeps_words
+        self._at, self._start, self._cause = clock.now(), clock.elapsed(), current_cause()
+        self._span = _begin_span(inner.name, request) if is_on() else None
+        self._keeps = keeps_words or with_content()
+        self._answered: list[str] = []
+        self._first_s: float | None = None
+        self._usage: Usage | None = None
+
+    async def start(self) -> None:
+        self._first_s = self._clock.elapsed() - self._start
+
+    def take(self, part: Part) -> Sequence[Part]:
+        match part:
+            case Usage():
+                self._usage = part
+            case Piece() if self._keeps:
+                self._answered.append(part.text)
+            case Call() if self._keeps:
+                self._answered.append(f"{part.tool}({part.arguments})\n")
+        return (part,)
+
+    def close(self, failure: BaseException | None) -> None:
+        request, answered = self.request, "".join(self._answered)
+        call = Metered(
+            self.inner.name,
+            request.role,
+            request.prompt.label(),
+            self._at,
+            self._first_s,
+            self._clock.elapsed() - self._start,
+            self._usage,
+            f"{type(failure).__name__}: {failure}" if isinstance(failure, ModelError) else None,
+            isinstance(failure, GeneratorExit | asyncio.CancelledError),
+            request.cut,
+            cause=self._cause,
+            words=Words(request.messages, answered) if self._keeps_words else None,
+        )
+        if self._span:
+            _end_span(self._span, call, answered)
+        self._on_call(call)
+        if request.on_call:
+            request.on_call(call)
+
+
+def _begin_span(model: str, request: Request) -> Span:
+    named = genai.model_attributes(model)
+    span = start_span(genai.CHAT, str(named[genai.MODEL]), named)
+    tell(span, {genai.PROMPT: request.prompt.label(), "mindstream.role": request.role})
+    if with_content():
+        tell(span, {genai.ASKED: genai.write_messages((each.role, each.text) for each in request.messages)})
+    return span
 
 
 def _end_span(span: Span, call: Metered, answered: str) -> None:
@@ -133,25 +150,26 @@ def _end_span(span: Span, call: Metered, answered: str) -> None:
     span.end()
 
 
-class WithListener:
+class WithListener(Layered):
     """Reports the calls of one caller to that caller's `on_call`, for models that many minds share.
 
     It puts `on_call` into each request; the inner `Meter` reports each attempt to it.
     """
 
-    def __init__(self, model: Model, on_call: Callable[[Metered], None]) -> None:
-        self._model, self._on_call = model, on_call
+    def __init__(self, inner: Model, on_call: Callable[[Metered], None]) -> None:
+        super().__init__(inner)
+        self._on_call = on_call
 
-    @property
-    def name(self) -> str:
-        return self._model.name
+    def layer(self, request: Request) -> Layer:
+        return _Reported(self.inner, request, self._on_call)
 
-    def reply(self, request: Request) -> AsyncGenerator[Part]:
-        further = request.on_call
 
-        def report(call: Metered) -> None:
-            self._on_call(call)
-            if further is not None:
-                further(call)
+class _Reported(Layer):
+    def __init__(self, inner: Model, request: Request, on_call: Callable[[Metered], None]) -> None:
+        super().__init__(inner, request.but(on_call=self._report))
+        self._on_call, self._further = on_call, request.on_call
 
-        return self._model.reply(request.but(on_call=report))
+    def _report(self, call: Metered) -> None:
+        self._on_call(call)
+        if self._further is not None:
+            self._further(call)

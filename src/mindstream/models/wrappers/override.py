@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
 from pathlib import Path
 
 from mindstream.errors import InputError, SettingsError
-from mindstream.models.model import Model, Part, Request
+from mindstream.models.model import Model, Request
 from mindstream.models.template import MAX_TEMPLATE, PARTS, templates
+from mindstream.models.wrappers.layer import Layer, Layered
 from mindstream.paths import read_text
 
 MAX_BYTES = 4 * MAX_TEMPLATE
 """Maximum size of a template's file, in bytes."""
 
 
-class PromptOverride:
+class PromptOverride(Layered):
     """Uses the template in `<folder>/<prompt label>.md` if the file exists; it is read and checked for each request.
 
     Raises:
         SettingsError: the folder is missing, or a text in it is not a valid template.
     """
 
-    def __init__(self, model: Model, folder: Path | str) -> None:
-        self.name, self._model, self._folder = model.name, model, Path(folder)
+    def __init__(self, inner: Model, folder: Path | str) -> None:
+        super().__init__(inner)
+        self._folder = Path(folder)
         if not self._folder.is_dir():
             raise SettingsError(f"the folder of your own prompt texts, {self._folder}, does not exist")
         for path in sorted(self._folder.glob("*.md")):
             read_words(path)
 
-    def reply(self, request: Request) -> AsyncGenerator[Part]:
+    def layer(self, request: Request) -> Layer:
         path = self._folder / f"{request.prompt.label()}.md"
         if request.words is None and path.is_file():
             request = request.but(words=read_words(path))
@@ -36,7 +37,7 @@ class PromptOverride:
                 request.messages  # noqa: B018 (renders and caches the text here, so that an error names the file)
             except SettingsError as error:
                 raise SettingsError(f"{path}: {error}") from None
-        return self._model.reply(request)
+        return Layer(self.inner, request)
 
 
 def read_words(path: Path) -> str:

@@ -16,6 +16,7 @@ from mindstream.models.fitting import fit, mend_json, named_tool, read_object
 from mindstream.models.model import Call, Message, Model, Part, Piece, Request, ToolSpec, Usage
 from mindstream.models.reply import clean
 from mindstream.models.schema import find_faults
+from mindstream.models.wrappers.layer import Layer, Layered
 from mindstream.models.wrappers.meter import Metered
 
 EMPTY = "It has no text. Write the reply again, in words."
@@ -23,7 +24,7 @@ MAX_SHOWN = 4_000
 """Maximum number of characters of a wrong answer that are sent back to the model."""
 
 
-class Repair:
+class Repair(Layered):
     """Checks typed answers and calls, and lets the model correct mistakes up to `times` times.
 
     Free text is passed on as it arrives; a model that wrote none is asked once more.
@@ -31,42 +32,25 @@ class Repair:
     are removed by the caller.
     """
 
-    def __init__(self, model: Model, times: int = 2) -> None:
-        self.name, self._model, self._times = model.name, model, max(0, times)
+    def __init__(self, inner: Model, times: int = 2) -> None:
+        super().__init__(inner)
+        self._times = max(0, times)
 
-    def reply(self, request: Request) -> AsyncGenerator[Part]:
+    def layer(self, request: Request) -> Layer | None:
         is_spoken = request.schema is None and not request.tools
         if request.options or request.continuation or (is_spoken and not self._times):
-            return self._model.reply(request)
-        return self._spoken(request) if is_spoken else self._checked(request)
+            return Layer(self.inner, request)
+        return _Spoken(self.inner, request) if is_spoken else None
 
-    async def _spoken(self, request: Request) -> AsyncGenerator[Part]:
-        """Pass on free text; ask a second time if the first reply has no visible text."""
-        used: list[Usage] = []
-        for attempt in (request, request.then(_check(EMPTY))):
-            has_text = False
-            try:
-                async with aclosing(self._model.reply(attempt)) as parts:
-                    async for part in parts:
-                        if isinstance(part, Usage):
-                            used.append(part)
-                            continue
-                        has_text = has_text or not isinstance(part, Piece) or is_visible(part.text)
-                        yield part
-            except ReplyInvalid:
-                if has_text or attempt is not request:
-                    raise
-            if has_text:
-                break
-        if used:
-            yield _sum(used)
+    def reply(self, request: Request) -> AsyncGenerator[Part]:
+        return self._checked(request) if self.layer(request) is None else super().reply(request)
 
     async def _checked(self, request: Request) -> AsyncGenerator[Part]:
         used: list[Usage] = []
         doubted = text = wrong = ""
         for left in range(self._times, -1, -1):
             try:
-                text, calls, usage = await gather_reply(self._model, request)
+                text, calls, usage = await gather_reply(self.inner, request)
             except ReplyInvalid as error:  # the reply exceeded its limits
                 text, wrong = "", str(error)
                 request = request.then(_check(wrong))
@@ -94,6 +78,31 @@ class Repair:
             yield call if call.arguments.strip() else replace(call, arguments="{}")
         if used:
             yield _sum(used)
+
+
+class _Spoken(Layer):
+    """Passes free text on; has the model asked a second time if the first reply has no visible text."""
+
+    def __init__(self, inner: Model, request: Request) -> None:
+        super().__init__(inner, request)
+        self._used: list[Usage] = []
+        self._has_text = self._is_second = False
+
+    def take(self, part: Part) -> Sequence[Part]:
+        if isinstance(part, Usage):
+            self._used.append(part)
+            return ()
+        self._has_text = self._has_text or not isinstance(part, Piece) or is_visible(part.text)
+        return (part,)
+
+    async def again(self, failure: Exception | None) -> bool:
+        if self._has_text or self._is_second or not (failure is None or isinstance(failure, ReplyInvalid)):
+            return False
+        self.request, self._is_second = self.request.then(_check(EMPTY)), True
+        return True
+
+    def end(self) -> Sequence[Part]:
+        return (_sum(self._used),) if self._used else ()
 
 
 def _complaints(request: Request, text: str, calls: tuple[Call, ...]) -> tuple[tuple[Message, ...], str, Any]:
@@ -162,22 +171,22 @@ def complaint(call: Call, tools: Sequence[ToolSpec]) -> str | None:
     return f"The arguments of {call.tool!r} do not fit: {'; '.join(found)}." if found else None
 
 
-class Mend:
+class Mend(Layered):
     """Wraps `Repair`: after its last attempt, accepts the last reply if it is valid when parsed as JSON5.
 
     The call is reported as `mended`; such a reply is checked like any other.
     """
 
-    def __init__(self, model: Model) -> None:
-        self.name, self._model = model.name, model
+    def layer(self, request: Request) -> Layer | None:
+        return Layer(self.inner, request) if request.schema is None else None
 
     def reply(self, request: Request) -> AsyncGenerator[Part]:
-        return self._model.reply(request) if request.schema is None else self._mended(request)
+        return super().reply(request) if request.schema is None else self._mended(request)
 
     async def _mended(self, request: Request) -> AsyncGenerator[Part]:
         calls = _DelayedCalls(request.on_call)
         try:
-            async with aclosing(self._model.reply(request.but(on_call=calls.take))) as parts:
+            async with aclosing(self.inner.reply(request.but(on_call=calls.take))) as parts:
                 async for part in parts:
                     yield part
         except ReplyInvalid as error:

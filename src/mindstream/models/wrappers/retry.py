@@ -6,8 +6,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from collections.abc import Sequence
 from contextvars import ContextVar
 from itertools import count
 
@@ -15,23 +14,35 @@ from mindstream.chance import fraction, token
 from mindstream.clock import Clock, SystemClock
 from mindstream.errors import BudgetSpent, ModelError, ModelResting, ModelSilent, ModelUnavailable, RateLimited
 from mindstream.models.model import Model, Part, Request
+from mindstream.models.wrappers.layer import Layer, Layered
 
 FIRST_REST_S, MAX_WISH_S = 5.0, 300.0
 """Duration in seconds of the first rest after an outage, and of the longest rest that an endpoint may ask for."""
 
 
-class Limit:
+class Limit(Layered):
     """Lets `at_once` requests run at the same time; the others wait."""
 
-    def __init__(self, model: Model, at_once: int = 8) -> None:
+    def __init__(self, inner: Model, at_once: int = 8) -> None:
+        super().__init__(inner)
         if at_once < 1:
             raise ValueError(f"at_once must be at least 1, not {at_once}")
-        self.name, self._model, self._room = model.name, model, asyncio.Semaphore(at_once)
+        self._room = asyncio.Semaphore(at_once)
 
-    async def reply(self, request: Request) -> AsyncGenerator[Part]:
-        async with self._room, aclosing(self._model.reply(request)) as parts:
-            async for part in parts:
-                yield part
+    def layer(self, request: Request) -> Layer:
+        return _Limited(self.inner, request, self._room)
+
+
+class _Limited(Layer):
+    def __init__(self, inner: Model, request: Request, room: asyncio.Semaphore) -> None:
+        super().__init__(inner, request)
+        self._room = room
+
+    async def begin(self) -> None:
+        await self._room.acquire()
+
+    def close(self, failure: BaseException | None) -> None:  # noqa: ARG002
+        self._room.release()
 
 
 class Pauses:
@@ -66,12 +77,12 @@ class Pauses:
         return None if over else pause_s
 
 
-class Retry:
+class Retry(Layered):
     """Repeats failed requests with `Pauses`, unless a part of the answer has been passed on."""
 
     def __init__(
         self,
-        model: Model,
+        inner: Model,
         attempts: int = 3,
         *,
         clock: Clock | None = None,
@@ -79,26 +90,30 @@ class Retry:
         longest_s: float = 30.0,
         seed: int | str | None = None,
     ) -> None:
-        self.name, self._model, self._clock = model.name, model, clock or SystemClock()
-        self._pauses = Pauses(model.name, attempts, base_s=base_s, longest_s=longest_s, seed=seed)
+        super().__init__(inner)
+        self._clock = clock or SystemClock()
+        self._pauses = Pauses(inner.name, attempts, base_s=base_s, longest_s=longest_s, seed=seed)
 
-    async def reply(self, request: Request) -> AsyncGenerator[Part]:
-        for attempt in count(1):
-            begun = False
-            try:
-                async with aclosing(self._model.reply(request)) as parts:
-                    async for part in parts:
-                        begun = True
-                        yield part
-                return
-            except ModelUnavailable as error:
-                pause_s = self._pauses.after(attempt, error)
-                if begun or pause_s is None:
-                    raise
-            await self._clock.sleep(pause_s)
+    def layer(self, request: Request) -> Layer:
+        return _Retried(self.inner, request, self._pauses, self._clock)
 
 
-class Breaker:
+class _Retried(Layer):
+    def __init__(self, inner: Model, request: Request, pauses: Pauses, clock: Clock) -> None:
+        super().__init__(inner, request)
+        self._pauses, self._clock, self._attempts = pauses, clock, count(1)
+
+    async def again(self, failure: Exception | None) -> bool:
+        if not isinstance(failure, ModelUnavailable):
+            return False
+        pause_s = self._pauses.after(next(self._attempts), failure)
+        if self.begun or pause_s is None:
+            return False
+        await self._clock.sleep(pause_s)
+        return True
+
+
+class Breaker(Layered):
     """A circuit breaker: after an outage, calls fail at once during a rest; then a single call is made as a trial.
 
     A rest lasts FIRST_REST_S, doubled after each failed trial up to `longest_s`; or as long as the endpoint asks for,
@@ -106,54 +121,77 @@ class Breaker:
     All callers of a model share one breaker.
     """
 
-    def __init__(self, model: Model, *, clock: Clock | None = None, longest_s: float = 60.0) -> None:
-        self.name, self._model, self._clock, self._longest_s = model.name, model, clock or SystemClock(), longest_s
+    def __init__(self, inner: Model, *, clock: Clock | None = None, longest_s: float = 60.0) -> None:
+        super().__init__(inner)
+        self._clock, self._longest_s = clock or SystemClock(), longest_s
         self._rest_s = self._until = 0.0
         self._why, self._trying, self._outages = "", False, 0
 
-    async def reply(self, request: Request) -> AsyncGenerator[Part]:
-        trial, known = self._admit(), self._outages
-        try:
-            async with aclosing(self._model.reply(request)) as parts:
-                async for part in parts:
-                    if self._why:  # available again; the length of the next rest is reset by a complete reply
-                        self._why, self._trying = "", False
-                    yield part
-            self._rest_s = 0.0
-        except ModelUnavailable as error:
-            if known == self._outages:  # of simultaneous calls, only the first failure counts
-                wished_s = (error.retry_after_s or 0.0) if isinstance(error, RateLimited) else 0.0
-                backoff_s = min(self._longest_s, max(FIRST_REST_S, 2 * self._rest_s))
-                self._rest_s = max(backoff_s, min(MAX_WISH_S, wished_s))
-                self._until = self._clock.elapsed() + self._rest_s
-                self._why, self._outages = str(error), known + 1
-            raise
-        except BudgetSpent:
-            raise
-        except ModelError:
-            self._rest_s, self._why = 0.0, ""
-            raise
-        finally:
-            if trial:
-                self._trying = False
+    def layer(self, request: Request) -> Layer:
+        return _Watched(self, request)
 
-    def _admit(self) -> bool:
-        """Let a call through unless the model rests; return whether it is a trial."""
+    def admit(self) -> tuple[bool, int]:
+        """Let a call through unless the model rests; return whether it is a trial, and the number of outages so far.
+
+        Raises:
+            ModelResting: the model rests, or another call is a trial.
+        """
         if not self._why:
-            return False
+            return False, self._outages
         left_s = self._until - self._clock.elapsed()
         if left_s > 0:
             raise ModelResting(f"{self.name} is not called for {max(1.0, left_s):.0f} s, after: {self._why}", left_s)
         if self._trying:
             raise ModelResting(f"another call tests whether {self.name} is available again, after: {self._why}", 1.0)
         self._trying = True
-        return True
+        return True, self._outages
+
+    def note_part(self) -> None:
+        """Note that a part of a reply has arrived; the length of the next rest is reset by a complete reply."""
+        if self._why:
+            self._why, self._trying = "", False
+
+    def note_end(self, failure: BaseException | None, outages: int, *, is_trial: bool) -> None:
+        """Note the end of a call that began after this number of outages.
+
+        Of simultaneous calls, only the first failure counts.
+        """
+        if is_trial:
+            self._trying = False
+        if failure is None:
+            self._rest_s = 0.0
+        elif isinstance(failure, ModelUnavailable):
+            if outages == self._outages:
+                wished_s = (failure.retry_after_s or 0.0) if isinstance(failure, RateLimited) else 0.0
+                backoff_s = min(self._longest_s, max(FIRST_REST_S, 2 * self._rest_s))
+                self._rest_s = max(backoff_s, min(MAX_WISH_S, wished_s))
+                self._until = self._clock.elapsed() + self._rest_s
+                self._why, self._outages = str(failure), outages + 1
+        elif isinstance(failure, ModelError) and not isinstance(failure, BudgetSpent):
+            self._rest_s, self._why = 0.0, ""
 
 
-class Fallback:
+class _Watched(Layer):
+    def __init__(self, breaker: Breaker, request: Request) -> None:
+        super().__init__(breaker.inner, request)
+        self._breaker, self._is_trial, self._outages = breaker, False, 0
+
+    async def begin(self) -> None:
+        self._is_trial, self._outages = self._breaker.admit()
+
+    def take(self, part: Part) -> Sequence[Part]:
+        self._breaker.note_part()
+        return (part,)
+
+    def close(self, failure: BaseException | None) -> None:
+        self._breaker.note_end(failure, self._outages, is_trial=self._is_trial)
+
+
+class Fallback(Layered):
     """Asks its models in order until one answers; a model that fails in the middle of a reply is not replaced."""
 
     def __init__(self, models: Sequence[Model]) -> None:
+        super().__init__(models[0])
         self._models = tuple(models)
         self._answered: ContextVar[str] = ContextVar("answered", default=models[0].name)
 
@@ -162,17 +200,20 @@ class Fallback:
         """The model that answered this task's last request; before the first request, the first model."""
         return self._answered.get()
 
-    async def reply(self, request: Request) -> AsyncGenerator[Part]:
-        for model in self._models:
-            begun = False
-            try:
-                async with aclosing(model.reply(request)) as parts:
-                    async for part in parts:
-                        if not begun:
-                            self._answered.set(model.name)
-                        begun = True
-                        yield part
-                return
-            except ModelError:
-                if begun or model is self._models[-1]:
-                    raise
+    def layer(self, request: Request) -> Layer:
+        return _Replaced(self._models, request, self._answered)
+
+
+class _Replaced(Layer):
+    def __init__(self, models: tuple[Model, ...], request: Request, answered: ContextVar[str]) -> None:
+        super().__init__(models[0], request)
+        self._others, self._answered = list(models[1:]), answered
+
+    async def start(self) -> None:
+        self._answered.set(self.inner.name)
+
+    async def again(self, failure: Exception | None) -> bool:
+        if self.begun or not self._others or not isinstance(failure, ModelError):
+            return False
+        self.inner = self._others.pop(0)
+        return True

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AsyncExitStack, aclosing
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, NamedTuple
 
 from mindstream.clock import Clock, MachineZone
@@ -19,6 +18,7 @@ from mindstream.models.model import Call, Model, Part, Piece, Request, Usage, es
 from mindstream.models.providers.limits import all_tokens, has_price
 from mindstream.models.recording import costs_nothing
 from mindstream.models.wrappers.budget import Budget
+from mindstream.models.wrappers.layer import Layer, Layered
 from mindstream.models.wrappers.meter import Metered, WithListener
 from mindstream.service.chat.companion import TalkZone
 
@@ -244,26 +244,29 @@ class Payer:
         return _Charged(model, self)
 
 
-class _Charged:
+class _Charged(Layered):
     """A model whose calls are all charged, including calls that repair or retry a reply."""
 
-    def __init__(self, model: Model, payer: Payer) -> None:
-        self.name = model.name
-        self._model, self._payer = model, payer
+    def __init__(self, inner: Model, payer: Payer) -> None:
+        super().__init__(inner)
+        self._payer = payer
 
-    def reply(self, request: Request) -> AsyncGenerator[Part]:
+    def layer(self, request: Request) -> Layer:
         if (opened := self._payer.of) is None:
-            return self._model.reply(request)
-        parts = charged(self._model, opened.budget).reply(request)
-        return _reported(parts, partial(opened.on_usage, request.role)) if opened.on_usage is not None else parts
+            return Layer(self.inner, request)
+        inner = charged(self.inner, opened.budget)
+        return _Reported(inner, request, opened.on_usage) if opened.on_usage else Layer(inner, request)
 
 
-async def _reported(parts: AsyncGenerator[Part], on_usage: Callable[[Usage], None]) -> AsyncGenerator[Part]:
-    async with aclosing(parts):
-        async for part in parts:
-            if isinstance(part, Usage):
-                on_usage(part)
-            yield part
+class _Reported(Layer):
+    def __init__(self, inner: Model, request: Request, on_usage: Callable[[str, Usage], None]) -> None:
+        super().__init__(inner, request)
+        self._on_usage = on_usage
+
+    def take(self, part: Part) -> Sequence[Part]:
+        if isinstance(part, Usage):
+            self._on_usage(self.request.role, part)
+        return (part,)
 
 
 def charged(model: Model, budget: Budget | None) -> Model:
@@ -271,45 +274,59 @@ def charged(model: Model, budget: Budget | None) -> Model:
     return model if budget is None else _Reserving(model, budget)
 
 
-class _Reserving:
-    def __init__(self, model: Model, budget: Budget) -> None:
-        self.name = model.name
-        self._model, self._budget = model, budget
+class _Reserving(Layered):
+    def __init__(self, inner: Model, budget: Budget) -> None:
+        super().__init__(inner)
+        self._budget = budget
 
-    async def reply(self, request: Request) -> AsyncGenerator[Part]:
-        budget, used, said = self._budget, list[Usage](), list[str]()
+    def layer(self, request: Request) -> Layer:
+        return _Reserved(self.inner, request, self._budget)
 
-        def count(call: Metered) -> None:  # called for each attempt, including those that repair or retry a reply
-            if call.usage is not None:
-                used.append(call.usage)
-                budget.spend(call.usage)
-                budget.unpriced += call.usage.cost_usd is None and not costs_nothing(call.model)
 
+class _Reserved(Layer):
+    def __init__(self, inner: Model, request: Request, budget: Budget) -> None:
+        super().__init__(WithListener(inner, self._count), request)
+        self._name, self._budget = inner.name, budget
+        self._has_usage, self._said = False, list[str]()
+
+    def _count(self, call: Metered) -> None:
+        """Count a call; called for each attempt, including those that repair or retry a reply."""
+        if call.usage is not None:
+            self._has_usage = True
+            self._budget.spend(call.usage)
+            self._budget.unpriced += call.usage.cost_usd is None and not costs_nothing(call.model)
+
+    async def begin(self) -> None:
+        budget = self._budget
         if budget.bring_up is not None:
             await budget.bring_up()
         self._check_price()
-        reserved = await budget.begin(request)
+        self._reserved = await budget.begin(self.request)
         try:
             self._check_price()  # again: while this call waited, another one may have turned out to have no price
             if budget.bring_up is not None:
                 await budget.bring_up()  # so that other processes count this reservation
-            if reserved.answered < all_tokens(request):
-                request = replace(request, longest_reply=reserved.answered)
-            async with aclosing(WithListener(self._model, count).reply(request)) as parts:
-                async for part in parts:
-                    if isinstance(part, Piece | Call):
-                        said.append(part.text if isinstance(part, Piece) else part.arguments)
-                    yield part
-        finally:
-            is_estimated = not used and any(said) and not costs_nothing(self.name)
-            estimate = Usage(request.tokens, estimate_tokens("".join(said))) if is_estimated else None
-            budget.end(reserved, estimate)
+        except BaseException:
+            budget.end(self._reserved, None)
+            raise
+        if self._reserved.answered < all_tokens(self.request):
+            self.request = replace(self.request, longest_reply=self._reserved.answered)
+
+    def take(self, part: Part) -> Sequence[Part]:
+        if isinstance(part, Piece | Call):
+            self._said.append(part.text if isinstance(part, Piece) else part.arguments)
+        return (part,)
+
+    def close(self, failure: BaseException | None) -> None:  # noqa: ARG002
+        is_estimated = not self._has_usage and any(self._said) and not costs_nothing(self._name)
+        estimate = Usage(self.request.tokens, estimate_tokens("".join(self._said))) if is_estimated else None
+        self._budget.end(self._reserved, estimate)
 
     def _check_price(self) -> None:
         """Raise BudgetSpent if a limit in US dollars is set and cannot be enforced, because a price is not known."""
         limit = self._budget.cost_usd
-        if limit is not None and (self._budget.unpriced or not has_price(self.name)):
+        if limit is not None and (self._budget.unpriced or not has_price(self._name)):
             raise BudgetSpent(
-                f"a limit of {limit:g} US dollars is set, but the price of {self.name}, or of a model that was called"
+                f"a limit of {limit:g} US dollars is set, but the price of {self._name}, or of a model that was called"
                 " before, is not known: use models with known prices, or a token with a limit in tokens (--max-tokens)"
             )
