@@ -66,7 +66,7 @@ async def test_incremental_filling_gives_the_same_columns(store: SqliteStore) ->
     query, everything = np.ones(8, np.float32) / 8**0.5, np.ones(40, bool)
     assert list(gradual.ids) == list(at_once.ids)
     assert np.array_equal(gradual.before.values, at_once.before.values)
-    one, two = (c.vectors.near(query, everything, np.arange(40)) for c in (gradual, at_once))
+    one, two = (c.vectors.near(query, everything, lambda: np.arange(40)) for c in (gradual, at_once))
     assert np.allclose(one[1], two[1], atol=0.01)
     assert np.array_equal(gradual.lexical.scores(["turn", "7"]), at_once.lexical.scores(["turn", "7"]))
 

@@ -98,7 +98,7 @@ def assert_equal_columns(one: Columns, other: Columns) -> None:
         assert np.array_equal(one.fields.having("n", value, len(one)), other.fields.having("n", value, len(one)))
     assert one.fields.large("long") == other.fields.large("long")
     query, everything = np.full(96, 96**-0.5, np.float32), np.ones(len(one), np.bool_)
-    mine, its = (each.vectors.near(query, everything, np.arange(9)) for each in (one, other))
+    mine, its = (each.vectors.near(query, everything, lambda: np.arange(9)) for each in (one, other))
     assert np.array_equal(mine[0], its[0])
     assert np.array_equal(mine[1], its[1])
 

@@ -9,7 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mindstream.arrays import Doubles
-from mindstream.memory.recall.ranking import Bounded, Candidates, Cosine, Generative, Policy, Rows, Signals, nth_highest
+from mindstream.memory.recall.ranking import (
+    Bounded,
+    Candidates,
+    Cosine,
+    Generative,
+    Policy,
+    Rows,
+    Signals,
+    highest_rows,
+    nth_highest,
+)
 
 NOW, DAY, HOUR = 1_700_000_000.0, 86_400.0, 3_600.0
 NAN = float("nan")
@@ -124,6 +134,13 @@ def test_the_nth_highest_value_is_that_of_a_sorted_list(n: int, more: int, disti
     drawn = np.random.default_rng(more).integers(distinct, size=n + more).astype(np.float32)
     values = np.where(drawn % 3 == 0, -np.inf, drawn) if holes else drawn
     assert nth_highest(values, n) == sorted(values.tolist())[-n]
+
+
+@given(st.integers(1, 400), st.integers(1, 4000), st.sampled_from([3, 60, 1_000_000]), st.booleans())
+def test_the_highest_rows_are_those_of_a_partition_of_all_values(n: int, more: int, distinct: int, holes: bool) -> None:
+    drawn = np.random.default_rng(more).integers(distinct, size=n + more).astype(np.float32)
+    values = np.where(drawn % 3 == 0, -np.inf, drawn).astype(np.float32) if holes else drawn
+    assert sorted(highest_rows(values, n)) == sorted(np.argpartition(-values, n)[:n])
 
 
 def test_the_nth_highest_value_is_found_among_values_that_are_not_numbers() -> None:

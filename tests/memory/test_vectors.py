@@ -17,7 +17,7 @@ def test_nearest_vectors_are_found_without_scoring_all() -> None:
     for row in rows:
         vectors.append(row.astype(np.float16))
     everything = np.ones(len(rows), bool)
-    found, nearer = vectors.near(rows[1234], everything, np.array([5]))
+    found, nearer = vectors.near(rows[1234], everything, lambda: np.array([5]))
     assert found[nearer.argmax()] == 1234
     assert 5 in found
     assert len(found) < EXACT_UP_TO
@@ -28,7 +28,7 @@ def test_only_selected_rows_are_returned() -> None:
     for row in rows:
         vectors.append(row.astype(np.float16))
     among = np.arange(len(rows)) % 2 == 0
-    found, _ = vectors.near(rows[1235], among, np.array([7, 8]))
+    found, _ = vectors.near(rows[1235], among, lambda: np.array([7, 8]))
     assert among[found].all()
     assert 8 in found
 
@@ -39,8 +39,8 @@ def test_the_mean_vector_does_not_depend_on_earlier_queries() -> None:
     for count, row in enumerate(rows, 1):
         lived.append(row.astype(np.float16))
         if count % 7 == 0:
-            lived.near(rows[0], everything[count], nobody)
+            lived.near(rows[0], everything[count], lambda: nobody)
     for row in rows:
         begun.append(row.astype(np.float16))
-    found = [each.near(rows[0], everything[-1], nobody)[1] for each in (lived, begun)]
+    found = [each.near(rows[0], everything[-1], lambda: nobody)[1] for each in (lived, begun)]
     assert np.array_equal(found[0], found[1])

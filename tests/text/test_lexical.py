@@ -45,3 +45,7 @@ def test_a_group_counts_as_one_text(documents: list[list[str]]) -> None:
         scores, index.group_scores(index.matches_of(["a"])) + index.group_scores(index.matches_of(["b"]))
     )
     assert index.groups == len(joined)
+    for document in documents:
+        index.add(document)
+    again = index.group_scores(index.matches_of(["a", "b"]))
+    assert np.array_equal(again, scores), "documents without a group count for no group"

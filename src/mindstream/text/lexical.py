@@ -447,15 +447,16 @@ class Lexical:
 
     def group_scores(self, found: Matches) -> Floats:
         """Return BM25 of every group, taken as one text, for these matches."""
-        of = self.group.values[found.documents]
-        cells = np.repeat(np.arange(len(found.counts)) * self.groups, found.counts) + of
-        shape, counted = (len(found.counts), self.groups), found.times
-        if not (inside := of >= 0).all():
-            cells, counted = cells[inside], counted[inside]
-        times = np.bincount(cells, counted, shape[0] * shape[1]).reshape(shape).astype(np.float32)
+        rows, columns = len(found.counts), self.groups + 1  # the first column is for documents without a group
+        cells = np.repeat(np.arange(1, rows * columns, columns), found.counts)
+        cells += self.group.values.take(found.documents)
+        counted = np.bincount(cells, found.times, rows * columns).reshape(rows, columns)
+        times = counted[:, 1:].astype(np.float32)
         sizes = self.group_sizes.values.astype(np.float32)
         resistance = resisting(sizes, max(1.0, self.grouped / self.groups), GROUP_K1, GROUP_B)
-        idf = telling_all(np.count_nonzero(times, axis=1), self.groups)
+        # np.count_nonzero with `axis` takes five times as long
+        holds = np.array([np.count_nonzero(row) for row in times > 0], np.int64)
+        idf = telling_all(holds, self.groups)
         scores: Floats = saturated(times, resistance, idf[:, None], GROUP_K1).sum(axis=0)
         return scores
 

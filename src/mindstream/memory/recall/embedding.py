@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Protocol, TypeAlias
@@ -246,10 +247,10 @@ def sound(rows: Floats, count: int, width: int = 0) -> Floats:
             raise ModelUnavailable(
                 f"the embedder returned an array of shape {rows.shape}; expected ({count}, {width or 'dimensions'})"
             )
-        lengths = np.linalg.norm(rows, axis=1)
-    if not np.isfinite(lengths).all():
+        longest = math.sqrt(np.max(np.add.reduce(rows * rows, axis=1), initial=0.0))  # NaN, or infinite: some row is
+    if not math.isfinite(longest):
         raise ModelUnavailable("the embedder returned vectors with infinite or undefined numbers")
-    return unit(rows.copy()) if np.any(lengths > 1.01) else rows
+    return unit(rows.copy()) if longest > 1.01 else rows
 
 
 MAX_WAITING = 10_000

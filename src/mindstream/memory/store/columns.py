@@ -669,7 +669,8 @@ class Columns:
     def held_at(self, now: Moment) -> Mask:
         """Mark the records whose validity has not ended, and that are not archived, at a moment."""
         held = self.open.values.copy()
-        if len(ending := np.flatnonzero(~held)):
+        if not held.all():
+            ending = np.flatnonzero(~held)
             held[ending] = (self.valid_until.values[ending] > now) & (self.forgotten.values[ending] > now)
         return held
 

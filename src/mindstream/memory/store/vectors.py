@@ -9,7 +9,7 @@ computes the cosines of the most similar vectors.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -212,10 +212,10 @@ class Vectors:
         units: Floats = sums / np.maximum(lengths, 1e-6)[:, None]
         return units
 
-    def near(self, query: Floats, among: Mask, also: Ints) -> tuple[Ints, Floats]:
+    def near(self, query: Floats, among: Mask, also: Callable[[], Ints]) -> tuple[Ints, Floats]:
         """Return rows, and for each the cosine of its vector with the unit vector `query`, minus the average cosine.
 
-        The rows are those of `among` with the most similar vectors, and those of `also` that are in `among`.
+        The rows are those of `among` with the most similar vectors, and those of `also()` that are in `among`.
         """
         self._settle()
         rows = self._candidates(query, among, also)
@@ -230,7 +230,7 @@ class Vectors:
         """Return the rows of `among` with the vectors most similar to a unit vector (all rows if there are few), and
         their cosines."""
         self._settle()
-        rows = self._candidates(query, among, np.empty(0, np.int64))
+        rows = self._candidates(query, among, lambda: np.empty(0, np.int64))
         return rows, self.cosines(query, rows)
 
     def cosines(self, query: Floats, rows: Ints) -> Floats:
@@ -243,7 +243,8 @@ class Vectors:
             some = rows[start : start + COMPARED]
             count = len(some)
             np.take(sums, some, axis=0, out=halves[:count], mode="clip")  # the mode "raise" would copy
-            np.left_shift(halves[:count], 16, out=numbers[:count], dtype=np.uint32)
+            numbers[:count] = halves[:count]  # a shift that converts would work through a buffer
+            np.left_shift(numbers[:count], 16, out=numbers[:count])
             # Not "@": it uses threads that wait for one another if the machine is busy.
             np.vecdot(numbers[:count].view(np.float32), query, out=found[start : start + count])
         found /= np.maximum(self.lengths.values[rows], np.float32(1e-6))
@@ -260,12 +261,12 @@ class Vectors:
         units = self.units(rows)
         self.mean = units.sum(0) / np.float32(max(1, int(np.count_nonzero(self.lengths.values[rows]))))
 
-    def _candidates(self, query: Floats, among: Mask, also: Ints) -> Ints:
+    def _candidates(self, query: Floats, among: Mask, also: Callable[[], Ints]) -> Ints:
         if np.count_nonzero(among) <= EXACT_UP_TO:
             return np.flatnonzero(among)
         chosen = np.zeros(len(self), np.bool_)
         chosen[self.nearest_by_bits(query, among, EXACT_UP_TO // 2)] = True
-        chosen[also] = True
+        chosen[also()] = True
         return np.flatnonzero(chosen & among)
 
     def nearest_by_bits(self, query: Floats, among: Mask, n: int) -> Ints:

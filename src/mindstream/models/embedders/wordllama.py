@@ -13,6 +13,7 @@ from array import array
 from collections.abc import Sequence
 from functools import cache
 from importlib.util import find_spec
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -68,12 +69,10 @@ def vectors(texts: Sequence[str]) -> Floats:
     found = np.zeros((len(texts), WIDTH), dtype=np.float32)
     for start in range(0, len(texts), _BATCH):
         tokens = [np.frombuffer(_packed(text), np.uintc) for text in texts[start : start + _BATCH]]
-        lengths = np.array([len(ids) for ids in tokens])
-        spoken = np.flatnonzero(lengths)
-        if len(spoken):
-            begins = np.concatenate(([0], np.cumsum(lengths[spoken])[:-1]))
-            rows = _rows(np.concatenate([tokens[i] for i in spoken]))
-            found[start + spoken] = np.add.reduceat(rows, begins, axis=0)
+        spoken = [at for at, ids in enumerate(tokens, start) if len(ids)]
+        if spoken:
+            begins = list(accumulate((len(tokens[at - start]) for at in spoken[:-1]), initial=0))
+            found[spoken] = np.add.reduceat(_rows(np.concatenate(tokens)), begins, axis=0)
     return unit(found)
 
 
