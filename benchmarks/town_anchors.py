@@ -19,8 +19,7 @@ from typing import Any
 from mindstream_town.formats.files import load_json
 from mindstream_town.formats.maps import find_map
 from mindstream_town.formats.matrix import MAZES, Matrix, read_matrix, world_of_matrix
-from mindstream_town.formats.nodes import plain_memory
-from mindstream_town.formats.saves import read_save, settle_clock
+from mindstream_town.formats.saves import plain_memory, read_save, settle_clock
 from mindstream_town.formats.tiled import matrix_of_tiled, read_tiled
 from mindstream_town.formats.town_file import to_plain
 from mindstream_town.world.tiles import TileWorld

@@ -14,8 +14,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 from mindstream_town.events import Perceived
-from mindstream_town.formats.nodes import STRENGTH, ConceptNode
-from mindstream_town.formats.saves import PersonaSave
+from mindstream_town.formats.saves import STRENGTH, ConceptNode, PersonaSave
 from mindstream_town.formats.town_file import STAMP, parse_time
 from mindstream_town.residents.reflection import is_due
 from mindstream_town.residents.sight import is_in_sight, nearest

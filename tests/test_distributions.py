@@ -22,7 +22,7 @@ from mindstream.moved import MOVED
 from mindstream.planning.planner import Planner
 from mindstream.service.operations.table import operations
 from mindstream.tools.approval import refuse
-from mindstream.tools.folder import Folder
+from mindstream.tools.documents import Folder
 
 ALONE = (
     "import importlib.metadata, sys; importlib.metadata.entry_points = lambda **_: ();"

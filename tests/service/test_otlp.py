@@ -12,8 +12,7 @@ from mindstream.log.events import ModelCalled
 from mindstream.memory.store.redaction import MARK
 from mindstream.memory.store.store import Erasure
 from mindstream.models.model import Call
-from mindstream.service.traces.otlp import endpoint, send
-from mindstream.service.traces.replay import replay
+from mindstream.service.traces import endpoint, replay, send
 from mindstream.tracing import genai
 
 pytest.importorskip("opentelemetry.exporter.otlp.proto.http.trace_exporter", reason="the extra otlp is not installed")

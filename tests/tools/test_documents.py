@@ -15,8 +15,7 @@ from pypdf import PdfWriter
 
 from mindstream.errors import ToolError
 from mindstream.models.model import Call
-from mindstream.tools.documents import Documents, Portion, extract, open_documents
-from mindstream.tools.folder import passages
+from mindstream.tools.documents import Documents, Portion, extract, open_documents, passages
 
 GARDEN = "# Garden\n\nTomatoes want sun.\n\n# Shed\n\nThe blue key opens the shed.\n"
 

@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from mindstream.models.model import Call
-from mindstream.tools.documents import Documents, open_documents
-from mindstream.tools.folder import Folder, passages
+from mindstream.tools.documents import Documents, Folder, open_documents, passages
 
 docx, pptx, xlsxwriter = (pytest.importorskip(each) for each in ("docx", "pptx", "xlsxwriter"))
 
@@ -166,8 +165,8 @@ async def test_a_file_that_timed_out_is_skipped_until_it_changes(
         "    while 'slow' in text: pass\n"
         "    return text\n"
     )
-    monkeypatch.setattr("mindstream.tools.folder.PARSER", script)
-    monkeypatch.setattr("mindstream.tools.folder.PARSER_SECONDS", 1)
+    monkeypatch.setattr("mindstream.tools.documents.PARSER", script)
+    monkeypatch.setattr("mindstream.tools.documents.PARSER_SECONDS", 1)
     for _ in range(3):
         async with open_documents(root, tmp_path / "data") as documents:
             found = await call(documents, "search_documents", query="when was the ferry built?")
@@ -186,6 +185,6 @@ async def test_a_search_waits_at_most_its_time_limit(documents: Documents, monke
     (root / "a.html").write_text("<p>one</p>")
     never = asyncio.Event()
     monkeypatch.setattr("mindstream.tools.documents.READ_S", 0.5)
-    monkeypatch.setattr("mindstream.tools.folder.run_child", lambda *_, **__: never.wait())
+    monkeypatch.setattr("mindstream.tools.documents.run_child", lambda *_, **__: never.wait())
     found = await call(documents, "search_documents", query="when was the ferry built?")
     assert "1931" in found and "a.html: reading this file takes longer than 0.5 seconds" in found

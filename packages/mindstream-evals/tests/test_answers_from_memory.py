@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mindstream_evals.memory.arms import open_arms
-from mindstream_evals.memory.evaluate import draw_questions, word_overlap
+from mindstream_evals.memory.evaluate import draw_questions, open_arms, word_overlap
 from mindstream_evals.memory.forms import AskedTalk, draw, read_talks
 from published_forms import BEAM, LOCOMO, LONGMEMEVAL
 

@@ -12,11 +12,26 @@ from typing import Any
 
 import pytest
 from hamlet import hamlet, live
-from mindstream_evals.town.estimate import count_asked
-from mindstream_evals.town.evaluate import CheckClaims, Design, Evaluation, Judged, JudgePair, judged_by_people
-from mindstream_evals.town.files import read_person, read_verdicts, write_questions
-from mindstream_evals.town.pairs import SHUFFLED, Pair, pairs_of
-from mindstream_evals.town.questions import Answer, draw_questions, load_questions
+from mindstream_evals.town.evaluate import (
+    SHUFFLED,
+    CheckClaims,
+    Design,
+    Evaluation,
+    Judged,
+    JudgePair,
+    Pair,
+    count_asked,
+    judged_by_people,
+    pairs_of,
+)
+from mindstream_evals.town.questions import (
+    Answer,
+    draw_questions,
+    load_questions,
+    read_person,
+    read_verdicts,
+    write_questions,
+)
 from mindstream_evals.town.report import Findings, report
 from mindstream_town.inspect.history import read_history
 from mindstream_town.prompts.conduct import AnswerInterview

@@ -7,7 +7,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mindstream_evals.town.ranks import Game, Rating, chi2_above, dunn, kruskal_wallis, rate, rate_game
+from mindstream_evals.town.report import Game, Rating, chi2_above, dunn, kruskal_wallis, rate, rate_game
 
 from mindstream.significance import holm
 

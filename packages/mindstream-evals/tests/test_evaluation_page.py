@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 from chromium import PROGRAM, BrowserPage, browser_page
-from mindstream_evals.town.files import read_verdicts
-from mindstream_evals.town.pairs import Pair
-from mindstream_evals.town.questions import Answer, Facts, Item, Question
+from mindstream_evals.town.evaluate import Pair
+from mindstream_evals.town.questions import Answer, Facts, Item, Question, read_verdicts
 from mindstream_evals.town.report import build_page
 from mindstream_town.residents.interview import CONDITIONS
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from mindstream_evals.runs.sharing import ExperimentSettings, Report, run_experiment
+from mindstream_evals.runs.sharing import Experiment, ExperimentSettings, Report, run_experiment
 from mindstream_evals.sharing.agents import load_cast
-from mindstream_evals.sharing.run import Experiment
 from mindstream_evals.sharing.studies import Design, Ledger, cells, score_answers, token_match
 
 from mindstream import InputError

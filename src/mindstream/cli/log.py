@@ -57,8 +57,7 @@ def log(
             user = None if everybody else opened.key
             rows, upto = read_log(opened.store, user, after), after
             if otlp:
-                from mindstream.service.traces.otlp import send
-                from mindstream.service.traces.replay import replay
+                from mindstream.service.traces import replay, send
 
                 sent = await send(replay(rows), otlp, content=with_content)
                 print_json({"spans": sent, "to": otlp}) if json else console.print(f"{sent} spans sent to {otlp}")

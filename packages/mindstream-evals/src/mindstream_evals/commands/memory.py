@@ -13,8 +13,7 @@ from mindstream.errors import InputError
 from mindstream.json_values import JsonObject
 from mindstream.settings import Settings
 from mindstream.text.words import count_of
-from mindstream_evals.memory.arms import ARMS, Arm
-from mindstream_evals.memory.evaluate import ArmStanding, AtMost
+from mindstream_evals.memory.evaluate import ARMS, Arm, ArmStanding, AtMost
 from mindstream_evals.runs import memory as service
 from mindstream_evals.runs.memory import MemoryEvaluated, MemoryWish
 

@@ -38,7 +38,7 @@ from mindstream.planning.planner import Strategy
 from mindstream.settings import Settings
 from mindstream.text.words import count_of
 from mindstream.tools.mcp.pins import Approve
-from mindstream_evals.planning.failing import read_failures
+from mindstream_evals.planning.evaluate import read_failures
 from mindstream_evals.planning.report import PairFound, WayFound
 from mindstream_evals.runs import plans as service
 from mindstream_evals.runs.plans import Evaluated, Expected, Wish

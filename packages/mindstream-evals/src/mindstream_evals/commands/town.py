@@ -22,7 +22,7 @@ from mindstream.text.words import count_of
 from mindstream_evals.runs import town as service
 from mindstream_evals.runs.town import Evaluated, Wish
 from mindstream_evals.town.evaluate import Design
-from mindstream_evals.town.files import read_person, read_verdicts, write_questions
+from mindstream_evals.town.questions import read_person, read_verdicts, write_questions
 
 app = group()
 NOTES = """Answers and verdicts are stored in a file next to the town (DIR.evaluation.jsonl):

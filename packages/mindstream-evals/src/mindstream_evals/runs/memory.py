@@ -20,13 +20,15 @@ from mindstream.models.wrappers.meter import Metered
 from mindstream.service.memory import policy_given
 from mindstream.service.opening import answering
 from mindstream.settings import Settings
-from mindstream_evals.memory.arms import ARMS, Arm, open_arms
 from mindstream_evals.memory.evaluate import (
+    ARMS,
+    Arm,
     ArmStanding,
     AtMost,
     MemoryEvaluation,
     count_at_most,
     draw_questions,
+    open_arms,
     report,
 )
 from mindstream_evals.memory.forms import AskedTalk, draw, read_talks

@@ -27,8 +27,7 @@ from mindstream.service.solving import open_tools
 from mindstream.settings import Settings
 from mindstream.tools.mcp.pins import Approve
 from mindstream.tools.named import Means
-from mindstream_evals.planning.evaluate import Evaluation, Outcome, Way, judge_prompt, shuffled
-from mindstream_evals.planning.failing import check_failures
+from mindstream_evals.planning.evaluate import Evaluation, Outcome, Way, check_failures, judge_prompt, shuffled
 from mindstream_evals.planning.questions import Question, draw, read_questions, score
 from mindstream_evals.planning.report import Findings, report
 from mindstream_evals.runs.memory import Spent

@@ -23,11 +23,17 @@ from mindstream.private_files import make_private_folder
 from mindstream.service.opening import answering
 from mindstream.settings import Settings
 from mindstream_evals.runs.memory import Spent
-from mindstream_evals.town.estimate import count_asked
-from mindstream_evals.town.evaluate import JUDGE, Design, Evaluation, Judged, judged_by_people
-from mindstream_evals.town.files import write_answers
-from mindstream_evals.town.pairs import Pair, pairs_of
-from mindstream_evals.town.questions import gather_facts, load_questions
+from mindstream_evals.town.evaluate import (
+    JUDGE,
+    Design,
+    Evaluation,
+    Judged,
+    Pair,
+    count_asked,
+    judged_by_people,
+    pairs_of,
+)
+from mindstream_evals.town.questions import gather_facts, load_questions, write_answers
 from mindstream_evals.town.report import Findings, build_page, report
 
 NOBODY_JUDGES = (

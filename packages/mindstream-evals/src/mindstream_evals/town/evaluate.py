@@ -1,11 +1,18 @@
-"""Residents answer in each condition, a judge compares pairs blind, and claims are checked; a run can be resumed."""
+"""Residents answer in each condition, a judge compares pairs blind, and claims are checked; a run can be resumed.
+
+Comparisons are drawn: for each drawn item all pairs of conditions, in random order. The model calls that an evaluation
+still needs are counted beforehand; placeholders stand for answers that are not stored yet.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import itertools
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
+from mindstream_town.inspect.estimate import CallCount, Counting
 from mindstream_town.inspect.history import History
 from mindstream_town.residents.interview import CONDITIONS, Condition, Interviewer
 from pydantic import Field
@@ -15,18 +22,10 @@ from mindstream.errors import InputError
 from mindstream.evaluation_cache import EvaluationCache
 from mindstream.frozen import Frozen
 from mindstream.models.cached_prompts import CachedPrompts, KeptReply, Progress
-from mindstream.models.model import Message
+from mindstream.models.model import Message, Request, estimate_tokens
 from mindstream.models.prompt import Prompt
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
-from mindstream_evals.town.pairs import (
-    PERSON,
-    SHUFFLED,
-    Comparison,
-    Pair,
-    draw_comparisons,
-    other_resident,
-)
 from mindstream_evals.town.questions import (
     Answer,
     Item,
@@ -36,6 +35,85 @@ from mindstream_evals.town.questions import (
     gaps_of,
     gather_facts,
 )
+
+PERSON, SHUFFLED = "person", "shuffled"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two conditions whose answers to the same item are compared; `first` is shown first."""
+
+    item: Item
+    first: str
+    second: str
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two answers to the same item; `first` is shown first."""
+
+    first: Answer
+    second: Answer
+
+    @property
+    def item(self) -> Item:
+        """The item to which both are answers."""
+        return self.first.item
+
+    @property
+    def id(self) -> str:
+        """An id derived from both answers in this order; it does not reveal the conditions."""
+        return chance.keyed_token(
+            16, "pair", *self.item.key, self.first.key, self.second.key, self.first.text, self.second.text
+        )
+
+    @property
+    def is_same(self) -> bool:
+        """Whether both answers have the same words."""
+        return self.first.text.split() == self.second.text.split()
+
+
+def draw_comparisons(
+    items: Sequence[Item], conditions: Sequence[str], by_person: Collection[tuple[str, str]], most: int, seed: int
+) -> list[Comparison]:
+    """Return all pairs of conditions for each drawn item; items that a person answered are drawn first.
+
+    All pairs of an item need only one answer per condition. So few items with all pairs cost less than many items with
+    one pair each, and only an item with all pairs gives a ranking of the conditions.
+
+    Args:
+        most: maximum number of comparisons; 0: all.
+    """
+    drawn = chance.sample(items, len(items), seed, "items")
+    before = Counter[str]()
+    place: dict[tuple[str, str], int] = {}
+    for each in drawn:  # each resident occurs once before any occurs twice
+        place[each.key] = before[each.resident]
+        before[each.resident] += 1
+    drawn.sort(key=lambda each: (each.key not in by_person, place[each.key]))
+    found = []
+    for item in drawn:
+        there = [each for each in conditions if each != PERSON or item.key in by_person]
+        pairs = list(itertools.combinations(there, 2))
+        for first, second in chance.sample(pairs, len(pairs), seed, "pairs", *item.key):
+            turned = chance.fraction(seed, "turned", *item.key, first, second) < 0.5
+            found.append(Comparison(item, *((second, first) if turned else (first, second))))
+    return found[: most or len(found)]
+
+
+def other_resident(names: Sequence[str], name: str, question: str, seed: int) -> str:
+    """Return the resident whose answer to a question the control uses: another resident, and a different one for each
+    resident."""
+    order = sorted(names)
+    step = 1 + int(chance.fraction(seed, "shuffled", question) * (len(order) - 1))
+    return order[(order.index(name) + step) % len(order)]
+
+
+def pairs_of(comparisons: Sequence[Comparison], answers: Mapping[tuple[str, str, str], Answer]) -> list[Pair]:
+    """Return the pairs with both answers."""
+    keys = [((*each.item.key, each.first), (*each.item.key, each.second)) for each in comparisons]
+    return [Pair(answers[one], answers[two]) for one, two in keys if one in answers and two in answers]
+
 
 R = TypeVar("R")
 JUDGE = "judge"
@@ -288,3 +366,65 @@ class JudgePair(Prompt[Verdict]):
     question: str
     first: str
     second: str
+
+
+REPLY = {"answer_interview": 60, "judge_pair": 50, "check_claims": 150}
+"""Tokens per reply of each prompt, measured in a small town."""
+UNKNOWN = "I would have to think about that for a moment, and then I would tell you what I know of it. " * 3
+"""A placeholder with the length of an average answer."""
+
+
+async def count_asked(evaluation: Evaluation, comparisons: Sequence[Comparison]) -> Counting:
+    """Count the calls that are not stored: answers, both orders of each pair, and the claim check of each answer."""
+    counting, asked = Counting(), set[str]()
+
+    def add(prompt: Prompt[Any], key: str) -> None:
+        if key not in asked and evaluation.ledger.find(key) is None:
+            asked.add(key)
+            _count(counting, prompt)
+
+    cells = list(dict.fromkeys((each.item, name) for each in comparisons for name in (each.first, each.second)))
+    answers: dict[tuple[Item, str], Answer] = {}
+    for item, condition in cells:
+        answers[item, condition] = await _expected(evaluation, item, condition, add)
+    if not evaluation.has_judge:
+        return counting
+    for each in comparisons:
+        pair = Pair(answers[each.item, each.first], answers[each.item, each.second])
+        if pair.is_same and (pair.first.text != UNKNOWN or pair.first.key == pair.second.key):
+            continue
+        unknown = UNKNOWN in (pair.first.text, pair.second.text)
+        orders = (pair.first.key, pair.second.key), (pair.second.key, pair.first.key)
+        for keys, prompt in zip(orders, await evaluation.judge_prompts(pair), strict=True):
+            add(prompt, f"{each.item.key} {keys}" if unknown else evaluation.asked.key(prompt))
+    for answer in answers.values() if evaluation.design.claims else ():
+        check = await evaluation.check_prompt(answer)
+        add(check, f"{answer.item.key} {answer.key}" if answer.text == UNKNOWN else evaluation.asked.key(check))
+    return counting
+
+
+async def _expected(
+    evaluation: Evaluation, item: Item, condition: str, add: Callable[[Prompt[Any], str], None]
+) -> Answer:
+    """Return the stored answer; without one, count its call and return a placeholder."""
+    if condition == PERSON:
+        return Answer(item, condition, evaluation.person[item.key], f"person {item.key}")
+    if condition == SHUFFLED:
+        other = await _expected(evaluation, evaluation.shuffled_item(item), "full", add)
+        return Answer(item, condition, other.text, other.key)
+    prompt = await evaluation.prompt(item, condition)
+    key = evaluation.asked.key(prompt)
+    kept = evaluation.ledger.find(key)
+    add(prompt, key)
+    return Answer(item, condition, kept["reply"] if kept else UNKNOWN, key)
+
+
+def _count(counting: Counting, prompt: Prompt[Any]) -> None:
+    label = prompt.label()
+    kind = counting.by_kind.setdefault(label, CallCount())
+    counting.role_of[label] = prompt.role
+    messages = Request(prompt, prompt.role).messages
+    kind.calls += 1
+    kind.tokens_in += sum(estimate_tokens(each.text) for each in messages)
+    kind.static += estimate_tokens(messages[0].text)
+    kind.tokens_out += REPLY.get(label, 100)

@@ -1,23 +1,203 @@
-"""Results of an evaluation: ratings, tests of differences, unsupported claims; and the page for people."""
+"""Results of an evaluation: ratings, tests of differences, unsupported claims; and the page for people.
+
+The tests and ratings (Kruskal and Wallis 1952, Dunn 1964 with Holm's correction, TrueSkill) are implemented here
+because scipy would add 100 MB for forty lines. The package trueskill had its last release in 2018, and other packages
+use other models. For two players without teams TrueSkill needs only the normal distribution.
+"""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import itertools
 import json
+import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from html import escape
 from pathlib import Path
-from statistics import fmean
+from statistics import NormalDist, fmean
 
-from mindstream_evals.town.evaluate import Checked, Judged
-from mindstream_evals.town.pairs import SHUFFLED, Pair
+import numpy as np
+
+from mindstream import chance
+from mindstream.significance import holm
+from mindstream_evals.town.evaluate import SHUFFLED, Checked, Judged, Pair
 from mindstream_evals.town.questions import Facts
-from mindstream_evals.town.ranks import Dunn, Game, KruskalWallis, Rating, dunn, kruskal_wallis, rate
+
+
+@dataclass(frozen=True)
+class KruskalWallis:
+    """The result of the Kruskal-Wallis test over all groups.
+
+    Attributes:
+        h: the statistic, corrected for ties; 0 if all values are equal.
+        df: degrees of freedom. p: the p-value. n: number of values.
+    """
+
+    h: float
+    df: int
+    p: float
+    n: int
+
+
+@dataclass(frozen=True)
+class Dunn:
+    """Dunn's test of two groups; `adjusted`: p after Holm's correction. z > 0: the first group ranks higher."""
+
+    first: str
+    second: str
+    z: float
+    p: float
+    adjusted: float
+
+
+def kruskal_wallis(groups: Mapping[str, Sequence[float]]) -> KruskalWallis | None:
+    """Test whether the groups differ; return None with fewer than two non-empty groups."""
+    filled = {name: values for name, values in groups.items() if len(values)}
+    if len(filled) < 2:
+        return None
+    ranks, ties = _ranked(filled)
+    n = sum(map(len, filled.values()))
+    summed = sum(each.sum() ** 2 / len(each) for each in ranks.values())
+    ties_correction = 1 - ties / (n**3 - n)
+    h = (12 / (n * (n + 1)) * summed - 3 * (n + 1)) / ties_correction if ties_correction > 0 else 0.0
+    df = len(filled) - 1
+    return KruskalWallis(float(h), df, chi2_above(float(h), df), n)
+
+
+def dunn(groups: Mapping[str, Sequence[float]]) -> tuple[Dunn, ...]:
+    """Test all pairs of non-empty groups."""
+    filled = {name: values for name, values in groups.items() if len(values)}
+    if len(filled) < 2:
+        return ()
+    ranks, ties = _ranked(filled)
+    n = sum(map(len, filled.values()))
+    spread = n * (n + 1) / 12 - ties / (12 * (n - 1))
+    found = []
+    for first, second in itertools.combinations(filled, 2):
+        error = math.sqrt(spread * (1 / len(ranks[first]) + 1 / len(ranks[second]))) if spread > 0 else math.inf
+        z = float(ranks[first].mean() - ranks[second].mean()) / error
+        found.append((first, second, z, 2 * NormalDist().cdf(-abs(z))))
+    adjusted = holm([p for *_, p in found])
+    return tuple(Dunn(*each, q) for each, q in zip(found, adjusted, strict=True))
+
+
+def chi2_above(x: float, df: int) -> float:
+    """Return P(X > x) of the chi-squared distribution with an integer number of degrees of freedom, by a finite sum."""
+    if x <= 0:
+        return 1.0
+    half = x / 2
+    odd = df % 2
+    total = math.erfc(math.sqrt(half)) if odd else 0.0
+    term = math.sqrt(half / math.pi) * 2 if odd else 1.0
+    for k in range(df // 2):
+        total += math.exp(-half) * term
+        term *= half / (k + (1.5 if odd else 1))
+    return min(1.0, total)
+
+
+def _ranked(groups: Mapping[str, Sequence[float]]) -> tuple[dict[str, np.ndarray], float]:
+    """Return each group's ranks among all values, with mean ranks for ties, and the sum of t³-t over ties."""
+    values = np.concatenate([np.asarray(each, float) for each in groups.values()])
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ends = np.cumsum(counts)
+    ranks = (ends - (counts - 1) / 2)[places]
+    cuts = np.cumsum([len(each) for each in groups.values()])[:-1]
+    return dict(zip(groups, np.split(ranks, cuts), strict=True)), float((counts.astype(float) ** 3 - counts).sum())
+
+
+MU, SIGMA = 25.0, 25.0 / 3
+BETA = SIGMA / 2
+DRAW = 0.1
+SHUFFLES = 50
+"""Number of random orders of the games; ratings are averaged over them, because they depend on the order."""
+WITHIN = 1.96
+"""Half the width of a 95 % interval, in standard deviations."""
+NORMAL = NormalDist()
+
+
+@dataclass(frozen=True)
+class Rating:
+    """A TrueSkill rating: mean and standard deviation of a skill."""
+
+    mu: float = MU
+    sigma: float = SIGMA
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval."""
+        return self.mu - WITHIN * self.sigma, self.mu + WITHIN * self.sigma
+
+
+@dataclass(frozen=True)
+class Game:
+    """One game between two players; `won`: 1 if the first won, 0 if the second, 0.5 for a draw."""
+
+    first: str
+    second: str
+    won: float
+
+
+def rate_game(
+    winner: Rating, loser: Rating, drawn: bool = False, draw: float = DRAW, tau: float = 0.0
+) -> tuple[Rating, Rating]:
+    """Return both ratings after a game.
+
+    Args:
+        draw: probability of a draw between equal players.
+        tau: growth of the deviation between games (drift of a skill); 0: none.
+    """
+    first, second = (math.hypot(each.sigma, tau) for each in (winner, loser))
+    c = math.sqrt(2 * BETA**2 + first**2 + second**2)
+    margin = NORMAL.inv_cdf((draw + 1) / 2) * math.sqrt(2) * BETA
+    v, w = (_at_draw if drawn else _at_win)((winner.mu - loser.mu) / c, margin / c)
+    return (
+        Rating(winner.mu + first**2 / c * v, first * math.sqrt(max(1 - first**2 / c**2 * w, 1e-9))),
+        Rating(loser.mu - second**2 / c * v, second * math.sqrt(max(1 - second**2 / c**2 * w, 1e-9))),
+    )
+
+
+def rate(games: Sequence[Game], seed: int = 0) -> dict[str, Rating]:
+    """Return the ratings after all games, averaged over many random orders."""
+    names = sorted({name for game in games for name in (game.first, game.second)})
+    draws = sum(game.won == 0.5 for game in games) / max(1, len(games))
+    draw = min(max(draws, 0.01), 0.8)
+    found = [_rate_in_order(chance.sample(games, len(games), seed, "order", n), draw) for n in range(SHUFFLES)]
+    return {
+        name: Rating(fmean(each[name].mu for each in found), fmean(each[name].sigma for each in found))
+        for name in names
+    }
+
+
+def _rate_in_order(games: Sequence[Game], draw: float) -> dict[str, Rating]:
+    ratings = {name: Rating() for game in games for name in (game.first, game.second)}
+    for game in games:
+        winner, loser = (game.first, game.second) if game.won >= 0.5 else (game.second, game.first)
+        ratings[winner], ratings[loser] = rate_game(ratings[winner], ratings[loser], game.won == 0.5, draw)
+    return ratings
+
+
+def _at_win(t: float, margin: float) -> tuple[float, float]:
+    """Return the factors that update mean and deviation after a win."""
+    x = t - margin
+    below = NORMAL.cdf(x)
+    v = NORMAL.pdf(x) / below if below > 1e-12 else -x
+    return v, v * (v + x)
+
+
+def _at_draw(t: float, margin: float) -> tuple[float, float]:
+    size = abs(t)
+    upper, lower = margin - size, -margin - size
+    between = NORMAL.cdf(upper) - NORMAL.cdf(lower)
+    if between < 1e-12:
+        return math.copysign(upper, -t), 1.0
+    v = (NORMAL.pdf(lower) - NORMAL.pdf(upper)) / between
+    w = v**2 + (upper * NORMAL.pdf(upper) - lower * NORMAL.pdf(lower)) / between
+    return (-v if t < 0 else v), w
 
 
 @dataclass(frozen=True)

@@ -20,15 +20,21 @@ from mindstream.memory.store.record import Record
 from mindstream.memory.store.store import Store
 from mindstream.models.embedders.embedder import Embedder
 from mindstream_town.events import Act, Block, SpokenLine
-from mindstream_town.formats.nodes import (
+from mindstream_town.formats.saves import (
     AssociativeMemory,
+    Built,
     ConceptNode,
     Embeddings,
     Filling,
     KeywordStrength,
+    PersonaSave,
+    Recording,
+    Save,
+    SaveMeta,
+    Schedule,
+    Scratch,
     plain_strength,
 )
-from mindstream_town.formats.saves import Built, PersonaSave, Recording, Save, SaveMeta, Schedule, Scratch
 from mindstream_town.formats.town_file import CLOCK, DATE, STAMP, parse_as
 from mindstream_town.inspect.history import History, read_history
 from mindstream_town.residents.person import Person

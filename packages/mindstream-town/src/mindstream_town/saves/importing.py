@@ -51,8 +51,15 @@ from mindstream_town.events import (
     TownBegan,
     TownImported,
 )
-from mindstream_town.formats.nodes import AssociativeMemory, ConceptNode
-from mindstream_town.formats.saves import PersonaSave, Save, Schedule, Scratch, settle_clock
+from mindstream_town.formats.saves import (
+    AssociativeMemory,
+    ConceptNode,
+    PersonaSave,
+    Save,
+    Schedule,
+    Scratch,
+    settle_clock,
+)
 from mindstream_town.formats.town_file import STAMP, parse_time
 from mindstream_town.profile import Profile
 from mindstream_town.residents.person import FirstMemory, Person

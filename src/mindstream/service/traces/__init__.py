@@ -1,1 +1,0 @@
-"""Convert a log into OpenTelemetry spans, and send them to a collector."""
