@@ -2,7 +2,7 @@
 
 The passages of the files are records of kind `document` in a memory of their own. Each search first updates this memory
 for files that have changed. A document may contain third-party content, so each record is marked as `tainted`. The
-result of a search is extracts: the few lines that fit a query best.
+result of a search is extracts: the few lines that fit a query best. Files outside of the folder are never read.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Run the experiment of memory sharing with a user's settings: assign models to the agents, score the answers."""
+"""Run the experiment of memory sharing with a user's settings: assign models to the agents, fill the pools stage by
+stage, let agents answer with exemplars recalled from them, score the answers."""
 
 from __future__ import annotations
 
