@@ -22,6 +22,7 @@ from mindstream.location import Location
 from mindstream.log.events import Opened
 from mindstream.log.names import checked_name
 from mindstream.memory.memory import Memory
+from mindstream.service import transfer
 from mindstream.service.transfer import Export, Header, read_export
 from mindstream.settings import DEFAULT, Settings
 
@@ -56,7 +57,7 @@ async def export(opened: Memory, settings: Settings) -> AsyncIterator[str]:
     Raises:
         InputError: there are no data of that user.
     """
-    async for line in export(opened, partial(MindHeader, settings=await _habits(opened, settings))):
+    async for line in transfer.export(opened, partial(MindHeader, settings=await _habits(opened, settings))):
         yield line
 
 

@@ -4,10 +4,6 @@ The first line is a header (`Header`). Each other line is a record without its v
 
 An import first checks all lines, then writes them in batches from a temporary copy. A single transaction would hold the
 write lock while texts are embedded, and block all other minds.
-
-A whole mind is exported as one file, too: a header with the settings of its last conversation, followed by the lines of
-its memory's export. Files of older versions may contain lines with the parameters of a learned gate, a part that no
-longer exists; they are skipped.
 """
 
 from __future__ import annotations
