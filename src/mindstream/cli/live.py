@@ -359,7 +359,7 @@ class _Session:
         ends: list[asyncio.Task[Any]] = [asyncio.ensure_future(living)]
         running = [asyncio.ensure_future(each) for each in (self._follow(), *others)]
         if self.in_terminal:
-            from mindstream.cli.live_terminal import LifeTerminal
+            from mindstream.cli.terminal import LifeTerminal
 
             terminal = LifeTerminal(self.memory, self.screen, state, rhythm)
             running.append(leaving := asyncio.ensure_future(terminal.run()))

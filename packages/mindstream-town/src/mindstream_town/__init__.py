@@ -39,7 +39,7 @@ PLUGIN = Plugin(
             "A town of residents who perceive, remember, plan, talk and reflect: run it, look into it.",
             *(
                 f"mindstream_town.commands.{name}"
-                for name in ("group", "run", "visit", "embody", "look", "cause", "metrics", "saves")
+                for name in ("group", "run", "embody", "look", "cause", "metrics", "saves")
             ),
         )
     },

@@ -23,6 +23,7 @@ from mindstream.errors import InputError
 from mindstream.models.cached_prompts import Progress
 from mindstream.settings import Settings
 from mindstream.text.words import count_of
+from mindstream_evals.commands.town import Questions
 from mindstream_evals.runs import ensemble as service
 from mindstream_evals.runs.ensemble import Ensemble, Wish
 from mindstream_evals.runs.town import with_judge
@@ -73,9 +74,7 @@ class Measuring:
             "NAME", "With --evaluate: the model that judges the answers [--role judge=NAME, else --model].", "--judge"
         ),
     ] = ""
-    questions: Annotated[
-        int, flag("N", "Number of questions to each resident, equally from all categories [all 25].", min=0)
-    ] = 0
+    questions: Questions = 0
     pairs: Annotated[
         int, flag("N", "With --evaluate: number of pairs of answers to the same question to judge [all].", min=0)
     ] = 0

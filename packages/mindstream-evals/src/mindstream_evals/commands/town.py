@@ -33,6 +33,10 @@ Exit code: 0; 1 after a model error or a spent budget; 2 after a mistake;
 130 after Ctrl-C."""
 CONDITIONS = "full,no_reflection,no_reflection_no_plan,none"
 
+Questions = Annotated[
+    int, flag("N", "Number of questions to each resident, equally from all categories [all 25].", min=0)
+]
+
 
 @dataclass(frozen=True)
 class Compared:
@@ -42,9 +46,7 @@ class Compared:
     conditions: Annotated[
         str, flag("A,B", "The conditions to compare; each limits the memories that residents may use.", "--conditions")
     ] = CONDITIONS
-    questions: Annotated[
-        int, flag("N", "Number of questions to each resident, equally from all categories [all 25].", min=0)
-    ] = 0
+    questions: Questions = 0
     pairs: Annotated[
         int, flag("N", "Number of pairs of answers to judge; a pair answers the same question [all].", min=0)
     ] = 0
