@@ -21,7 +21,7 @@ from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 from typing import Any
 
-from mindstream_evals.contest.play import Contest, PlainAgent, SaidLine, Script
+from mindstream_evals.contest.contest import Contest, PlainAgent, SaidLine, Script
 
 from mindstream.coach.belief.think import Think, compose_patches
 from mindstream.coach.packs.load import SHIPPED, load

@@ -71,7 +71,7 @@ MOVED = {
     "mindstream.town.ways": "mindstream_town.clockwork",
     "mindstream.town.slots": "mindstream_town.scheduler",
     "mindstream.town.evaluation.prompts": "mindstream_evals.town.evaluate",
-    "mindstream.coach.contest.judge": "mindstream_evals.contest.run",
+    "mindstream.coach.contest.judge": "mindstream_evals.contest.contest",
     "mindstream.memory.evaluation.report": "mindstream_evals.memory.evaluate",
     "mindstream.planning.arguments": "mindstream.planning.references",
     "mindstream.planning.as_tool": "mindstream.planning.planner",

@@ -8,8 +8,20 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
-from mindstream_evals.contest.play import COACH, OPPONENTS, PLAIN, RECENT, SUMMARY, by_people, read_talks
-from mindstream_evals.contest.run import Terms, estimate, interval, run_contest, score
+from mindstream_evals.contest.contest import (
+    COACH,
+    OPPONENTS,
+    PLAIN,
+    RECENT,
+    SUMMARY,
+    Terms,
+    by_people,
+    estimate,
+    interval,
+    read_talks,
+    run_contest,
+    score,
+)
 
 from mindstream.coach.packs.load import load
 from mindstream.errors import InputError, SettingsError

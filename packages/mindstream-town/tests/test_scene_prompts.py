@@ -10,7 +10,7 @@ from mindstream_town.events import Block
 from mindstream_town.formats.town_file import parse_town
 from mindstream_town.residents.person import Person, Relation
 from mindstream_town.residents.places import home_to_visit, is_common
-from mindstream_town.residents.shown import cut_at_word
+from mindstream_town.residents.prompt_context import cut_at_word
 from mindstream_town.scenes.day import without_repeats
 from mindstream_town.scenes.prompts import Evening, LetOn, PlanScenes, SceneDay, TalkScene, WhatCame
 from mindstream_town.setting import Setting

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hamlet import HAMLET, hamlet
 from mindstream_town.formats.town_file import parse_town
-from mindstream_town.residents.surroundings import household, light_on, weather_on
+from mindstream_town.residents.prompt_context import household, light_on, weather_on
 from mindstream_town.setting import Setting
 from mindstream_town.source import dump_source, load_source, setting_of
 

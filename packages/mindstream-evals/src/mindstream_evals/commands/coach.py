@@ -16,8 +16,7 @@ from mindstream.errors import InputError
 from mindstream.service.calling import open_user_memory, require_known
 from mindstream.service.opening import answering
 from mindstream.settings import Settings
-from mindstream_evals.contest.play import COACH, OPPONENTS, PLAIN, read_talks
-from mindstream_evals.contest.run import Terms, estimate, run_contest
+from mindstream_evals.contest.contest import COACH, OPPONENTS, PLAIN, Terms, estimate, read_talks, run_contest
 
 NOTES = """The file of talks is a JSON list of {"id", "who", "lines": [{"text", "session", "days",
 "key"}]}. A line whose session number is higher than that of the line before is

@@ -13,7 +13,7 @@ from mindstream_town.prompts.plans import Place
 from mindstream_town.residents.converse import OF_OTHER, can_begin_talk, thoughts_of
 from mindstream_town.residents.places import known_places, may_use, things_around
 from mindstream_town.residents.plan import begin
-from mindstream_town.residents.shown import show
+from mindstream_town.residents.prompt_context import show
 from mindstream_town.residents.turn import Percept, ResidentTurn
 from mindstream_town.state import ResidentState
 from mindstream_town.world.world import DAY_MINUTES, clock

@@ -46,8 +46,7 @@ from mindstream_town.residents.plan import (
     usual_day,
 )
 from mindstream_town.residents.plan import plan_day as idle_away
-from mindstream_town.residents.shown import show
-from mindstream_town.residents.surroundings import household, light_on, weather_on
+from mindstream_town.residents.prompt_context import household, light_on, show, weather_on
 from mindstream_town.residents.turn import ResidentTurn
 from mindstream_town.world.tree import ARENA
 from mindstream_town.world.world import DAY_MINUTES, clock, minute_of

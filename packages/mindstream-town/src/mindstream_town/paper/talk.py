@@ -24,7 +24,7 @@ from mindstream_town.residents.converse import (
     talk_end,
 )
 from mindstream_town.residents.person import KEY
-from mindstream_town.residents.shown import show
+from mindstream_town.residents.prompt_context import show
 from mindstream_town.residents.turn import ResidentTurn
 from mindstream_town.world.world import clock
 

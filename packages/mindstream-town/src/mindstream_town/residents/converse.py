@@ -17,7 +17,7 @@ from mindstream_town.prompts.conduct import Agreed, TakeFromTalk, Taken, Utter
 from mindstream_town.residents.person import KEY, Appointment, appointment_of
 from mindstream_town.residents.places import known_places, rooms_of, words_of
 from mindstream_town.residents.plan import take_up
-from mindstream_town.residents.shown import show
+from mindstream_town.residents.prompt_context import show
 from mindstream_town.residents.turn import ResidentTurn
 from mindstream_town.setting import Setting
 from mindstream_town.state import ResidentState

@@ -22,7 +22,7 @@ from mindstream_town.residents.places import (
     things_around,
     words_of,
 )
-from mindstream_town.residents.shown import show
+from mindstream_town.residents.prompt_context import show
 from mindstream_town.residents.sight import is_in_sight, nearest_spot
 from mindstream_town.residents.turn import ResidentTurn
 from mindstream_town.world.routes import path_around, read_walk, write_walk

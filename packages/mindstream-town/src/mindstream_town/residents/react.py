@@ -13,7 +13,7 @@ from mindstream_town.prompts.plans import AT_HOME
 from mindstream_town.residents.converse import can_begin_talk, thoughts_of
 from mindstream_town.residents.places import is_home, things_around, things_open, words_of
 from mindstream_town.residents.plan import PLAN_IMPORTANCE, begin, leave_it, minutes_between, plan_day
-from mindstream_town.residents.shown import show
+from mindstream_town.residents.prompt_context import show
 from mindstream_town.residents.sight import OCCUPIED, is_undecided, nearest_spot
 from mindstream_town.residents.turn import Percept, ResidentTurn
 from mindstream_town.state import ResidentState

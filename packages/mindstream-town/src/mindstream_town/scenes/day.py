@@ -29,10 +29,16 @@ from mindstream_town.residents.places import (
     words_of,
 )
 from mindstream_town.residents.plan import blocks_of, minutes_between, plan_note
+from mindstream_town.residents.prompt_context import (
+    cut_at_word,
+    household,
+    housemates,
+    people_in_sight,
+    show,
+    weather_on,
+)
 from mindstream_town.residents.reflection import is_due
-from mindstream_town.residents.shown import cut_at_word, show
 from mindstream_town.residents.sight import PEOPLE
-from mindstream_town.residents.surroundings import household, housemates, people_in_sight, weather_on
 from mindstream_town.residents.turn import ResidentTurn
 from mindstream_town.scenes.prompts import (
     MOST_INSIGHTS,

@@ -25,9 +25,8 @@ from mindstream_town.residents.converse import (
 from mindstream_town.residents.person import Appointment, appointment_of
 from mindstream_town.residents.places import avoided_by, is_home, words_of
 from mindstream_town.residents.plan import take_up
-from mindstream_town.residents.shown import cut_at_word, show
+from mindstream_town.residents.prompt_context import cut_at_word, housemates, show, weather_on
 from mindstream_town.residents.sight import PEOPLE
-from mindstream_town.residents.surroundings import housemates, weather_on
 from mindstream_town.residents.turn import ResidentTurn
 from mindstream_town.scenes.day import (
     CORRECTS,
