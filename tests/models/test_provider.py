@@ -67,6 +67,17 @@ async def test_an_answer_is_streamed_with_its_usage(door: FakeEndpoint, model: P
     assert await parts_of(model) == [Piece("Hello "), Piece("to "), Piece("you."), Usage(11, 4, None)]
 
 
+@pytest.mark.parametrize("decision", ["", "[ALONE]  ", "[WAIT] "])
+async def test_the_first_word_is_not_gathered(
+    door: FakeEndpoint, model: Provider, monkeypatch: pytest.MonkeyPatch, decision: str
+) -> None:
+    await parts_of(model)
+    monkeypatch.setattr("mindstream.models.providers.provider.GAP_S", 1.5)
+    door.will(Says(f"{decision}I hear you, and that does sound tiring.", pause_s=0.05))
+    pieces = [part.text for part in await parts_of(model) if isinstance(part, Piece)]
+    assert len(pieces) < 8 and "".join(pieces[: pieces.index("I ") + 1]) == f"{decision}I "
+
+
 async def test_no_task_is_created_for_a_reply(door: FakeEndpoint, model: Provider) -> None:
     await parts_of(model)
     door.will(Says("Good morning to you, and to all who sleep.", pause_s=0.02))

@@ -212,7 +212,8 @@ class _Reading:
         the end of the reply releases it.
         truncated: whether the endpoint's token limit was reached.
         thought: whether there were thoughts.
-        came: number of characters that arrived, of any kind.
+        came: number of characters that arrived, of any kind, but without a decision at the beginning (`[ALONE]`), which
+        is not shown, so that the first word after it is not gathered.
     """
 
     def __init__(self, request: Request, tally: Tally, at: Address) -> None:
@@ -231,7 +232,7 @@ class _Reading:
         if isinstance(arrival, Call):
             self._tally.count("calls", 1)
             return Call(legible(arrival.tool), legible(arrival.arguments), legible(arrival.id))
-        self.came += len(arrival.text)
+        self.came += len(arrival.text.rpartition("]")[2])
         if arrival.of == "arguments":
             self._tally.count("arguments", len(arrival.text))
             return None
