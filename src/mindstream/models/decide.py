@@ -34,6 +34,7 @@ from mindstream.models.model import Distribution, JsonSchema, Logprobs, Message,
 from mindstream.models.prompt import Prompt, rule
 from mindstream.models.providers.thoughts import without_thoughts
 from mindstream.models.reply import LegiblePieces
+from mindstream.models.rules import Rules
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 MIN_COVERED = 0.02
@@ -186,6 +187,8 @@ async def decide(model: Model, question: Question, role: str = "") -> Probabilit
         ModelError: the model is unavailable, or its reply is none of the answers.
     """
     answers = question.answers()
+    if isinstance(model, Rules):
+        return _normalised(answers, model.answer(question), "distribution")
     text, legible, given, first = list[str](), LegiblePieces(), None, None
     async with aclosing(model.reply(Request(question, role or question.role, options=answers))) as parts:
         async for part in parts:

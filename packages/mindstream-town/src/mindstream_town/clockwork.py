@@ -256,7 +256,8 @@ class Clockwork:
 
     def _ended(self, names: Iterable[str], step: int) -> set[str]:
         """Return the residents whose act ends at or before this step, except those whose talk with a user goes on."""
-        return {name for name in names if self._due.get(name, FAR) <= step} - self._spoken_to()
+        ended = {name for name in names if self._due.get(name, FAR) <= step}
+        return ended - self._spoken_to() if self.deeds else ended
 
     async def _live(self, names: Sequence[str], step: int, turns: Turns) -> tuple[int, Turns, list[Commit]]:
         """Run the turns and encounters of a step; return the step, all turns by name, and the commits of the turns."""

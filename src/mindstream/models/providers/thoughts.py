@@ -76,7 +76,7 @@ _LITERALS = (
 )
 _BEGINNINGS = frozenset(mark[:end].lower() for mark in _LITERALS for end in range(len(mark) + 1))
 """All prefixes of all marks."""
-_BEGINS = _compiled(r"[<◁\[]")
+_BEGINS = _compiled(r"[<◁]|\[(?:/?[ti]|/?\Z)")
 _BEGINS_PLAIN = _compiled(r"[<Ha]")
 _FENCES = ("```", "~~~")
 _QUOTES = frozenset("`\"'“‘«„「『")
@@ -197,10 +197,13 @@ class Thinking:
             if any(mark.startswith(text[word:]) for mark in (*_THINKS, "analysis")):
                 self._pending = text[at:]
                 return len(text)
-        found = None if self._typed and not self._fresh else _next_mark(text, at)
+        if not self._fresh and (self._typed or not _BEGINS.search(text, at)):  # most pieces
+            self._say(text[at:], answers)
+            return len(text)
+        found = _next_mark(text, at)
         if found is not None and self._typed and text[at : found.start()].strip():
             found = None
-        end = found.start() if found else len(text) if self._typed and not self._fresh else _begun(text, at)
+        end = found.start() if found else _begun(text, at)
         said = text[at:end]
         blank = self._fresh and not said.strip()
         if said and not blank:

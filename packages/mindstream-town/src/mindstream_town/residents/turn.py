@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel
 
@@ -386,8 +386,7 @@ class ResidentTurn:
         return Commit(mind=self.resident.memory.key, at=self.now, entries=tuple(self.rows), revisions=tuple(revisions))
 
 
-@dataclass(frozen=True, slots=True)
-class Percept:
+class Percept(NamedTuple):  # made in less time than a frozen dataclass
     """Something that a resident has in sight, as subject, predicate and object.
 
     Attributes:
