@@ -22,7 +22,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, cast
 
 from pydantic import Field
 
@@ -187,8 +187,8 @@ async def decide(model: Model, question: Question, role: str = "") -> Probabilit
         ModelError: the model is unavailable, or its reply is none of the answers.
     """
     answers = question.answers()
-    if isinstance(model, Rules):
-        return _normalised(answers, model.answer(question), "distribution")
+    if type(model) is Rules:
+        return _normalised(answers, model.answer(cast(Prompt[dict[str, float]], question)), "distribution")
     text, legible, given, first = list[str](), LegiblePieces(), None, None
     async with aclosing(model.reply(Request(question, role or question.role, options=answers))) as parts:
         async for part in parts:
