@@ -371,13 +371,16 @@ def _candidates(columns: Columns, scored: Scored, vector: Floats, now: Moment) -
 
     def signals(rows: Rows) -> Signals:
         whole, at = columns.entire, columns.in_entire(rows)
-        level = whole.level.values[at].astype(np.float64)
-        strength = np.where(whole.lasting.values[at], 1.0, 1 - 0.5 ** np.maximum(level + 1, 0))
+        strength = np.full(len(at), 0.5)
+        if len(fading := np.flatnonzero(FADING_CODES[whole.kind.values[at]])):
+            level = whole.level.values[at[fading]].astype(np.float64)
+            lasting = whole.lasting.values[at[fading]]
+            strength[fading] = np.where(lasting, 1.0, 1 - 0.5 ** np.maximum(level + 1, 0))
         return Signals(
             scored.total[rows].astype(np.float64),
             whole.accessed.values[at],
             whole.importance.values[at].astype(np.float64),
-            np.where(FADING_CODES[whole.kind.values[at]], strength, 0.5),
+            strength,
         )
 
     def cosines(rows: Rows) -> Doubles:

@@ -278,11 +278,14 @@ class Vectors:
         rows = np.flatnonzero(among) if few else None
         bits = [each.values if rows is None else each.values[rows] for each in self.bits]
         apart: Array = np.empty(len(bits[0]), np.uint8 if byte else np.uint16)
+        words, counts = (np.empty(min(BLOCK, len(apart)), each) for each in (np.uint64, np.uint8))
         for start in range(0, len(apart), BLOCK):
-            some = slice(start, start + BLOCK)
-            apart[some] = np.bitwise_count(bits[0][some] ^ signs[0])
-            for column, sign in zip(bits[1:], signs[1:], strict=True):
-                apart[some] += np.bitwise_count(column[some] ^ sign)
+            block = apart[start : start + BLOCK]
+            differing, count = words[: len(block)], counts[: len(block)]
+            block[:] = 0
+            for column, sign in zip(bits, signs, strict=True):
+                np.bitwise_xor(column[start : start + BLOCK], sign, out=differing)
+                block += np.bitwise_count(differing, out=count)
         far = 255 if byte else 65_535
         if rows is None and not among.all():
             apart[~among] = far
