@@ -62,6 +62,11 @@ def prefixed(where: object) -> Iterator[None]:
         raise InputError(f"{where} {error}") from None
 
 
+def clipped(text: str, most: int) -> str:
+    """Return a text for a message; one of more than `most` characters is cut, with an ellipsis at its end."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 class StorageError(MindstreamError):
     """The data folder cannot be read or written."""
 

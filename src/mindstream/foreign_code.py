@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from mindstream.errors import MindstreamError
+from mindstream.errors import MindstreamError, clipped
 
 T = TypeVar("T")
 
@@ -139,4 +139,4 @@ def describe(error: BaseException) -> str:
         return "timed out"
     if not isinstance(error, MindstreamError):
         words = f"{type(error).__name__}: {words}" if words else type(error).__name__
-    return words if len(words) <= MAX_MESSAGE else words[: MAX_MESSAGE - 1] + "…"
+    return clipped(words, MAX_MESSAGE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Generator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Generator, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from contextvars import ContextVar
 from functools import partial, wraps
@@ -21,6 +21,11 @@ P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
 SYNC = "in a program without asyncio, use mindstream.sync"
+
+
+def nearest(name: str, known: Iterable[str], least: float = 0.6) -> str:
+    """Return the known name that is spelled most like `name`; "" if none is similar to at least this degree."""
+    return next(iter(difflib.get_close_matches(name, list(known), 1, least)), "")
 
 
 def next_step(words: str) -> str:
@@ -279,11 +284,16 @@ class Streamed(AsyncGenerator[T, None]):
     __iter__ = __await__ = _explain
 
 
+def _name_of(function: Callable[..., object]) -> str:
+    """Return a method's name as callers write it: the usual name of an object of its class, and the method's name."""
+    owner, _, name = function.__qualname__.rpartition(".")
+    return f"{CALLED.get(owner, owner.lower())}.{name}"
+
+
 def streamed(function: Callable[P, AsyncGenerator[T, None]]) -> Callable[P, AsyncGenerator[T, None]]:
     """Decorate an asynchronous generator function so that a wrong use of its generator raises an error that explains
     it."""
-    owner, _, name = function.__qualname__.rpartition(".")
-    called = f"{CALLED.get(owner, owner.lower())}.{name}"
+    called = _name_of(function)
 
     @wraps(function)
     def calling(*args: P.args, **given: P.kwargs) -> AsyncGenerator[T, None]:
@@ -295,8 +305,7 @@ def streamed(function: Callable[P, AsyncGenerator[T, None]]) -> Callable[P, Asyn
 def awaited(function: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Coroutine[Any, Any, R]]:
     """Decorate an asynchronous function so that an unknown argument, or a forgotten `await`, raises an error that
     explains it."""
-    owner, _, name = function.__qualname__.rpartition(".")
-    called = f"{CALLED.get(owner, owner.lower())}.{name}"
+    called = _name_of(function)
 
     @wraps(function)
     def calling(*args: P.args, **given: P.kwargs) -> Coroutine[Any, Any, R]:

@@ -5,9 +5,13 @@ All text is escaped. Colours are derived from those of the page, so that the tab
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
+
+from mindstream.errors import clipped
 
 MAX_TEXT = 400
 """Maximum number of characters of a text in a cell."""
@@ -76,5 +80,10 @@ def _cell(value: object) -> str:
             return f"<td>{_text(str(value))}</td>"
 
 
+def content_source(text: str) -> str:
+    """Return the Content-Security-Policy source of a script or style."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
 def _text(text: str) -> str:
-    return escape(text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 1]}…")
+    return escape(clipped(text, MAX_TEXT))

@@ -9,7 +9,6 @@ the model that receives the conversation.
 from __future__ import annotations
 
 import contextlib
-import difflib
 import json
 import os
 import re
@@ -25,6 +24,7 @@ from pydantic_core import ErrorDetails
 from mindstream import plugins
 from mindstream.clock import read_zone
 from mindstream.errors import InputError, SettingsError
+from mindstream.guidance import nearest
 from mindstream.identifiers import normal_name
 from mindstream.location import Location
 from mindstream.paths import as_path, is_path, own_folder, read_text, usable, variable
@@ -198,7 +198,7 @@ def unknown_variables() -> dict[str, str]:
     similar setting, or "" if there is none."""
     known = {PREFIX + name.upper() for name in Settings.model_fields} | OTHER_VARIABLES
     unknown = sorted(name for name in os.environ if name.upper().startswith(PREFIX) and name not in known)
-    return {name: next(iter(difflib.get_close_matches(name.upper(), known, 1, 0.85)), "") for name in unknown}
+    return {name: nearest(name.upper(), known, 0.85) for name in unknown}
 
 
 def role(text: str, origin: str = "--role") -> tuple[str, str]:
@@ -296,8 +296,8 @@ def _of_file(file: Path) -> dict[str, Any]:
         raise SettingsError(f"the settings file {file} is not valid TOML: {why}") from None
     for name in found:
         if name not in Settings.model_fields:
-            near = difflib.get_close_matches(name, Settings.model_fields, 1)
-            advice = f"did you mean {near[0]!r}?" if near else f"known keys are {', '.join(Settings.model_fields)}"
+            near = nearest(name, Settings.model_fields)
+            advice = f"did you mean {near!r}?" if near else f"known keys are {', '.join(Settings.model_fields)}"
             raise SettingsError(f"{file}: unknown key {name!r}; {advice}")
     if isinstance(found.get("data"), str):
         with _naming(f"{file}: data"):
@@ -328,8 +328,8 @@ def _table(layer: Mapping[str, Any], origin: str) -> dict[str, str]:
         raise SettingsError(f"{origin}: a table from role to model name is expected, found {shown(roles)}")
     for name in roles:
         if name not in (*plugins.roles(), DEFAULT):
-            near = difflib.get_close_matches(name, (*plugins.roles(), DEFAULT), 1)
-            meant = f"did you mean {near[0]!r}? " if near else ""
+            near = nearest(name, (*plugins.roles(), DEFAULT))
+            meant = f"did you mean {near!r}? " if near else ""
             raise SettingsError(
                 f"{origin}: there is no role {name!r}; {meant}the roles are {', '.join(plugins.roles())}"
             )

@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Annotated
 
-from mindstream.cli.shell.flags import MAX_ROWS, AsJson, Yes, command, flag, group, switch, word
+from mindstream.cli.shell.flags import MAX_ROWS, AsJson, Yes, command, flag, group, split_names, switch, word
 from mindstream.cli.shell.output import confirm_name, print_json, print_table, say, tell
 from mindstream.clock import DAY_S, SystemClock, format_iso
 from mindstream.errors import InputError
@@ -92,7 +92,7 @@ async def retain(
             tell(json, {"tenant": tenant, "days": None}, "everything is kept until it is erased on request")
             return
         if after:
-            named = tuple(each.strip() for each in kinds.split(",") if each.strip())
+            named = split_names([kinds]) or ()
             rule = Rule(tenant, _span_s(after), named)
             if not dry_run:
                 await retention.set_rule(store, rule)

@@ -37,12 +37,11 @@ from mindstream.memory.store.record import TAINTED, Record, RecordDraft, is_tain
 from mindstream.memory.store.store import Revision
 from mindstream.models.model import Call, Model, Part, Piece, Request, ToolSpec, Usage
 from mindstream.models.prompt import complaints
-from mindstream.models.reply import first_json
 from mindstream.text.times import read_moment
 from mindstream.text.words import count_words
 from mindstream.tools.approval import ToolRequest
 from mindstream.tools.call import Observation, call_tool, ungiven
-from mindstream.tools.tool import Tool, key_argument, traits_of
+from mindstream.tools.tool import Tool, arguments_of, key_argument, traits_of
 from mindstream.tools.tool_search import ToolIndex
 from mindstream.tracing import fail, genai, span, tell
 
@@ -133,7 +132,7 @@ class OwnTool:
     def checked(self, call: Call) -> Arguments:
         """Parse and check the arguments of a call; raise ToolError if they do not fit."""
         try:
-            given = first_json(call.arguments, dict) if call.arguments.strip() else {}
+            given = arguments_of(call)
             arguments = Arguments.model_validate({k: v for k, v in given.items() if v is not None})
         except ValidationError as error:
             raise ToolError(f"{self.spec.name}: the arguments do not fit: {complaints(error)}") from None
@@ -457,7 +456,7 @@ class OutsideTool:
         if not (name := key_argument(self.tool)):
             return call
         try:
-            given = first_json(call.arguments, dict) if call.arguments.strip() else {}
+            given = arguments_of(call)
         except ReplyInvalid:
             return call
         return replace(

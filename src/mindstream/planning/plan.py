@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, JsonValue, SkipValidation, ValidationError
 
-from mindstream.errors import InputError
+from mindstream.errors import InputError, clipped
 from mindstream.json_values import JsonObject
 from mindstream.models.clean_text import without_controls
 from mindstream.models.prompt import complaints
@@ -316,8 +316,7 @@ def draw(plan: Plan) -> str:
 
 
 def _escape(text: str) -> str:
-    shown = text if len(text) <= MAX_LABEL_CHARACTERS else f"{text[: MAX_LABEL_CHARACTERS - 1]}…"
-    return shown.translate(MERMAID_ESCAPES)
+    return clipped(text, MAX_LABEL_CHARACTERS).translate(MERMAID_ESCAPES)
 
 
 def outline(plan: Plan) -> str:

@@ -17,7 +17,7 @@ from typing import ClassVar, Literal, TypeAlias, get_args
 
 from pydantic import Field, JsonValue
 
-from mindstream.errors import ToolError
+from mindstream.errors import ToolError, clipped
 from mindstream.frozen import Frozen
 from mindstream.models.model import ToolSpec
 from mindstream.models.prompt import Prompt, rule
@@ -179,15 +179,11 @@ def _show_step(step: PlannedStep, evidence: Mapping[str, Evidence], *, shows_cal
     return Shown(
         id=step.id,
         why=step.why,
-        call=f"{step.tool}[{_clip(called)}]",
+        call=f"{step.tool}[{clipped(called, MAX_CALL)}]",
         text=failure if came.failed else OWN * came.own + came.text,
         failed=came.failed,
         shows_call=shows_call,
     )
-
-
-def _clip(text: str) -> str:
-    return text if len(text) <= MAX_CALL else text[: MAX_CALL - 1] + "…"
 
 
 def _brief(reference: Reference, evidence: Mapping[str, Evidence]) -> str:
@@ -310,9 +306,7 @@ def describe(spec: ToolSpec) -> str:
     words = " ".join(spec.description.split("\n\n")[0].split())
     names = [f"{name}{'' if name in required else '?'}={bounds or '…'}" for name, bounds in given.items()]
     shown = next(iter(given)) if len(given) == 1 and not any(given.values()) else ", ".join(names)
-    if len(words) > MAX_TOOL_DESCRIPTION:
-        words = words[: MAX_TOOL_DESCRIPTION - 1] + "…"
-    return f"{spec.name}[{shown}]: {words}"
+    return f"{spec.name}[{shown}]: {clipped(words, MAX_TOOL_DESCRIPTION)}"
 
 
 def _bounds(schema: object) -> str:

@@ -6,7 +6,6 @@ which searches a mind's memory.
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -18,6 +17,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field, StringConstraints
 
 from mindstream.errors import ModelError, SettingsError, ToolError
+from mindstream.guidance import nearest
 from mindstream.location import AnyData
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Record, is_tainted
@@ -169,7 +169,7 @@ def _search(means: Means) -> Search:
 
 
 def _unknown(name: str) -> str:
-    near = difflib.get_close_matches(name.partition(":")[0].lower(), [each.partition(":")[0] for each in NAMES], 1)
-    whole = next((each for each in NAMES if near and each.startswith(near[0])), "")
+    near = nearest(name.partition(":")[0].lower(), [each.partition(":")[0] for each in NAMES])
+    whole = next((each for each in NAMES if near and each.startswith(near)), "")
     advice = f"did you mean {whole!r}?" if whole else f"the tools are {', '.join(NAMES)}"
     return f"there is no tool {name[:80]!r}; {advice}"

@@ -113,6 +113,16 @@ def accepted_names(schema: JsonSchema) -> tuple[JsonSchema, dict[str, str]]:
     return {**schema, "properties": properties}, originals
 
 
+def arguments_of(call: Call) -> dict[str, Any]:
+    """Return the arguments of a call, unchecked; empty text means none.
+
+    Raises:
+        ReplyInvalid: the text is not a JSON object.
+    """
+    given: dict[str, Any] = first_json(call.arguments, dict) if call.arguments.strip() else {}
+    return given
+
+
 def read_arguments(call: Call, spec: ToolSpec, originals: Mapping[str, str] = MappingProxyType({})) -> dict[str, Any]:
     """Return the arguments of a call; `originals`: the original names of renamed arguments.
 
@@ -120,7 +130,7 @@ def read_arguments(call: Call, spec: ToolSpec, originals: Mapping[str, str] = Ma
         ToolError: the arguments are not a JSON object, or do not fit the tool's schema.
     """
     try:
-        given: dict[str, Any] = first_json(call.arguments, dict) if call.arguments.strip() else {}
+        given = arguments_of(call)
     except ReplyInvalid as error:
         raise ToolError(f"{spec.name}: {error}") from None
     if faults := spec.checker.find_faults(given):
@@ -217,7 +227,7 @@ class FunctionTool:
 
     async def __call__(self, call: Call) -> str:
         try:
-            given = first_json(call.arguments, dict) if call.arguments.strip() else {}
+            given = arguments_of(call)
             arguments = self._arguments.validate_python(ArgsKwargs((), given))
         except ValidationError as error:
             raise ToolError(f"{self.spec.name}: the arguments do not fit: {complaints(error)}") from None

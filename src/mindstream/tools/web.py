@@ -21,7 +21,7 @@ import httpx2
 from pydantic import Field
 
 import mindstream
-from mindstream.errors import ToolError
+from mindstream.errors import ToolError, clipped
 from mindstream.models.providers.address import mask, remember, split_web_url
 from mindstream.models.providers.wire import certificates
 from mindstream.tools.addresses import may_reach
@@ -222,8 +222,7 @@ def _host(url: str) -> str:
 
 def _quote(text: str) -> str:
     """Return a server's text for an error message: in one line of at most MAX_QUOTED characters, without keys."""
-    line = " ".join(mask(text[: 10 * MAX_QUOTED]).split())
-    return line if len(line) <= MAX_QUOTED else line[: MAX_QUOTED - 1] + "…"
+    return clipped(" ".join(mask(text[: 10 * MAX_QUOTED]).split()), MAX_QUOTED)
 
 
 TITLE, SNIPPET = 200, 600
@@ -319,8 +318,7 @@ def _results(found: Any, link: str, snippet: str) -> list[Result]:
 
 
 def _line(text: object, longest: int) -> str:
-    line = " ".join(text[: 2 * longest].split()) if isinstance(text, str) else ""
-    return line if len(line) <= longest else line[: longest - 1] + "…"
+    return clipped(" ".join(text[: 2 * longest].split()), longest) if isinstance(text, str) else ""
 
 
 EXTRACT, OTHER = 4_000, 200

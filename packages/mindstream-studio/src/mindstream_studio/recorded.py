@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
-import hashlib
 import json
 import tempfile
 import zlib
@@ -31,6 +30,7 @@ from starlette.responses import Response
 
 from mindstream.clock import ManualClock, format_iso
 from mindstream.errors import InputError
+from mindstream.html_tables import content_source
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Store
@@ -228,7 +228,7 @@ def build_saved_page(
     said = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     packed = base64.b64encode(zlib.compress(said.encode("utf-8", "replace"), 9)).decode()
     policy = (
-        f"default-src 'none'; script-src {_source(script)}; style-src {_source(style)}; base-uri 'none';"
+        f"default-src 'none'; script-src {content_source(script)}; style-src {content_source(style)}; base-uri 'none';"
         " form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
     )
     lines = "\n".join(packed[at : at + LINE] for at in range(0, len(packed), LINE))
@@ -271,11 +271,6 @@ def _licences_of(modules: Collection[Path]) -> str:
     texts = [(vendor / f"LICENSE-{each.strip('@').replace('/', '-')}").read_text("utf-8") for each in packages]
     told = "\n".join(f"{package}\n\n{text}" for package, text in zip(packages, texts, strict=True))
     return f"<!-- This page contains libraries with these licences.\n\n{told}-->\n" if packages else ""
-
-
-def _source(text: str) -> str:
-    """Return the Content-Security-Policy source of a script or style."""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 Data = dict[str, Any]

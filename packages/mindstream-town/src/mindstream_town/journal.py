@@ -47,7 +47,7 @@ from mindstream_town.residents.person import Person
 from mindstream_town.setting import Setting
 from mindstream_town.source import load_source
 from mindstream_town.state import ResidentState, applied
-from mindstream_town.world.whereabouts import Change, Condition
+from mindstream_town.world.whereabouts import Change, Condition, set_condition
 
 OF_PROCESS = (Unknown, TownSaved, TownRested, TownReached, TownForked, ModelCalled, Opened, Failed)
 """Events that describe the process and not the town: starts, model calls, failures."""
@@ -111,11 +111,7 @@ class TownState:
         elif isinstance(event, TownEvent) and not isinstance(event, MovedIn | TownBegan) and not self.reached:
             self._finished(max(event.step, self.step))
         if isinstance(event, ObjectChanged):
-            self.changes.append((event.step, event.place, self.conditions.get(event.place)))
-            if event.condition:
-                self.conditions[event.place] = Condition(event.condition, event.step, event.danger)
-            else:
-                self.conditions.pop(event.place, None)
+            self.changes.append(set_condition(self.conditions, event))
         elif name := resident_of(row):
             before = self.states.get(name)
             if before is None and isinstance(event, MovedIn):

@@ -339,6 +339,11 @@ def trace_fact(history: History, fact: Fact) -> Diffusion:
     return Diffusion(fact.text, len(history.names), tuple(ordered), frozenset(origins))
 
 
+def parents_of(name: str, record: Record) -> list[Key]:
+    """Return the records that a resident's record is derived from: its evidence, and those that a speaker told."""
+    return [*((name, id_) for id_ in record.evidence), *((record.by, id_) for id_ in told_ids(record))]
+
+
 def _descent(history: History, fact: Fact) -> dict[Key, Key | None]:
     """Return the records derived from a fact, each with the record that it is derived from.
 
@@ -349,7 +354,7 @@ def _descent(history: History, fact: Fact) -> dict[Key, Key | None]:
         if (name, record.id) in fact.records:
             origins[name, record.id] = None
             continue
-        parents = [*((name, id_) for id_ in record.evidence), *((record.by, id_) for id_ in told_ids(record))]
+        parents = parents_of(name, record)
         parent = next((each for each in parents if each in origins), None)
         if parent is not None:
             origins[name, record.id] = parent
@@ -365,7 +370,7 @@ def count_knowers(history: History) -> dict[str, int]:
         if is_first(record):
             known = frozenset({record.text})
         else:
-            parents = [*((name, id_) for id_ in record.evidence), *((record.by, id_) for id_ in told_ids(record))]
+            parents = parents_of(name, record)
             known = frozenset[str]().union(*(facts.get(each, ()) for each in parents))
         if known:
             facts[name, record.id] = known

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from pydantic import ValidationError
 from mindstream.clock import ManualClock, SystemClock
 from mindstream.engines import open_engine
 from mindstream.errors import InputError
+from mindstream.guidance import nearest
 from mindstream.log.names import StreamName
 from mindstream.memory.lifecycle.importance import RateImportance
 from mindstream.memory.memory import Memory
@@ -80,9 +80,9 @@ def _known(name: str, names: Iterable[str], what: str) -> str:
     known = list(names)
     if name in known:
         return name
-    near = difflib.get_close_matches(name, known, 1)
+    near = nearest(name, known)
     raise InputError(
-        f"unknown {what} {name!r:.99}: " + (f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}")
+        f"unknown {what} {name!r:.99}: " + (f"did you mean {near!r}?" if near else f"known are {', '.join(known)}")
     )
 
 

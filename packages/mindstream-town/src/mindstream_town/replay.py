@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from mindstream.chance import token
-from mindstream.errors import InputError
+from mindstream.errors import InputError, clipped
 from mindstream.location import AnyData
 from mindstream.log.events import Logged, Reflected, Unknown
 from mindstream.log.names import StreamName
@@ -377,13 +377,9 @@ class PlaceMap:
     def _names(self, i: int) -> Iterable[Name]:
         x, y = self._middles[i]
         address = self._world.ends[i]
-        yield Name(x, round(y - HIGH / 2 - 0.7, 1), 1.8, (_short(address.last),))
+        yield Name(x, round(y - HIGH / 2 - 0.7, 1), 1.8, (clipped(address.last, LONGEST_NAME),))
         if address.level > 2:
-            yield Name(x, round(y - HIGH / 2 - 2.7, 1), 1.3, (_short(address.names[-2]),))
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+            yield Name(x, round(y - HIGH / 2 - 2.7, 1), 1.3, (clipped(address.names[-2], LONGEST_NAME),))
 
 
 def _rows(count: int) -> list[Point]:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TextIO, TypeAlias
 import typer
 from rich.console import Console
 
-from mindstream.errors import InputError, SettingsError
+from mindstream.errors import InputError, SettingsError, clipped
 
 if TYPE_CHECKING:
     from mindstream.settings import Settings
@@ -64,8 +64,7 @@ def clean(text: str) -> str:
 
 def short(text: str, width: int = 160) -> str:
     """Return a text on one line, cut at `width` characters."""
-    line = " ".join(clean(text).split())
-    return line if len(line) <= width else line[: width - 1] + "…"
+    return clipped(" ".join(clean(text).split()), width)
 
 
 def escape_json(json: str) -> str:

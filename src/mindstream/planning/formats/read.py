@@ -337,6 +337,13 @@ def _usual(given: Any, names: Mapping[str, str]) -> Any:
     return [_usual(each, names) for each in given] if isinstance(given, list) else names.get(str(given), given)
 
 
+def _is_numbered(value: Mapping[str, Any], kind: type) -> bool:
+    """Return whether each key is the number of a step, and each value is of a kind."""
+    return bool(value) and all(
+        STEP_NUMBER.fullmatch(key.strip()) and isinstance(each, kind) for key, each in value.items()
+    )
+
+
 def _steps(value: Any, depth: int = 0) -> list[Any]:
     """Return the steps: a list, a list under one of the known keys, objects by id, or a single step.
 
@@ -358,7 +365,7 @@ def _steps(value: Any, depth: int = 0) -> list[Any]:
     for key in (*STEPS, *WRAPPERS):
         if (inner := _first(value, (key,))) is not None and (steps := _steps(inner, depth + 1)):
             return steps
-    if value and all(STEP_NUMBER.fullmatch(key.strip()) and isinstance(each, Mapping) for key, each in value.items()):
+    if _is_numbered(value, Mapping):
         return [{"id": key, **each} for key, each in value.items()]
     return []
 
@@ -537,9 +544,7 @@ def _inner_text(text: str) -> str:
     value: Any = next((each for each in _values(text) if each is not None), None)
     for _ in range(MAX_NESTING):
         if isinstance(value, Mapping):
-            if value and all(
-                STEP_NUMBER.fullmatch(key.strip()) and isinstance(each, str) for key, each in value.items()
-            ):
+            if _is_numbered(value, str):
                 return "\n".join(f"#E{n} = {each}" for n, each in enumerate(value.values(), 1))
             value = _first(value, (*STEPS, *WRAPPERS))
     if isinstance(value, list):

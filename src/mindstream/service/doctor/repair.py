@@ -212,12 +212,16 @@ def standing(connection: sqlite3.Connection) -> Literal["ours", "newer", "foreig
     Raises:
         sqlite3.DatabaseError: no part of it can be read.
     """
-    application = connection.execute("PRAGMA application_id").fetchone()[0]
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    application, version = _identity(connection)
     found = _schema(connection)
     if application != APPLICATION_ID and not {f"table {table}" for table in TABLES} <= found:
         return "foreign" if found else "ours"
     return "newer" if version > len(MIGRATIONS) and not found <= _schema_of(len(MIGRATIONS)) else "ours"
+
+
+def _identity(connection: sqlite3.Connection) -> list[int]:
+    """Return the application id and the version of a database."""
+    return [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")]
 
 
 def _schema(connection: sqlite3.Connection) -> set[str]:
@@ -238,8 +242,7 @@ def _schema_of(version: int) -> set[str]:
 
 def _schema_faults(connection: sqlite3.Connection) -> Iterator[Damage]:
     """Compare the file's application id, version and schema with those of a new database of its version."""
-    application = connection.execute("PRAGMA application_id").fetchone()[0]
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    application, version = _identity(connection)
     wanted, found = _schema_of(version), _schema(connection)
     if found and (application != APPLICATION_ID or not 0 < version <= len(MIGRATIONS)):
         yield Damage("application ids or versions that are not mindstream's", row=f"{application:#x}, {version}")

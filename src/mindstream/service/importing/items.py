@@ -14,6 +14,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from mindstream.clock import DAY_S, EARLIEST, LATEST, Moment, parse_iso
+from mindstream.errors import clipped
 from mindstream.json_values import JsonObject
 from mindstream.memory.store.record import Kind, Triple
 
@@ -95,8 +96,7 @@ def shown(value: object) -> str:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     except (ValueError, RecursionError):
         text = f"a value of the type {type(value).__name__}"
-    text = "".join(each if each.isprintable() else " " for each in text[: MAX_EXAMPLE + 1])
-    return text if len(text) <= MAX_EXAMPLE else f"{text[: MAX_EXAMPLE - 1]}…"
+    return clipped("".join(each if each.isprintable() else " " for each in text[: MAX_EXAMPLE + 1]), MAX_EXAMPLE)
 
 
 class Fields:

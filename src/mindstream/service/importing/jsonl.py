@@ -70,7 +70,7 @@ def read(source: Source, tally: Tally) -> Iterator[Item]:
 def read_values(values: Iterable[tuple[int, Any]], tally: Tally) -> Iterator[Item]:
     """Yield the items of values, each with its line number."""
     for number, raw in ((number, part) for number, value in values for part in _parts(value)):
-        if not isinstance(raw, dict) or not any(isinstance(raw.get(name), str) for name in TEXTS):
+        if not isinstance(raw, dict) or not _has_text(raw):
             tally.lose("line", raw, f"it is not an object with {' or '.join(TEXTS)}; the first is line {number}")
         elif is_deleted(raw):
             tally.lose("items", next(raw[name] for name in TEXTS if name in raw), "it was deleted in the other program")
@@ -78,9 +78,13 @@ def read_values(values: Iterable[tuple[int, Any]], tally: Tally) -> Iterator[Ite
             yield _line(raw, tally)
 
 
+def _has_text(raw: dict[str, Any]) -> bool:
+    return any(isinstance(raw.get(name), str) for name in TEXTS)
+
+
 def _parts(raw: Any) -> Iterator[Any]:
     """Yield the messages of a line; the line may also be an object that contains a list of items."""
-    listed = raw if isinstance(raw, dict) and not any(isinstance(raw.get(name), str) for name in TEXTS) else {}
+    listed = raw if isinstance(raw, dict) and not _has_text(raw) else {}
     chats = listed.get("chats")
     lists = (chats.get("list") if isinstance(chats, dict) else None, *(listed.get(name) for name in LISTS))
     values = next((each for each in lists if isinstance(each, list) and each), None)
@@ -95,7 +99,7 @@ def _messages(raw: Any) -> list[Any]:
     """Return the messages of a conversation with the fields that they share; of any other value, the value itself."""
     if isinstance(raw, dict) and isinstance(chat := raw.get("chat"), dict):  # Open WebUI
         raw = {**{name: value for name, value in raw.items() if name != "chat"}, **chat}
-    if not isinstance(raw, dict) or any(isinstance(raw.get(name), str) for name in TEXTS):
+    if not isinstance(raw, dict) or _has_text(raw):
         return [_with_text(raw)]
     name = next((name for name in TALKS if isinstance(raw.get(name), list) and raw[name]), "")
     if not name:
@@ -136,7 +140,7 @@ def _with_text(raw: Any) -> Any:
         raw = {"by" if name == "user" else name: value for name, value in raw.items()}
     raw = _named(raw)
     inner = next((name for name in NESTED if isinstance(raw.get(name), dict)), "")
-    if inner and not any(isinstance(raw.get(name), str) for name in TEXTS):
+    if inner and not _has_text(raw):
         raw = {**{name: value for name, value in raw.items() if name != inner}, **_named(raw[inner])}
     for name in TEXTS:
         if isinstance(parts := raw.get(name), list) and (found := [text for each in parts if (text := _part(each))]):

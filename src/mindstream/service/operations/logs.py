@@ -186,13 +186,23 @@ async def rows(runtime: Runtime, principal: Principal, request: RowsRequest) -> 
     return _rows(shown, write_cursor(str(shown[-1].seq)) if is_full else "")
 
 
+def require_utterance(rows: Sequence[Logged], seq: int) -> Heard:
+    """Return the event of the first of these rows.
+
+    Raises:
+        NotFound: it has another number, or is not an utterance.
+    """
+    if not rows or rows[0].seq != seq or not isinstance(rows[0].event, Heard):
+        raise NotFound(f"row {seq} of this user's log is not an utterance: name the row of one")
+    return rows[0].event
+
+
 @operation("log.trace", "read", "GET /users/{user}/traces/{seq}", cli="log")
 async def trace(runtime: Runtime, principal: Principal, request: TraceRequest) -> Rows:
     """Return the trace of an utterance: model and tool calls, the answer, thoughts, beliefs."""
     memory = await runtime.memory(principal)
     found = await memory.store.events(memory.key, request.seq - 1, limit=MAX_TRACE)
-    if not found or found[0].seq != request.seq or not isinstance(found[0].event, Heard):
-        raise NotFound(f"row {request.seq} of this user's log is not an utterance: name the row of one")
+    require_utterance(found, request.seq)
     later = next((row.seq for row in found[1:] if isinstance(row.event, Heard)), None)
     return _rows((row for row in found if later is None or row.seq < later or _is_about(row, request.seq)), "")
 

@@ -22,7 +22,8 @@ from mindstream.memory.store.validation import MAX_UTTERANCE
 from mindstream.models.roles import DEFAULT
 from mindstream.models.rules import Rules
 from mindstream.reasoners.background import stop_elsewhere
-from mindstream.service.operations.principal import NotFound, Principal
+from mindstream.service.operations.logs import require_utterance
+from mindstream.service.operations.principal import Principal
 from mindstream.service.operations.runtime import Runtime
 from mindstream.service.operations.shapes import Ask, EmptyRequest, NotBlank, Page, Reply, RowNumber, Seq, Short
 from mindstream.service.operations.table import operation, read_place, write_cursor
@@ -139,9 +140,7 @@ async def answer_again(runtime: Runtime, principal: Principal, request: AgainReq
     """Answer a message again, for example if its answer was stopped or failed. The message is not stored again."""
     memory = await runtime.memory(principal)
     found = await memory.store.events(memory.key, request.seq - 1, [Heard.kind], 1)
-    if not found or found[0].seq != request.seq or not isinstance(found[0].event, Heard):
-        raise NotFound(f"row {request.seq} of this user's log is not an utterance: name the row of one")
-    session = found[0].event.session
+    session = require_utterance(found, request.seq).session
     if request.pack:
         runtime.responder(request.pack)  # raises NotFound for an unknown responder
     runtime.begin(_answer_again(runtime, principal, found[0], session, request.pack))

@@ -7,8 +7,6 @@ use other models. For two players without teams TrueSkill needs only the normal 
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import itertools
 import json
 import math
@@ -24,6 +22,7 @@ from statistics import NormalDist, fmean
 import numpy as np
 
 from mindstream import chance
+from mindstream.html_tables import content_source
 from mindstream.significance import holm
 from mindstream_evals.town.evaluate import SHUFFLED, Checked, Judged, Pair
 from mindstream_evals.town.questions import Facts
@@ -312,16 +311,11 @@ def build_page(town: str, pairs: Iterable[tuple[Pair, Facts]]) -> str:
         "title": escape(town),
         "style": style,
         "script": script,
-        "style_source": _source(style),
-        "script_source": _source(script),
+        "style_source": content_source(style),
+        "script_source": content_source(script),
         "pairs": said.replace("<", "\\u003c"),
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda gap: parts[gap[1]], _read("pairs.html"))
-
-
-def _source(text: str) -> str:
-    """Return the Content-Security-Policy source of a script or style."""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 @cache

@@ -19,7 +19,6 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -28,6 +27,7 @@ from pydantic import JsonValue, Strict
 
 from mindstream.arrays import Doubles
 from mindstream.errors import InputError
+from mindstream.guidance import nearest
 from mindstream.json_values import JsonObject
 from mindstream_town.formats.files import (
     expect_object,
@@ -571,8 +571,8 @@ def _read_meta(path: Path, folder: Path) -> SaveMeta:
 
 def _missing_folder(name: str, people: Path) -> str:
     there = sorted(each.name for each in people.glob("*") if each.is_dir())
-    near = get_close_matches(name, there, 1)
-    advice = f"; there is a folder {near[0]!r}" if near else ""
+    near = nearest(name, there)
+    advice = f"; there is a folder {near!r}" if near else ""
     return f"{name!r:.60} has no folder in {people}{advice}: add the folder, or remove the name"
 
 

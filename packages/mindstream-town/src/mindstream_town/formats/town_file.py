@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 import unicodedata
 from collections import Counter
@@ -28,6 +27,7 @@ from pydantic import (
 )
 
 from mindstream.errors import InputError, prefixed
+from mindstream.guidance import nearest
 from mindstream.json_values import JsonObject
 from mindstream_town.formats.files import expect_object, load_text, named_once
 from mindstream_town.formats.maps import BED, Drawing, draw_places, load_map, world_of_drawing
@@ -416,8 +416,8 @@ def _keys(model: type[BaseModel], place: KeyPath) -> str:
     if holder is None:
         return ""
     known = [field.alias or name for name, field in holder.model_fields.items()]
-    near = difflib.get_close_matches(str(place[-1]), known, 1)
-    meant = f", did you mean {near[0]!r}?" if near else ";"
+    near = nearest(str(place[-1]), known)
+    meant = f", did you mean {near!r}?" if near else ";"
     return f"{meant} known keys: {', '.join(known)}"
 
 
@@ -878,5 +878,5 @@ def _address(world: Address, text: str, where: str) -> Address:
 
 def _check_resident(name: str, residents: Collection[str]) -> None:
     if name not in residents:
-        near = difflib.get_close_matches(name, residents, 1)
-        raise InputError(f"there is no resident {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+        near = nearest(name, residents)
+        raise InputError(f"there is no resident {name!r}" + (f"; did you mean {near!r}?" if near else ""))

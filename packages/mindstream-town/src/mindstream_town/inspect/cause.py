@@ -27,7 +27,7 @@ from mindstream_town.forking import fork
 from mindstream_town.inspect.history import History, open_store, read_history
 from mindstream_town.inspect.lookup import find_place, find_resident
 from mindstream_town.journal import journal, read_setting
-from mindstream_town.metrics import LEAST, Event, find_fact, minutes_at, told_ids, trace_fact
+from mindstream_town.metrics import LEAST, Event, find_fact, minutes_at, parents_of, trace_fact
 from mindstream_town.opened import open_town
 from mindstream_town.residents.person import Appointment, appointment_of
 
@@ -179,8 +179,7 @@ def _sources(history: History, whose: str, id_: str, how: str) -> Iterator[tuple
     record = history.by_id[whose].get(id_)
     if record is None or how.startswith("behind"):
         return
-    parents = [*((whose, each) for each in record.evidence), *((record.by, each) for each in told_ids(record))]
-    for name, each in parents:
+    for name, each in parents_of(whose, record):
         if name in history.by_id and each in history.by_id[name]:
             said = how if name == whose else f"told by {name}"
             yield (name, each), said

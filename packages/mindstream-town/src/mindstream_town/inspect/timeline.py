@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from mindstream.errors import InputError
+from mindstream.errors import InputError, clipped
 from mindstream.log.events import Heard, Reflected, Remembered, Said
 from mindstream_town.events import Acted, Declined, Overheard, SpokenLine, Talked
 from mindstream_town.inspect.history import History
@@ -46,7 +46,7 @@ class Moment:
         said = self.text + (f" ({', '.join(dict.fromkeys(self.tasks))})" if self.tasks else "")
         said += f", at {with_article(self.place)}" if self.place else ""
         said += f", because {self.because}" if self.because else ""
-        return said if full or len(said) <= LONGEST else f"{said[: LONGEST - 1]}…"
+        return said if full else clipped(said, LONGEST)
 
 
 def read_timeline(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
-from mindstream.errors import InputError
+from mindstream.errors import InputError, clipped
 from mindstream.json_values import JsonObject
 from mindstream.log.events import Remembered
 from mindstream.memory.store.record import Record
@@ -186,8 +186,7 @@ def _said(block: Block) -> str:
 
 
 def _short(text: str) -> str:
-    words = " ".join(text.split())
-    return words if len(words) <= LONGEST else f"{words[: LONGEST - 1]}…"
+    return clipped(" ".join(text.split()), LONGEST)
 
 
 FINE = "in order"

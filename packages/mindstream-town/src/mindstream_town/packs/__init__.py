@@ -3,10 +3,10 @@ path."""
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 
 from mindstream.errors import InputError
+from mindstream.guidance import nearest
 from mindstream.paths import is_path, usable
 from mindstream_town.formats.town_file import TownFile, load_town
 from mindstream_town.profile import Profile
@@ -35,10 +35,10 @@ def find_pack(name_or_path: str | Path) -> TownFile:
         return load_town(path / FILE if path.is_dir() else path)
     names = shipped_packs()
     if name_or_path not in names:
-        near = difflib.get_close_matches(name_or_path, names, 1)
+        near = nearest(name_or_path, names)
         raise InputError(
             f"there is no shipped town {name_or_path!r:.99}; shipped towns: {', '.join(names)}"
-            + (f" (did you mean {near[0]!r}?)" if near else "")
+            + (f" (did you mean {near!r}?)" if near else "")
             + "; name your own town by its path, such as ./town.toml"
         )
     return load_town(SHIPPED / name_or_path / FILE)

@@ -14,7 +14,6 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from itertools import pairwise
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from pydantic import ValidationError
 from mindstream.arrays import Doubles
 from mindstream.clock import ManualClock, moment_or_none
 from mindstream.errors import InputError
+from mindstream.guidance import nearest
 from mindstream.json_values import JsonObject
 from mindstream.location import AnyData, Location
 from mindstream.log.database import FILE
@@ -462,7 +462,7 @@ class PlaceNames:
         found = self._name
         for name in [part.strip() for part in place.split(":")][1:]:
             names = self._within.get(found, {})
-            like = name if name in names else next(iter(get_close_matches(name, names, 1, CLOSE)), "")
+            like = name if name in names else nearest(name, names, CLOSE)
             if not like:
                 self._tell(f"{where}: {place!r} is not on the map")
                 return ""
@@ -476,7 +476,7 @@ def _whispers_of(save: Save, whispers: Mapping[str, Iterable[str]], tell: Tell) 
     """Return the whispers of each resident; an unknown name is interpreted as the most similar one."""
     found: dict[str, tuple[str, ...]] = {}
     for name, texts in whispers.items():
-        like = name if name in save.personas else next(iter(get_close_matches(name, save.personas, 1, 0.8)), "")
+        like = name if name in save.personas else nearest(name, save.personas, 0.8)
         if like != name:
             tell(
                 f"whispers: {name!r} is interpreted as {like!r}" if like else f"whispers: there is no resident {name!r}"

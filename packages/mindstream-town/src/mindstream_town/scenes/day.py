@@ -261,12 +261,17 @@ def _shown_for_plan(turn: ResidentTurn, records: Sequence[Record]) -> tuple[Memo
     )
 
 
+async def _latest(turn: ResidentTurn, *kinds: Kind, most: int = 0) -> Sequence[Record]:
+    """Return a resident's newest records of some kinds once its writes are stored; at most LOOKED_THROUGH, or `most`."""
+    await turn.resident.written()
+    memory = turn.resident.memory
+    return await memory.store.latest(memory.key, kinds, most or LOOKED_THROUGH, now=turn.now)
+
+
 async def _lived(turn: ResidentTurn) -> tuple[str, ...]:
     """Return the texts of up to MAX_LIVED acts and results of the last 24 hours, in the order of time; if there are
     more, results are preferred to acts, and important ones to others."""
-    memory = turn.resident.memory
-    await turn.resident.written()
-    newest = await memory.store.latest(memory.key, ("observation", "thought"), LOOKED_THROUGH, now=turn.now)
+    newest = await _latest(turn, "observation", "thought")
     own = [each for each in newest if each.created > turn.now - DAY_S and {DEED, OUTCOME} & each.data.keys()]
     own.sort(key=lambda each: (OUTCOME not in each.data, -(each.importance or 0.0), -each.created, each.id))
     kept = sorted(own[:MAX_LIVED], key=lambda each: (each.created, OUTCOME in each.data, each.id))
@@ -348,18 +353,14 @@ async def _come_to_mind(turn: ResidentTurn, date: datetime) -> tuple[list[Record
 async def _newest_insights(turn: ResidentTurn) -> list[Record]:
     """Return the newest insights (up to MOST_INSIGHTS) that state what the resident will do about them, of the newest
     LOOKED_THROUGH thoughts, the oldest first."""
-    memory = turn.resident.memory
-    await turn.resident.written()
-    newest = await memory.store.latest(memory.key, ("thought",), LOOKED_THROUGH, now=turn.now)
+    newest = await _latest(turn, "thought")
     return [each for each in newest if each.by == BY and THEN in each.data][-MOST_INSIGHTS:]
 
 
 async def known_from_the_start(turn: ResidentTurn) -> list[Record]:
     """Return the memories from before the town began, or added by users, that a resident may tell, without those shown
     to be false, the most important first."""
-    memory = turn.resident.memory
-    await turn.resident.written()
-    notes = await memory.store.latest(memory.key, ("note",), LOOKED_THROUGH, now=turn.now)
+    notes = await _latest(turn, "note")
     false = await disproved(turn)
     told = [each for each in notes if _is_from_the_start(turn, each) and each.id not in false]
     return sorted(told, key=lambda each: (-(each.importance or 0.0), each.id))
@@ -367,9 +368,7 @@ async def known_from_the_start(turn: ResidentTurn) -> list[Record]:
 
 async def disproved(turn: ResidentTurn) -> set[str]:
     """Return the ids of memories that newer memories of the resident show to be false."""
-    memory = turn.resident.memory
-    await turn.resident.written()
-    newest = await memory.store.latest(memory.key, ("thought",), MAX_CORRECTIONS, now=turn.now)
+    newest = await _latest(turn, "thought", most=MAX_CORRECTIONS)
     corrected = (each.data.get(CORRECTS) for each in newest)
     return {str(id_) for ids in corrected if isinstance(ids, list) for id_ in ids}
 
@@ -677,12 +676,8 @@ async def remember_deed(turn: ResidentTurn) -> None:
 async def _present(turn: ResidentTurn, act: Act) -> frozenset[str]:
     """Return the residents in sight now, and those that were met in a scene or seen in the act's house after the act
     began, or at most SHORTLY_BEFORE minutes before."""
-    began, memory = (
-        turn.setting.moment(_began(turn, act) - SHORTLY_BEFORE * turn.profile.a_minute),
-        turn.resident.memory,
-    )
-    await turn.resident.written()
-    newest = await memory.store.latest(memory.key, ("observation",), LOOKED_THROUGH, now=turn.now)
+    began = turn.setting.moment(_began(turn, act) - SHORTLY_BEFORE * turn.profile.a_minute)
+    newest = await _latest(turn, "observation")
     house = sector_of(act.place) if act.place else ""
     noticed = {
         each.about.subject
@@ -773,9 +768,7 @@ async def _find_out(turn: ResidentTurn, act: Act, deed: Record, near: Sequence[s
 
 async def recent_outcomes(turn: ResidentTurn) -> list[Record]:
     """Return the results of acts among the newest LOOKED_THROUGH thoughts, the newest first."""
-    memory = turn.resident.memory
-    await turn.resident.written()
-    newest = await memory.store.latest(memory.key, ("thought",), LOOKED_THROUGH, now=turn.now)
+    newest = await _latest(turn, "thought")
     return sorted((each for each in newest if OUTCOME in each.data), key=lambda each: (-each.created, each.id))
 
 

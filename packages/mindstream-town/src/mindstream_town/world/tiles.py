@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from functools import cached_property
 from typing import TypeVar
 
 from mindstream.errors import InputError
+from mindstream.guidance import nearest
 from mindstream_town.world.routes import TileRoutes
 from mindstream_town.world.tree import ARENA, OBJECT, Address, Spot
 
@@ -184,8 +184,8 @@ class TileWorld:
         return y * self.width + x
 
     def _unknown(self, address: Address) -> str:
-        near = difflib.get_close_matches(str(address), map(str, self.places), 1)
-        advice = f"; did you mean {near[0]!r}?" if near else ""
+        near = nearest(str(address), map(str, self.places))
+        advice = f"; did you mean {near!r}?" if near else ""
         return f"{self.name} has no place {str(address)!r}{advice}"
 
 

@@ -27,6 +27,16 @@ Change = tuple[int, str, Condition | None]
 """A change of an object: step, address, and the condition before; None: it was in order."""
 
 
+def set_condition(conditions: dict[str, Condition], change: ObjectChanged) -> Change:
+    """Set the condition of an object, and return the change."""
+    before = conditions.get(change.place)
+    if change.condition:
+        conditions[change.place] = Condition(change.condition, change.step, change.danger)
+    else:
+        conditions.pop(change.place, None)
+    return change.step, change.place, before
+
+
 class Whereabouts:
     """Positions by arena. Residents cannot see into other arenas.
 
@@ -129,11 +139,7 @@ class Whereabouts:
 
     def change(self, change: ObjectChanged) -> None:
         """Change the condition of an object. Residents who can see it are marked in the next step."""
-        self.changes.append((change.step, change.place, self.conditions.get(change.place)))
-        if change.condition:
-            self.conditions[change.place] = Condition(change.condition, change.step, change.danger)
-        else:
-            self.conditions.pop(change.place, None)
+        self.changes.append(set_condition(self.conditions, change))
         self._update_odd(change.place)
 
     def forget_changes(self, step: int) -> None:
