@@ -262,7 +262,7 @@ def _shown_for_plan(turn: ResidentTurn, records: Sequence[Record]) -> tuple[Memo
 
 
 async def _latest(turn: ResidentTurn, *kinds: Kind, most: int = 0) -> Sequence[Record]:
-    """Return a resident's newest records of some kinds once its writes are stored; at most LOOKED_THROUGH, or `most`."""
+    """Return a resident's newest records of some kinds once its writes are stored (most: LOOKED_THROUGH)."""
     await turn.resident.written()
     memory = turn.resident.memory
     return await memory.store.latest(memory.key, kinds, most or LOOKED_THROUGH, now=turn.now)
