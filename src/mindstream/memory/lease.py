@@ -9,11 +9,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from typing import TypeAlias
 
 from mindstream import chance
 from mindstream.clock import Clock, Moment
 from mindstream.errors import HeldElsewhere, StorageError
+from mindstream.log.names import StreamKey
 from mindstream.log.work import Work
 from mindstream.memory.store.store import Fence, NewWork, WorkStore
 from mindstream.memory.stream import Stream
@@ -64,14 +67,58 @@ def renewing_by(renew: Callable[[Moment], Awaitable[object]], clock: Clock, leas
 @contextlib.contextmanager
 def looking(stream: Stream, at: Callable[[Sequence[Work]], None]) -> Iterator[None]:
     """Pass the open work of a stream to `at` every second while the block runs, so that `at` notices requests to
-    stop."""
-
-    async def look() -> None:
-        with contextlib.suppress(StorageError):
-            at(await stream.store.open_work(stream.key))
-
-    with _repeating(look, WATCH_S):
+    stop. One read serves all blocks of a store."""
+    watch = _watches.get(stream.store)
+    if watch is None or watch.loop is not asyncio.get_running_loop():
+        watch = _watches[stream.store] = _Watch(stream.store)
+    entry = (stream.key, at)
+    watch.add(entry)
+    try:
         yield
+    finally:
+        watch.remove(entry)
+
+
+class _Watch:
+    """Reads the open work of several streams of a store at intervals. Without streams there is no timer."""
+
+    def __init__(self, store: WorkStore) -> None:
+        self.loop = asyncio.get_running_loop()
+        self._store = weakref.ref(store)
+        self._entries: list[_Entry] = []
+        self._next: asyncio.TimerHandle | None = None
+        self._reading: asyncio.Task[None] | None = None
+
+    def add(self, entry: _Entry) -> None:
+        self._entries.append(entry)
+        if self._next is None and self._reading is None:
+            self._next = self.loop.call_later(WATCH_S, self._begin)
+
+    def remove(self, entry: _Entry) -> None:
+        self._entries.remove(entry)
+        if self._next is not None and not self._entries:
+            self._next.cancel()
+            self._next = None
+
+    def _begin(self) -> None:
+        self._next, self._reading = None, asyncio.ensure_future(self._read())
+
+    async def _read(self) -> None:
+        try:
+            asked = self._entries[:]
+            if asked and (store := self._store()) is not None:
+                with contextlib.suppress(StorageError):
+                    work = await store.open_work(*dict.fromkeys(key for key, _ in asked))
+                    for key, at in (entry for entry in asked if entry in self._entries):
+                        at([each for each in work if each.mind == key])
+        finally:
+            self._reading = None
+            if self._entries:
+                self._next = self.loop.call_later(WATCH_S, self._begin)
+
+
+_Entry: TypeAlias = tuple[StreamKey, Callable[[Sequence[Work]], None]]
+_watches: weakref.WeakKeyDictionary[WorkStore, _Watch] = weakref.WeakKeyDictionary()
 
 
 @contextlib.contextmanager

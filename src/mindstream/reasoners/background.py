@@ -529,15 +529,16 @@ class Background:
             ids: consider only the work with these ids. Without ids, work that silence or a set time causes is ignored.
         """
 
-        async def is_open() -> bool:
+        async def find_open() -> list[Work] | None:
+            """Return the work that is waited for; None: unknown."""
             with contextlib.suppress(StorageError):  # if the failure lasts, the loop of a slot reports it
                 work = [each for each in await self.work() if slots is None or each.slot in slots]
                 work = [each for each in work if not self._slots[each.slot].is_waiting_out]
                 work = [each for each in work if ids or self._deferred.get(each.cause) != each.slot]
                 if ids is not None:
-                    return any(each.id in ids for each in work)
-                return any(each.cause > 0 and (upto is None or each.cause <= upto) for each in work)
-            return True
+                    return [each for each in work if each.id in ids]
+                return [each for each in work if each.cause > 0 and (upto is None or each.cause <= upto)]
+            return None
 
         before = {name: slot.stuck for name, slot in self._slots.items()}
 
@@ -548,8 +549,10 @@ class Background:
         self._waiting.add(changed)
         try:
             with self.memory.store.subscribe(self.memory.key, changed.set):
-                while not self._over and await is_open() and not is_stuck():
-                    await changed.wait(self._lease_s / 20)  # another process may do the work
+                while not self._over and (work := await find_open()) != [] and not is_stuck():
+                    is_ours = work is not None and all(each.running and each.owner == self.owner for each in work)
+                    # this process is told when its own runs end; another process may do the other work
+                    await changed.wait(self._lease_s / (4 if is_ours else 20))
                     changed.clear()
         finally:
             self._waiting.discard(changed)

@@ -432,9 +432,10 @@ class SqlStore(Store):
         sql = f"SELECT DISTINCT mind FROM work WHERE done IS NULL AND {self.tenant.owned('mind')} ORDER BY mind"
         return await self._first_column(sql)
 
-    async def open_work(self, mind: StreamKey) -> list[work.Work]:
-        sql = f"SELECT {work.COLUMNS} FROM {self.open_work_table} WHERE mind = ? AND done IS NULL ORDER BY id"
-        return [work.read(row) for row in await self._rows(sql, (self.tenant.own(mind),), few=True)]
+    async def open_work(self, *minds: StreamKey) -> list[work.Work]:
+        asked = ", ".join("?" * len(minds))
+        sql = f"SELECT {work.COLUMNS} FROM {self.open_work_table} WHERE mind IN ({asked}) AND done IS NULL ORDER BY id"
+        return [work.read(row) for row in await self._rows(sql, tuple(map(self.tenant.own, minds)), few=True)]
 
     async def claim(
         self, mind: StreamKey, slot: str, owner: str, now: Moment, lease: Moment, before: int | None = None

@@ -402,8 +402,8 @@ class CandidateStore(Protocol):
 class WorkStore(Protocol):
     """The work of reasoners, held by leases (see log/work)."""
 
-    async def open_work(self, mind: StreamKey) -> list[Work]:
-        """Return the mind's unfinished work, oldest first."""
+    async def open_work(self, *minds: StreamKey) -> list[Work]:
+        """Return the unfinished work of minds, oldest first."""
 
     async def claim(
         self, mind: StreamKey, slot: str, owner: str, now: Moment, lease: Moment, before: int | None = None
