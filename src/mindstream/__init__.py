@@ -40,8 +40,17 @@ if TYPE_CHECKING:
         UserError,
     )
     from mindstream.life.life import Life, LifeConfig
-    from mindstream.log.events import BeliefChanged, FollowUp, Heard, Logged, Piece, PlanChanged, Said, Waiting
-    from mindstream.log.timeline import Timeline
+    from mindstream.log.events import (
+        BeliefChanged,
+        FollowUp,
+        Heard,
+        Logged,
+        Piece,
+        PlanChanged,
+        Said,
+        Timeline,
+        Waiting,
+    )
     from mindstream.memory.memory import Memory
     from mindstream.memory.store.record import Record, RecordDraft
     from mindstream.memory.store.sqlite import SqliteStore
@@ -79,7 +88,7 @@ _HOMES = {
     "Life": "life.life", "LifeConfig": "life.life",
     "BeliefChanged": "log.events", "FollowUp": "log.events", "Heard": "log.events", "Logged": "log.events",
     "Piece": "log.events", "PlanChanged": "log.events", "Said": "log.events", "Waiting": "log.events",
-    "Timeline": "log.timeline",
+    "Timeline": "log.events",
     "Memory": "memory.memory",
     "Record": "memory.store.record", "RecordDraft": "memory.store.record",
     "SqliteStore": "memory.store.sqlite",

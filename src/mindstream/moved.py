@@ -17,6 +17,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 MOVED = {
+    "mindstream.log.timeline": "mindstream.log.events",
     "mindstream_town.metrics.measures": "mindstream_town.metrics",
     "mindstream_town.packs.find": "mindstream_town.packs",
     "mindstream.engines.engine": "mindstream.engines",

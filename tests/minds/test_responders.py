@@ -20,7 +20,7 @@ from mindstream.coach.packs.load import load
 from mindstream.log.events import BeliefChanged, Failed, FollowUp, Heard, Logged, Opened, Piece, Said
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.store import Entry
-from mindstream.minds import exchange
+from mindstream.minds import responder
 from mindstream.minds.responder import Handling, Host, NullResponder, ResponderFactory, answer_with
 from mindstream.models.model import Call
 from mindstream.models.prompt import Prompt
@@ -388,7 +388,7 @@ async def test_an_answer_that_no_one_reads_any_more_does_not_delay_the_next_one(
     tmp_path: Path, read: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The caller keeps the generator, but stops after one event (the utterance) or two (a piece)."""
-    monkeypatch.setattr(exchange, "GONE_S", 0.05)
+    monkeypatch.setattr(responder, "GONE_S", 0.05)
     async with Mind.open(tmp_path, responder=answer_with(counting)) as mind:
         left = mind.hear("Count!")
         for _ in range(read):

@@ -19,8 +19,7 @@ from mindstream.log.events import Failed, Logged, Piece, Reading, Said, Waiting
 from mindstream.memory.store.redaction import MARK
 from mindstream.memory.store.store import Entry, WorkDone
 from mindstream.minds.context import build_chat_record
-from mindstream.minds.exchange import Exchange
-from mindstream.minds.responder import Timeouts
+from mindstream.minds.responder import Exchange, Timeouts
 from mindstream.models.clean_text import is_visible
 from mindstream.models.model import Cause, Model, calls_for, estimate_tokens
 from mindstream.models.providers.thoughts import answer_in

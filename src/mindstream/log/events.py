@@ -9,14 +9,16 @@ kept. tests/folders contains data folders written by earlier versions.
 from __future__ import annotations
 
 import json
+from collections import deque
+from collections.abc import AsyncIterable
 from dataclasses import dataclass
 from operator import not_
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from mindstream import plugins
-from mindstream.clock import Moment
+from mindstream.clock import Moment, format_iso
 from mindstream.log.declared import Name, Names, NoWords, Own, Quotes
 from mindstream.log.names import StreamKey
 
@@ -438,3 +440,33 @@ def printable(value: object) -> str:
     """Return any value of a row as text that can be printed and stored."""
     text = value.decode("utf-8", "replace") if isinstance(value, bytes) else "" if value is None else str(value)
     return text.encode("utf-8", "replace").decode()
+
+
+LAST = 50
+
+
+class Timeline(list[Logged]):
+    """Rows of a log, oldest first."""
+
+    @classmethod
+    async def of(cls, rows: AsyncIterable[Logged], last: int = LAST) -> Self:
+        """Return the last `last` rows: `await Timeline.of(memory.log())`."""
+        kept = deque[Logged](maxlen=last)
+        async for row in rows:
+            kept.append(row)
+        return cls(kept)
+
+    def _repr_html_(self) -> str:
+        from mindstream.html_tables import table
+
+        rows = [
+            (row.seq, format_iso(row.at)[:19].replace("T", " "), row.by, row.event.kind, _told(row)) for row in self
+        ]
+        return table("timeline", ("seq", "at", "by", "event", ""), rows)
+
+
+def _told(row: Logged) -> str:
+    fields = row.event.model_dump(mode="json", exclude=set(row.event.long) | {"spent"}, exclude_defaults=True)
+    text = str(fields.pop("text", ""))
+    rest = ", ".join(f"{name}: {value}" for name, value in fields.items())
+    return text or rest
