@@ -87,7 +87,7 @@ class ExemplarJudged(Event):
     by_hand: bool = False
     """The owner added the pair: it is a trusted seed pair, and other pairs are measured by comparison with it."""
     fit: float | None = None
-    """How well the answer belongs to its query, in log odds (see measuring.py); None: not measured."""
+    """How well the answer belongs to its query, in log odds (see guarding.py); None: not measured."""
     fit_by: Name = ""
     """How `fit` was measured: by `rules`, or by rules and the log-probabilities of a model."""
     fit_weight: float = 1.0

@@ -1,7 +1,7 @@
 """Estimate from all pairs of a source whether it can be trusted.
 
 A pair is foreign if its answer does not belong to its query. The share of foreign pairs of a source is inferred from
-the log odds of all its measured pairs (see measuring.py) by Bayes' rule over all possible shares. A pair of a new
+the log odds of all its measured pairs (see guarding.py) by Bayes' rule over all possible shares. A pair of a new
 source is served only if its own measurement speaks for it; a pair of a source with many honest pairs needs hardly any
 evidence. From a source with many foreign pairs nothing is served, earlier pairs included. The source of a pair is the
 agent or user who wrote the query, so an attacker who can only ask questions is a source of its own.

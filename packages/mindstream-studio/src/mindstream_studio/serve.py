@@ -69,9 +69,9 @@ def read_page(path: Path, text: str | None = None) -> PageFile:
     return PageFile(body, gzip.compress(body, mtime=0), KINDS[path.suffix], etag)
 
 
-def add_studio(api_app: ApiApp, folder: Path = STATIC) -> None:
+def add_studio(api_app: ApiApp) -> None:
     """Mount the pages on a server; browsers check for a newer version at each request."""
-    pages, api = read_pages(folder), api_app.api
+    pages, api = read_pages(STATIC), api_app.api
     data = str(api_app.runtime.settings.data.resolved())
 
     async def page(request: Request) -> Response:
