@@ -20,16 +20,13 @@ from mindstream.cli.shell.output import complain, print_json, print_table, say, 
 from mindstream.cli.shell.stopping import run_until_stopped
 from mindstream.clock import SystemClock, format_iso
 from mindstream.errors import InputError
-from mindstream.memory.opening import open_store
 from mindstream.paths import read_text, variable
 from mindstream.plugins import registered
-from mindstream.server.tokens import Tokens
-from mindstream.service.privacy.audit import note_in
 from mindstream.settings import Settings
 from mindstream.text.words import count_of
 
 if TYPE_CHECKING:
-    from mindstream.server.tokens import IssuedLimits
+    from mindstream.server.tokens import IssuedLimits, Tokens
     from mindstream.server.webhook import Receiver
 
 
@@ -292,6 +289,9 @@ token_app = group("Create, list and revoke the tokens of a server.")
 
 @asynccontextmanager
 async def _tokens(settings: Settings) -> AsyncIterator[Tokens]:
+    from mindstream.memory.opening import open_store
+    from mindstream.server.tokens import Tokens
+
     async with open_store(settings.data) as store:
         yield Tokens(lambda: store, SystemClock())
 
@@ -321,6 +321,8 @@ async def new(
     json: AsJson = False,
 ) -> None:
     """Create a token and print it. It is shown only this once; only its hash is stored."""
+    from mindstream.service.privacy.audit import note_in
+
     async with _tokens(settings) as kept:
         token, made = await kept.new(
             tenant,
@@ -367,6 +369,8 @@ async def revoke(
     json: AsJson = False,
 ) -> None:
     """Revoke a token, with immediate effect."""
+    from mindstream.service.privacy.audit import note_in
+
     async with _tokens(settings) as kept:
         gone = await kept.revoke(id)
     await note_in(settings.data, "token_revoked", {"token": gone.id}, gone.tenant)
