@@ -23,7 +23,6 @@ from mindstream.errors import InputError
 from mindstream.paths import read_text, variable
 from mindstream.plugins import registered
 from mindstream.settings import Settings
-from mindstream.text.words import count_of
 
 if TYPE_CHECKING:
     from mindstream.server.tokens import IssuedLimits, Tokens
@@ -239,6 +238,8 @@ class _Teller:
         self.going = self.done = self.failed = 0
 
     def words(self) -> str:
+        from mindstream.text.words import count_of
+
         failed = f", {self.failed} failed" if self.failed else ""
         return f"{count_of(self.done, 'thought')}, {self.going} going on{failed}"
 
