@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import multiprocessing
 import os
 import pickle
 import signal
@@ -20,12 +19,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache
-from multiprocessing import resource_tracker
-from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from mindstream.errors import SettingsError, WorkerLost
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 __path__: list[str] = []  # so that its earlier submodules are found (moved.py)
 
@@ -156,7 +156,9 @@ class _Worker:
     """A worker process and the connection for its tasks and answers; the connection breaks if the process dies."""
 
     def __init__(self) -> None:
-        spawning = multiprocessing.get_context("spawn")
+        from multiprocessing import get_context, resource_tracker  # most processes start no worker
+
+        spawning = get_context("spawn")
         self._line, there = spawning.Pipe()
         self._process = spawning.Process(target=serve, args=(there,), daemon=True)
         resource_tracker.ensure_running()  # otherwise the first process would start it, which unblocks SIGINT

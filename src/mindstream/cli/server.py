@@ -17,7 +17,6 @@ import typer
 
 from mindstream.cli.shell.flags import PLAIN, AsJson, Docs, Mcp, command, flag, group, split_names, switch, word
 from mindstream.cli.shell.output import complain, print_json, print_table, say, tell, warn_if_unpriced
-from mindstream.cli.shell.stopping import run_until_stopped
 from mindstream.clock import SystemClock, format_iso
 from mindstream.errors import InputError
 from mindstream.paths import read_text, variable
@@ -221,6 +220,7 @@ def work(
     json: AsJson = False,
 ) -> int:
     """Run the reasoners (background thinking) on the messages that servers received, until a signal stops it."""
+    from mindstream.cli.shell.stopping import run_until_stopped
     from mindstream.server.tokens import IssuedLimits
 
     warn_if_unpriced(settings, issuer_max_usd)
