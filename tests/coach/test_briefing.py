@@ -253,15 +253,32 @@ async def test_the_reasoner_sees_what_the_coach_itself_has_asked(folder: Path) -
     assert "你几点睡？" in shown
 
 
-async def test_refusals_are_shown_whole_and_other_lists_by_their_newest_items(folder: Path) -> None:
+@pytest.mark.parametrize("gate", ["talker", "belief"])
+async def test_the_talker_is_shown_refusals_whole_and_otherwise_what_the_conversation_does_not_show(
+    folder: Path, gate: str
+) -> None:
     no = ["no doctor", "no pills", "no alarm", "no naps", "no earplugs", "no app"]
     patch = {"preferences": no, "habits": [f"coffee at {n}" for n in range(9, 15)]}
     named, talker, _ = models(["Mm.", "Right."], {"patch": patch, "rests_on": "no doctor please"})
-    async with Mind.open(folder, user="ann", model=named, responder=Coach.using()) as mind:
+    async with Mind.open(folder, user="ann", model=named, responder=Coach.using(gate=gate)) as mind:
         await said(mind, "no doctor please")
         await said(mind, "And now?")
     shown = talker.asked[1].messages[-1].text
-    assert "preferences: " + "; ".join(no) in shown and "coffee at 14" in shown and "coffee at 9" not in shown
+    assert "preferences: " + "; ".join(no) in shown and "coffee at 9" not in shown
+    assert ("coffee at 14" in shown) == (gate == "belief"), "the talker that decides sees the user's own words instead"
+
+
+async def test_a_later_conversation_begins_without_the_reasoner_and_ends_with_it(folder: Path) -> None:
+    named, _, reasoner = models(["Mm.", "Good.", "Right."], {"patch": {"habits": ["coffee at 9"]}}, {}, {})
+    async with Mind.open(folder, user="ann", model=named, responder=Coach.using()) as mind:
+        await said(mind, "I have coffee at 9.")
+    assert len(reasoner.asked) == 1
+    async with Mind.open(folder, user="ann", model=named, responder=Coach.using()) as mind:
+        await said(mind, "I had tea today.")
+        assert len(reasoner.asked) == 1
+    async with Mind.open(folder, user="ann", model=named, responder=Coach.using()) as mind:
+        await mind.settled()
+    assert "tea today" in reasoner.asked[-1].messages[-1].text
 
 
 async def test_how_a_finished_step_went_stays_in_the_prompts(folder: Path) -> None:

@@ -92,8 +92,8 @@ class AnswerLog:
         self._stream, self._session, self._slot = talker.stream, talker.session, talker.pack.name
         self._gate, self._reasoners = gate, reasoners
         self._left: list[str] | None = None
-        """The utterances that are left for the reasoner's next run. None: no utterance was answered yet, and the first
-        one is not left."""
+        """The utterances that are left for the reasoner's next run. None: no utterance was answered yet, and the user's
+        first one, before there is a belief, is not left."""
 
     async def keep(self, answer: Answer) -> Logged:
         """Commit an answer and store it in memory. If the utterance does not need the reasoner, also end the reasoner's
@@ -176,6 +176,8 @@ class AnswerLog:
         rests = decision.hands_over and decision.thinks and not answer.waited and answer.model != UNAVAILABLE
         rests = rests and not answer.verdict.alarm and not self._gate.hints(answer.situation.text)
         left, needless = self._left, rests and way == "alone"
+        if left is None and answer.situation.version:
+            left = []
         if left is not None and rests and way == "think":
             left = [*left, answer.situation.text]
             answer.defers = len(left) <= LEFT and estimate_tokens("\n".join(left)) <= LEFT_TOKENS

@@ -43,6 +43,8 @@ class Talk(Prompt[str]):
     """Answer the utterance now.
 
     Attributes:
+        believed: the part of `belief` that the prompt shows if `decides`. If the prompt has all conversations, these are
+            only the fields with `always`, because the conversations show the user's words on which the others rest.
         exemplars: answers of other agents to similar questions; they contain nothing about this user.
         earlier: number of older lines of this conversation that the prompt leaves out.
         decides: whether the reply begins with the talker's decision about waiting (see coach/gates/gate.py).
@@ -62,6 +64,7 @@ class Talk(Prompt[str]):
     pack: Pack
     phase: Phase
     belief: JsonObject
+    believed: JsonObject = {}
     plan: CoachingPlan
     briefing: Briefing = Briefing()
     notes: tuple[Note, ...]
@@ -111,9 +114,9 @@ EXEMPLAR_TOKENS = 1_000
 """Maximum number of tokens of exemplars in a prompt; the last ones are dropped first."""
 EXEMPLAR_S = 2.0
 """Maximum time that an answer waits for exemplars, in seconds."""
-ITEMS = (2, 4)
-"""Number of items, the newest ones, that the prompt shows of each list in the belief: the first number if the prompt
-has all conversations, else the second one. Lists of fields with `always` are shown whole."""
+ITEMS = 4
+"""Number of items, the newest ones, that the prompt shows of each list in the belief. Lists of fields with `always` are
+shown whole."""
 
 
 class Talker:
@@ -173,17 +176,18 @@ class Talker:
         """Build the prompt: utterance, memory, belief, plan, briefing and history (Christakopoulou 2024, equation
         2)."""
         memory = await gather_context(self.stream, self.session, situation.text, heard, self.pack.name)
-        shown = ITEMS[0] if memory.has_all else ITEMS[1]
         always = {name for name, field in self.pack.fields.items() if field.always}
         newest = {
-            name: held[-shown:] if isinstance(held, list) and name not in always else held
+            name: held[-ITEMS:] if isinstance(held, list) and name not in always else held
             for name, held in situation.belief.items()
         }
         zone = zone_in(self.pack, situation.belief) or self._zone
+        belief = {name: held for name, held in newest.items() if held not in (None, [], "")}
         return Talk(
             pack=self.pack,
             phase=situation.phase,
-            belief={name: held for name, held in newest.items() if held not in (None, [], "")},
+            belief=belief,
+            believed={name: held for name, held in belief.items() if name in always or not memory.has_all},
             plan=situation.plan,
             briefing=await read_briefing(self.stream, self.pack.name),
             notes=memory.notes,
