@@ -256,7 +256,7 @@ async def test_no_result_is_invented_for_what_a_conversation_settles(tmp_path: P
     def plans(ask: PlanScenes) -> dict[str, Any]:
         plan = day()
         if ask.who == HOST:
-            plan["items"][2] |= {"what": f"问{GUEST}要木料", "open": "有没有木料"}
+            plan["items"][2] |= {"what": f"问{GUEST}要木料", "with": GUEST, "open": "有没有木料"}
         return plan
 
     mind = SceneMind(plan_scenes=plans, talk_scene=lambda _: {"talk": False})
@@ -315,21 +315,17 @@ async def test_a_refuted_rumour_is_not_shown_again(tmp_path: Path) -> None:
 
 def test_surplus_insights_are_left_out() -> None:
     given = [{"text": f"insight {number}", "because": [1, 2]} for number in range(5)]
-    assert [each.text for each in Evening.model_validate({"insights": given}).insights] == [
-        "insight 0",
-        "insight 1",
-        "insight 2",
-    ]
+    assert [each.text for each in Evening.model_validate({"insights": given}).insights] == ["insight 0", "insight 1"]
 
 
 async def test_who_needs_an_answer_asks_the_person_in_sight(tmp_path: Path) -> None:
-    """In a café in which everyone always sees everyone, an open question names one of them."""
+    """In a café in which everyone always sees everyone, an act is done with one of them."""
 
-    async def met_at_ten(folder: Path, question: str) -> bool:
+    async def met_at_ten(folder: Path, **needs: Any) -> bool:
         def plans(ask: PlanScenes) -> dict[str, Any]:
             plan = out_all_day(ask)
             if ask.who == "Ada Brook":
-                plan["items"][12] |= {"what": "asking Emil Kern", "open": question}
+                plan["items"][12] |= {"what": "asking Emil Kern", **needs}
             return plan
 
         mind = SceneMind(plan_scenes=plans, let_on=lambda _: {})
@@ -338,8 +334,28 @@ async def test_who_needs_an_answer_asks_the_person_in_sight(tmp_path: Path) -> N
         scenes = [ask for ask in mind.of(TalkScene) if "10:00" <= ask.when[-5:] < "10:15"]
         return any({side.who for side in ask.sides} == {"Ada Brook", "Emil Kern"} for ask in scenes)
 
-    assert not await met_at_ten(tmp_path / "chance", "")
-    assert await met_at_ten(tmp_path / "errand", "whether the boat is ready")
+    emil = ["Emil Kern"]
+    assert not await met_at_ten(tmp_path / "chance", open="whether the boat is ready")
+    assert not await met_at_ten(tmp_path / "beside", **{"with": emil, "weight": 1})
+    assert await met_at_ten(tmp_path / "matters", **{"with": emil, "weight": 4})
+    assert await met_at_ten(tmp_path / "errand", **{"with": emil, "open": "whether the boat is ready"})
+
+
+async def test_an_errand_of_ones_own_leaves_an_appointment_with_others_whole(tmp_path: Path) -> None:
+    def agree(ask: TalkScene) -> dict[str, Any]:
+        said = agrees_on(ask, "下棋", "16:00", "17:00")
+        for game in said.get("agreed", [])[:1]:
+            own = {"what": "告诉石婆婆", "from": "16:40", "to": "17:20", "who": [HOST], "with": [HERMIT]}
+            said["agreed"] = [game, {**game, **own}]
+        return said
+
+    mind = SceneMind(plan_scenes=out_all_day_at_the_inn, talk_scene=agree)
+    async with Town.open(tmp_path, liucun(), model=Models(mind)) as town:
+        await town.run(until=16 * HOUR)
+        blocks = [each for each in town.state.residents[HOST].blocks if each.agreed]
+    game, errand = (next(each for each in blocks if name in each.what) for name in ("下棋", "石婆婆"))
+    assert (game.start, game.end, errand.start, errand.end) == (16 * 60, 17 * 60, 17 * 60, 17 * 60 + 20)
+    assert errand.whom == (HERMIT,)
 
 
 async def test_an_appointment_and_a_stance_are_told_once(tmp_path: Path) -> None:

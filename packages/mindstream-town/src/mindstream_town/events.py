@@ -45,6 +45,7 @@ class Block(Frozen):
         seen: what others see of it, if that is less than `what`; "": `what`.
         open: the question that the act answers, such as whether the projector runs; "": none.
         agreed: names of all who have agreed to do it together; empty: it is no appointment.
+        whom: names of the people it is done with, such as those to be asked, told or visited.
         secret: whether it is planned because of a secret memory, so that others know only `seen` of it.
     """
 
@@ -65,6 +66,7 @@ class Block(Frozen):
     seen: Quotes[str] = Field("", exclude_if=not_)
     open: Quotes[str] = Field("", exclude_if=not_)
     agreed: Names = Field((), exclude_if=not_)
+    whom: Names = Field((), exclude_if=not_)
     secret: bool = Field(False, exclude_if=not_)
 
     @property
@@ -81,7 +83,7 @@ class Act(Frozen):
         path: tiles of the walk, one per step from `since` on (format: `routes.read_walk`).
         why: origin: the plan, a talk, waiting, or a percept; "": a user's command.
         sees_to: address of the object, or name of the person, that a reaction is about.
-        busy, weight, state, seen, open, agreed, secret: as in the `Block`; the state ends with the act.
+        busy, weight, state, seen, open, agreed, whom, secret: as in the `Block`; the state ends with the act.
     """
 
     what: Quotes[str]
@@ -100,6 +102,7 @@ class Act(Frozen):
     seen: Quotes[str] = Field("", exclude_if=not_)
     open: Quotes[str] = Field("", exclude_if=not_)
     agreed: Names = Field((), exclude_if=not_)
+    whom: Names = Field((), exclude_if=not_)
     secret: bool = Field(False, exclude_if=not_)
 
     @property

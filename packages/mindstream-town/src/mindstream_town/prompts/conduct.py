@@ -6,6 +6,7 @@ import datetime
 from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
+from pydantic.json_schema import SkipJsonSchema
 
 from mindstream import chance
 from mindstream.frozen import Frozen
@@ -192,6 +193,7 @@ class Agreed(Frozen):
     start: Clock | None = None
     end: Clock | None = None
     who: list[str] = Field(default_factory=list, max_length=20, description="Names of all who have agreed to it.")
+    whom: SkipJsonSchema[tuple[str, ...]] = ()
     host: str = Field("", max_length=100, description="Who gives it, if somebody does.")
 
 

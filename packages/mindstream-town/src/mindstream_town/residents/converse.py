@@ -120,7 +120,8 @@ def _agreed(turn: ResidentTurn, other: str, said: Agreed, of: Appointment | None
     who = {find_name(turn.setting, each, (other,)) for each in (*at.who, *said.who)}
     who = who | {turn.name} if said.comes else who - {turn.name}
     host = at.host or (find_name(turn.setting, said.host, (other,)) if said.host else "")
-    at = at.model_copy(update={"who": tuple(sorted(who)), "host": host})
+    whom = {find_name(turn.setting, each) for each in said.whom} & turn.setting.people.keys()
+    at = at.model_copy(update={"who": tuple(sorted(who)), "whom": tuple(sorted(whom)), "host": host})
     return Kept(text, at, promised=True, comes=said.comes)
 
 

@@ -77,6 +77,7 @@ class Appointment(Frozen):
         start, end: in the town's time.
         host: the resident who invites; "": none.
         who: residents who have agreed to come. Others may know of the appointment without coming.
+        whom: others who are to be asked, told or visited then.
     """
 
     what: str
@@ -85,6 +86,7 @@ class Appointment(Frozen):
     end: TownTime
     host: str = ""
     who: tuple[str, ...] = ()
+    whom: tuple[str, ...] = ()
 
     @property
     def minute(self) -> int:

@@ -338,7 +338,7 @@ def take_up(turn: ResidentTurn, agreed: Appointment, because: str) -> bool:
     """Add an agreed appointment to today's plan; return whether the plan changed.
 
     The plan does not change if the appointment is not ahead today, is in the plan already, or is at a place that the
-    resident may not enter.
+    resident may not enter. What the resident will do alone does not replace an appointment with others.
     """
     minute, (start, end) = turn.minute, _minutes_of(turn, agreed)
     if not is_ahead_today(turn, agreed):
@@ -351,7 +351,15 @@ def take_up(turn: ResidentTurn, agreed: Appointment, because: str) -> bool:
     start = max(minute + 1, start - minutes_between(turn, before.place or turn.person.home, agreed.place))
     fine = turn.lives_in_scenes
     who = agreed.who if fine else ()
-    block = Block(start=start, minutes=end - start, what=agreed.what, place=agreed.place, fine=fine, agreed=who)
+    alone, others = not {*who} - {turn.name}, {*before.agreed} - {turn.name}
+    if fine and alone and others:
+        start = before.end
+        if end - start < MIN_REST // 2:
+            return False
+    whom = tuple(sorted({*agreed.whom} - {turn.name}))
+    block = Block(
+        start=start, minutes=end - start, what=agreed.what, place=agreed.place, fine=fine, agreed=who, whom=whom
+    )
     blocks = _awake(turn, block)
     if fine:
         blocks = _without_slivers(turn, blocks[0])

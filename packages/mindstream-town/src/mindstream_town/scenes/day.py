@@ -15,7 +15,7 @@ from mindstream.reasoners.reflect.reflect import BY, OWN
 from mindstream_town.events import Act, Block, DayPlanned, Perceived, Resolved, TasksPlanned
 from mindstream_town.profile import Profile
 from mindstream_town.prompts.plans import AT_HOME, BED, LEAST_AWAKE, WAKE, DayPlan, Item, Memory, Place, say_date
-from mindstream_town.residents.converse import OF_PEOPLE, TELLABLE, can_be_told
+from mindstream_town.residents.converse import OF_PEOPLE, TELLABLE, can_be_told, find_name
 from mindstream_town.residents.moving_in import SECRET
 from mindstream_town.residents.person import Appointment, DayItem, Person, appointment_of
 from mindstream_town.residents.places import (
@@ -484,9 +484,15 @@ def _fine(turn: ResidentTurn, reply: SceneDay, places: Sequence[str], day: int, 
             opened += bool(item.open.strip())
             told |= {"busy": item.busy, "weight": item.weight, "state": item.state.strip(), "seen": item.seen.strip()}
             told |= {"open": item.open.strip() if opened <= MAX_OPEN else ""}
-            told |= {"secret": any(number in secret for number in item.because)}
+            told |= {"secret": any(number in secret for number in item.because), "whom": _names(turn, item.whom)}
         blocks.append(block.model_copy(update=told))
     return blocks
+
+
+def _names(turn: ResidentTurn, said: Sequence[str]) -> tuple[str, ...]:
+    """Return the full names of other residents that a reply means; unknown names are left out."""
+    found = (find_name(turn.setting, each) for each in said)
+    return tuple(sorted({each for each in found if each in turn.setting.people and each != turn.name}))
 
 
 def _agreed(turn: ResidentTurn, blocks: Sequence[Block], dated: Sequence[Appointment]) -> list[Block]:
@@ -501,7 +507,8 @@ def _agreed(turn: ResidentTurn, blocks: Sequence[Block], dated: Sequence[Appoint
             is_then = block.start <= minute + 1 < block.end
             if is_then and (not at.place or sector_of(at.place) == sector_of(block.place)):
                 who = tuple(sorted({*at.who, at.host} - {""}))
-                marked[number] = block.model_copy(update={"agreed": who})
+                whom = tuple(sorted({*block.whom, *at.whom}))
+                marked[number] = block.model_copy(update={"agreed": who, "whom": whom})
     return marked
 
 
@@ -627,8 +634,8 @@ async def remember_deed(turn: ResidentTurn) -> None:
     sleep) and reactions are remembered, and only if the resident reached their place.
 
     The memory names the people in sight; the partners of an appointment who did not come; those who came, but with
-    whom the resident did not talk; other people named in the act whom the resident did not meet; and the hosts of a
-    visit if none of them was at home. No model is asked for the result if the act or its question names a person who
+    whom the resident did not talk; others with whom the act was to be done whom the resident did not meet; and the
+    hosts of a visit if none of them was at home. No model is asked for the result if the act is done with a person who
     was there, because only a talk with that person can settle it.
     """
     act = turn.state.act
@@ -638,17 +645,17 @@ async def remember_deed(turn: ResidentTurn) -> None:
     when = f"{setting.when(act.since):%H:%M}-{setting.when(turn.step):%H:%M}"
     where = ", ".join(each for each in (words_of(act.place) if act.place else "", when) if each)
     more = [", ".join(seen)] if seen else []
-    present, met = await _present(turn, act), _met_at(turn, act)
+    present, met = await _present(turn, act), _met_at(turn)
     partners = [each for each in act.agreed if each != turn.name] if _is_over(turn, act) else []
     absent = [each for each in partners if each not in present]
     if absent:
         more.append(f"{', '.join(absent)} did not come")
-    asked = _named_in(turn, act) & present if act.open else frozenset()
+    asked = whom_to_speak_to(setting, act, turn.name) & present
     unasked = sorted({*partners, *asked} & present - met)
     if unasked:
         more.append(f"no talk with {', '.join(unasked)} came about")
     hosts = _hosts(turn, act)
-    alone = sorted(_named_in(turn, act) - present - {*absent} - hosts) if _is_over(turn, act) and not act.open else []
+    alone = sorted({*act.whom} - present - {*absent} - hosts) if _is_over(turn, act) else []
     if alone:
         more.append(f"did not meet {', '.join(alone)}")
     turned_away = bool(hosts) and not hosts & present
@@ -676,28 +683,27 @@ async def remember_deed(turn: ResidentTurn) -> None:
 async def _present(turn: ResidentTurn, act: Act) -> frozenset[str]:
     """Return the residents in sight now, and those that were met in a scene or seen in the act's house after the act
     began, or at most SHORTLY_BEFORE minutes before."""
-    began = turn.setting.moment(_began(turn, act) - SHORTLY_BEFORE * turn.profile.a_minute)
+    since = turn.setting.moment(_shortly_before(turn))
     newest = await _latest(turn, "observation")
     house = sector_of(act.place) if act.place else ""
     noticed = {
         each.about.subject
         for each in newest
-        if each.about and each.created >= began and house and sector_of(str(each.data.get("place", ""))) == house
+        if each.about and each.created >= since and house and sector_of(str(each.data.get("place", ""))) == house
     }
-    return frozenset({*people_in_sight(turn.percepts), *noticed, *_met_at(turn, act)} & turn.setting.people.keys())
+    return frozenset({*people_in_sight(turn.percepts), *noticed, *_met_at(turn)} & turn.setting.people.keys())
 
 
-def _met_at(turn: ResidentTurn, act: Act) -> frozenset[str]:
-    """Return the residents with whom the last scene took place after an act began, or at most SHORTLY_BEFORE minutes
-    before."""
-    since = _began(turn, act) - SHORTLY_BEFORE * turn.profile.a_minute
+def _met_at(turn: ResidentTurn) -> frozenset[str]:
+    """Return the residents with whom the last scene took place after the current act began, or at most SHORTLY_BEFORE
+    minutes before."""
+    since = _shortly_before(turn)
     return frozenset(name for name, step in turn.state.scenes.items() if step >= since)
 
 
-def _named_in(turn: ResidentTurn, act: Act) -> frozenset[str]:
-    """Return the other residents whose names are in the text of an act or in its open question."""
-    text = f"{act.what} {act.open}"
-    return frozenset(name for name in turn.setting.people if name != turn.name and name in text)
+def _shortly_before(turn: ResidentTurn) -> int:
+    """Return the step SHORTLY_BEFORE minutes before the current act began."""
+    return began(turn.setting, turn.state, turn.step) - SHORTLY_BEFORE * turn.profile.a_minute
 
 
 def _is_over(turn: ResidentTurn, act: Act) -> bool:
@@ -707,12 +713,15 @@ def _is_over(turn: ResidentTurn, act: Act) -> bool:
     return block is None or (block.what, block.agreed) != (act.what, act.agreed)
 
 
-def _began(turn: ResidentTurn, act: Act) -> int:
-    """Return the step at which the plan's block of the current act began, even if talks have interrupted the act since;
-    for an act without a block, the step at which the act began."""
-    minute, day = turn.setting.minute(max(0, turn.step - 1)), turn.setting.day(max(0, turn.step - 1))
-    block = turn.state.block_at(minute) if turn.state.day == day else None
-    return turn.setting.step_at(day, block.start) if block and block.what == act.what else act.since
+def began(setting: Setting, state: ResidentState, step: int) -> int:
+    """Return the step at which the plan's block of a resident's current act began, even if talks have interrupted the
+    act since; for an act without a block, the step at which the act began."""
+    act, before = state.act, max(0, step - 1)
+    if act is None:
+        return step
+    minute, day = setting.minute(before), setting.day(before)
+    block = state.block_at(minute) if state.day == day else None
+    return setting.step_at(day, block.start) if block and block.what == act.what else act.since
 
 
 def _hosts(turn: ResidentTurn, act: Act) -> frozenset[str]:
@@ -822,40 +831,56 @@ def keep_appointment(setting: Setting, step: int, state: ResidentState, other: R
 def may_meet(setting: Setting, step: int, state: ResidentState, other: ResidentState) -> bool:
     """Return whether two residents in sight of each other may begin a scene now.
 
-    At an appointment with each other they may do so even if they are busy or have met shortly before.
+    At an appointment with each other they may do so even if they are busy or have met shortly before. One that has come
+    to speak to the other (`is_errand_to`) may do so once during that act.
     """
     if not setting.profile.talks or setting.when(step).hour >= LATEST_HOUR:
         return False
     if keep_appointment(setting, step, state, other):
         return True
-    errand = is_errand_to(state, other.name, step) or is_errand_to(other, state.name, step)
-    share = 1.0 if errand else pace(setting.minute(step))
     both = (state, other)
-    if not all(is_free(each, setting, step, share) and _is_guest_or_home(each, setting, step) for each in both):
+    errands = [one for one, two in (both, both[::-1]) if is_errand_to(setting, one, two.name, step)]
+    if not all(is_free(each, setting, step, bool(errands)) and _is_guest_or_home(each, setting, step) for each in both):
         return False
     last = max(state.scenes.get(other.name, -1), other.scenes.get(state.name, -1))
+    if errands:
+        return all(last < began(setting, one, step) - SHORTLY_BEFORE * setting.profile.a_minute for one in errands)
     return last < 0 or step - last >= _rest(setting, state.name, other.name)
 
 
-def is_errand_to(state: ResidentState, other: str, step: int) -> bool:
-    """Return whether a resident has reached the place of an act with an open question, and the act or its question
-    names another resident."""
+WORTH_A_TALK, WORTH_AT_HOME = 2, 4
+"""Minimum weight of an act, or part of a plan, that is done with others and needs a talk with them: with others in
+general, and with those of one's own home. Work side by side and meals at home need none."""
+
+
+def whom_to_speak_to(setting: Setting, act: Act | Block, name: str) -> frozenset[str]:
+    """Return the residents to whom a resident (`name`) has to speak for an act or a part of its plan: those with whom
+    it is done, if it was agreed on, has an open question, or matters enough (WORTH_A_TALK, WORTH_AT_HOME)."""
+    if not act.whom or not (act.open or act.agreed or act.weight >= WORTH_A_TALK):
+        return frozenset()
+    matters = act.open or act.agreed or act.weight >= WORTH_AT_HOME
+    return frozenset(act.whom) - {*(() if matters else housemates(setting, setting.people[name]))}
+
+
+def is_errand_to(setting: Setting, state: ResidentState, other: str, step: int) -> bool:
+    """Return whether a resident has reached the place of a planned act for which it has to speak to another."""
     act = state.act
-    return act is not None and bool(act.open) and act.has_arrived(step) and other in f"{act.what} {act.open}"
+    has_come = act is not None and act.why == "plan" and not act.asleep and act.has_arrived(step)
+    return act is not None and has_come and other in whom_to_speak_to(setting, act, state.name)
 
 
 def is_sought(turn: ResidentTurn, other: str) -> bool:
-    """Return whether a resident's current act names another resident or is a visit to the other's home."""
+    """Return whether a resident's current act is done with another resident or is a visit to the other's home."""
     act = turn.state.act
-    return act is not None and (other in _named_in(turn, act) or other in _hosts(turn, act))
+    return act is not None and (other in act.whom or other in _hosts(turn, act))
 
 
-def is_free(state: ResidentState, setting: Setting, step: int, share: float = 1.0) -> bool:
+def is_free(state: ResidentState, setting: Setting, step: int, errand: bool = False) -> bool:
     """Return whether a resident can be spoken to.
 
-    It is awake, not in bed, not talking, not busy, not reacting to an event, and below the limit of scenes per hour.
-    Its daily budget allows a talk in addition to the calls reserved for appointments, and a talk within this share of
-    the budget.
+    It is awake, not in bed, not talking, not busy, not reacting to an event, and its daily budget allows a talk. If it
+    meets the other by chance and not on an errand, it must also be below the limit of scenes per hour, and the talk
+    must fit into the part of the budget that is free at this hour and not reserved for talks that are planned.
     """
     act = state.act
     if (
@@ -867,10 +892,11 @@ def is_free(state: ResidentState, setting: Setting, step: int, share: float = 1.
         or state.is_talking(step)
     ):
         return False
-    minute = setting.profile.a_minute
-    lately = [each for each in state.scenes.values() if step - each < AN_HOUR * minute]
-    keeps = has_left(state, setting.profile, reserved=reserved_calls(setting, step, state))
-    return len(lately) < MOST_AN_HOUR and keeps and has_left(state, setting.profile, share)
+    if errand:
+        return has_left(state, setting.profile)
+    lately = [each for each in state.scenes.values() if step - each < AN_HOUR * setting.profile.a_minute]
+    keeps = has_left(state, setting.profile, reserved=reserved_calls(setting, step, state, errands=True))
+    return len(lately) < MOST_AN_HOUR and keeps and has_left(state, setting.profile, pace(setting.minute(step)))
 
 
 def _is_in_bed(setting: Setting, step: int, state: ResidentState) -> bool:
@@ -881,11 +907,17 @@ def _is_in_bed(setting: Setting, step: int, state: ResidentState) -> bool:
     )
 
 
-def reserved_calls(setting: Setting, step: int, state: ResidentState) -> int:
+def reserved_calls(setting: Setting, step: int, state: ResidentState, *, errands: bool = False) -> int:
     """Return the number of calls reserved for the rest of today's appointments: one each, or two each if the resident
-    has secrets, because it is then asked first which of them to reveal."""
+    has secrets, because it is then asked first which of them to reveal; `errands`: also for later parts of the plan for
+    which the resident has to speak to somebody."""
     minute = setting.minute(step)
-    ahead = [each for each in state.blocks if each.end > minute and {*each.agreed} - {state.name}]
+    ahead = [
+        each
+        for each in state.blocks
+        if (each.end > minute and {*each.agreed} - {state.name})
+        or (errands and each.start > minute and whom_to_speak_to(setting, each, state.name))
+    ]
     has_secrets = bool(state.keeps) or any(each.secret for each in setting.people[state.name].memories)
     return len(ahead) * (1 + has_secrets)
 
@@ -928,8 +960,8 @@ def _rest(setting: Setting, one: str, other: str) -> int:
 def whom_to_meet(turn: ResidentTurn, others: Mapping[str, ResidentState]) -> str:
     """Return the resident in sight to meet now; "": none.
 
-    Residents at an appointment with this one come first; then those named in the current act or its open question, if
-    it has one (`is_errand_to`); then those that the act names or visits (`is_sought`); then all others. Among equals
+    Residents at an appointment with this one come first; then those to whom it has come to speak (`is_errand_to`); then
+    those with whom the act is done or whom it visits (`is_sought`); then all others. Among equals
     the least recently met comes first, then the nearest. A resident does not approach people that it avoids, except for
     an appointment.
     """
@@ -937,7 +969,7 @@ def whom_to_meet(turn: ResidentTurn, others: Mapping[str, ResidentState]) -> str
     seen = [each.who for each in turn.percepts if each.who in others and may_meet(*where, others[each.who])]
     agreed = [each for each in seen if keep_appointment(*where, others[each])] if seen else []
     liked = [each for each in seen if each not in avoided_by(turn)] if seen else []
-    errand = [each for each in liked if is_errand_to(turn.state, each, turn.step)]
+    errand = [each for each in liked if is_errand_to(turn.setting, turn.state, each, turn.step)]
     named = [each for each in liked if is_sought(turn, each)] if liked else []
     return min(agreed or errand or named or liked, key=lambda name: turn.state.scenes.get(name, -1), default="")
 
@@ -1006,11 +1038,12 @@ async def _evening_come_to_mind(turn: ResidentTurn) -> list[Record]:
     memory = turn.resident.memory
     newest = await memory.store.latest(memory.key, ("observation", "thought"), LOOKED_THROUGH, now=turn.now)
     own = [each for each in newest if each.created > turn.now - DAY_S and not _is_in_passing(each)]
-    own.sort(key=lambda each: (-(each.importance or 0.0), -each.created, each.id))
+    own = without_repeats(without_past(turn, own))
+    own.sort(key=lambda each: (OUTCOME not in each.data, -(each.importance or 0.0), -each.created, each.id))
     recalled = await turn.recall(turn.at_heart, MAX_EVENING_PER_QUESTION, kinds=OF_A_DAY)
     fresh = {normalised(each.text): each for each in (*own[:MAX_EVENING_MEMORIES], *(each.record for each in recalled))}
     plain = (each for each in fresh.values() if "background" not in each.data and "plan" not in each.keywords)
-    return sorted(plain, key=lambda each: (each.created, each.id))
+    return sorted(without_repeats(plain), key=lambda each: (each.created, each.id))
 
 
 def _is_in_passing(record: Record) -> bool:

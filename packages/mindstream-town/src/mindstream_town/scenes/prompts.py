@@ -16,7 +16,7 @@ from mindstream_town.world.world import DAY_MINUTES, clock, minute_of
 MOST = 60
 LONGEST = 16 * 60
 """Maximum minutes of an item; a longer item indicates a mistake in its times."""
-MOST_INSIGHTS = 3
+MOST_INSIGHTS = 2
 """Maximum insights of an evening; a reply's later ones are left out."""
 AFTER_MIDNIGHT = re.compile(r"(2[4-9]):([0-5]\d)")
 NIGHT_ENDS = 5 * 60
@@ -30,6 +30,7 @@ class SceneItem(BaseModel, frozen=True, populate_by_name=True):
         thing, state: the object that is used, and its state meanwhile ("in use").
         busy: whether nobody can speak to the person in this time.
         weight: how much it will matter to the person, 1 to 10.
+        whom: the people it is done with: those who are met, asked, told, visited or helped.
         open: the question that the act answers, such as whether the pump runs again; "": the result is not open.
         seen: what others see of the act; "": the same as `what`.
         because: the numbers of the memories that are the reason.
@@ -43,6 +44,7 @@ class SceneItem(BaseModel, frozen=True, populate_by_name=True):
     state: str = Field("", max_length=80)
     busy: bool = False
     weight: int = Field(1, ge=1, le=10)
+    whom: list[str] = Field(default_factory=list, alias="with", max_length=10)
     open: str = Field("", max_length=200)
     seen: str = Field("", max_length=200)
     because: list[int] = Field(default_factory=list, max_length=12)
@@ -58,6 +60,16 @@ class SceneItem(BaseModel, frozen=True, populate_by_name=True):
     @classmethod
     def _nothing(cls, given: Any) -> Any:
         return given or ""
+
+    @field_validator("whom", mode="before")
+    @classmethod
+    def _names(cls, given: Any) -> Any:
+        return _listed(given)
+
+
+def _listed(given: Any) -> Any:
+    """Return names that a reply gives as a list; it may give one name as a text."""
+    return [given] if isinstance(given, str) and given else given or []
 
 
 class SceneDay(Frozen):
@@ -208,6 +220,12 @@ class SceneAgreed(BaseModel, frozen=True, populate_by_name=True):
     start: Clock | None = Field(None, alias="from")
     end: Clock | None = Field(None, alias="to")
     who: list[str] = Field(default_factory=list, max_length=20)
+    whom: list[str] = Field(default_factory=list, alias="with", max_length=10, description="Others it is done with.")
+
+    @field_validator("who", "whom", mode="before")
+    @classmethod
+    def _names(cls, given: Any) -> Any:
+        return _listed(given)
 
 
 class SceneMemory(Frozen):
@@ -345,12 +363,15 @@ class SceneInsight(Frozen):
 
     Attributes:
         weight: the importance, 1 to 10.
+        words: the words of the memories on which it rests, copied. They are asked for so that the sentence follows from
+            them, and are not stored.
         secret: whether the person would tell it to no one.
         then: what the person will do because of it in the next days; "": nothing.
     """
 
-    text: str = Field(min_length=1, max_length=400)
     because: list[int] = Field(max_length=20, description="The numbers of the memories on which it rests.")
+    words: list[str] = Field(default_factory=list, max_length=20)
+    text: str = Field(min_length=1, max_length=400)
     weight: int = Field(5, ge=1, le=10)
     secret: bool = False
     then: str = Field("", max_length=200)

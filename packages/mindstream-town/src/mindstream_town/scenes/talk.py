@@ -122,7 +122,8 @@ def _begins(turn: ResidentTurn, other: str) -> tuple[bool, ...]:
     """Return for each reason to approach another resident whether it applies, the strongest reason first."""
     act = turn.state.act
     moves = act is not None and not act.has_arrived(turn.step)
-    return is_errand_to(turn.state, other, turn.step), is_sought(turn, other), turn.wish == other, moves
+    errand = is_errand_to(turn.setting, turn.state, other, turn.step)
+    return errand, is_sought(turn, other), turn.wish == other, moves
 
 
 def _are_at_home(first: ResidentTurn, second: ResidentTurn, place: str) -> bool:
@@ -401,6 +402,7 @@ def taken_of(
                 text=f"{', '.join(who)}: {what}",
                 what=_of_own(what, one.name),
                 who=who,
+                whom=tuple(each.whom),
                 comes=one.name in who,
                 place=places.index(address) + 1 if address else 0,
                 day=each.day,
