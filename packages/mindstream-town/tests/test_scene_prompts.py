@@ -352,7 +352,7 @@ async def test_an_errand_of_ones_own_leaves_an_appointment_with_others_whole(tmp
     mind = SceneMind(plan_scenes=out_all_day_at_the_inn, talk_scene=agree)
     async with Town.open(tmp_path, liucun(), model=Models(mind)) as town:
         await town.run(until=16 * HOUR)
-        blocks = [each for each in town.state.residents[HOST].blocks if each.agreed]
+        blocks = [each for each in town.residents[HOST].state.blocks if each.agreed]
     game, errand = (next(each for each in blocks if name in each.what) for name in ("下棋", "石婆婆"))
     assert (game.start, game.end, errand.start, errand.end) == (16 * 60, 17 * 60, 17 * 60, 17 * 60 + 20)
     assert errand.whom == (HERMIT,)
