@@ -132,11 +132,11 @@ async def test_without_waiting_several_short_utterances_are_processed_together(f
     assert newest_in(reasoner)[2:] == ["user: Good.\ncoach: Yes."], "the rest is processed at a pause or the end"
 
 
-@pytest.mark.parametrize(("text", "runs"), [("Since May.", 2), (f"Since May, {'and then ' * 20}since June.", 3)])
-async def test_at_most_three_utterances_are_left_and_fewer_of_long_ones(folder: Path, text: str, runs: int) -> None:
-    named, _, reasoner = models(["Mm."] * 5, *[{}] * 5)
+@pytest.mark.parametrize(("text", "runs"), [("Since May.", 2), (f"Since May, {'and then ' * 50}since June.", 3)])
+async def test_at_most_four_utterances_are_left_and_fewer_of_long_ones(folder: Path, text: str, runs: int) -> None:
+    named, _, reasoner = models(["Mm."] * 6, *[{}] * 6)
     async with Mind.open(folder, user="ann", model=named, responder=Coach.using()) as mind:
-        for _ in range(5):
+        for _ in range(6):
             await said(mind, text)
     assert len(reasoner.asked) == runs
 
@@ -245,7 +245,7 @@ async def test_the_reasoner_sees_what_the_coach_itself_has_asked(folder: Path) -
     answers = ["Hello. When do you get up?", "I see.", "Fine. 你几点睡？", "Good.", "[WAIT]", "So."]
     named, _, reasoner = models(answers, {}, {"ask": "Do you nap?", "ask_about": "naps"}, {})
     async with Mind.open(folder, user="ann", model=named, responder=Coach.using()) as mind:
-        for text in ("I lie awake.", f"At night. {'Every night. ' * 30}", "Hm.", "Yes.", "A plan, please."):
+        for text in ("I lie awake.", f"At night. {'Every night. ' * 70}", "Hm.", "Yes.", "A plan, please."):
             await said(mind, text)
     shown = reasoner.asked[2].messages[-1].text
     asked = shown.partition("<asked_before>\n")[2].partition("\n</asked_before>")[0]

@@ -62,6 +62,25 @@ async def test_the_prompt_contains_two_earlier_short_conversations(folder: Path)
             assert answer in told and tokens <= MEMORY_TOKENS, question
 
 
+@pytest.mark.parametrize(
+    ("session", "days", "later"),
+    [("two", 13, "13 days later"), ("one", 2, "2 days later"), ("one", 0, ""), ("two", 0.2, "later")],
+)
+async def test_the_prompt_says_how_long_after_the_last_line_an_utterance_comes(
+    folder: Path, session: str, days: float, later: str
+) -> None:
+    clock = ManualClock()
+    async with Mind.open(folder, user="marta", session="one", clock=clock, responder=Coach.using()) as mind:
+        first = Coach.of(mind).talker
+        assert not (await first.question(await first.situation("Hi."), 10**9)).later
+    await talk(folder, clock, "one", ("Hello.",))
+    clock.advance(days * 86_400 + 60)
+    async with Mind.open(folder, user="marta", session=session, clock=clock, responder=Coach.using()) as mind:
+        talker = Coach.of(mind).talker
+        asked = await talker.question(await talker.situation("Back again."), 10**9)
+    assert asked.later == later and (f"({later})\n" in asked.messages()[-1].text) == bool(later)
+
+
 @pytest.mark.parametrize(("budget", "needed", "spare"), [(6, 0, []), (7, 1, []), (14, 1, [2]), (99, 1, [0, 1, 2])])
 def test_prompt_parts_fill_the_budget_by_priority(budget: int, needed: int, spare: list[int]) -> None:
     fitted = fit([Part("needed", ["x" * 24]), Part("spare", ["y" * 24] * 3, "last")], budget)

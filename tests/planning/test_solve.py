@@ -90,7 +90,7 @@ async def test_a_passage_found_twice_is_shown_to_the_solver_once() -> None:
     mind = model(make_plan="#E1 = search[Elbe]\n#E2 = search[Oder]", answer_from_evidence="it")
     await Planner(model=mind, tools=[tool(search)]).solve("What?")
     shown = mind.asked[-1].messages[-1].text
-    assert shown.count("its castles") == 4 and "(more of it stands in E1)" in shown
+    assert shown.count("its castles") == 4 and "(the rest stands in E1)" in shown
     assert "Elbe is a river." in shown and "Oder is a river." in shown and shown.count("rhine.md:") == 2
 
 

@@ -229,4 +229,16 @@ async def test_omitted_lines_are_marked() -> None:
         + "| blue plums | 7 |"
     )
     found = await extract([Portion("a.md", "", text)], "blue", 2)
-    assert found == "a.md:\n| What | Price |\n| blue apples | 12 |\n…\n| blue plums | 7 |"
+    assert found == "a.md:\n(2 of 14 rows are shown)\n| What | Price |\n| blue apples | 12 |\n…\n| blue plums | 7 |"
+
+
+@pytest.mark.parametrize("shape", ["| kind {n} | {words} |", "- kind {n}: {words}"])
+async def test_a_table_or_list_that_is_cut_at_its_beginning_or_end_says_so(shape: str) -> None:
+    """A reader must not take the first or last row that is shown for the first or last one of the table."""
+    rows = [shape.format(n=n, words="plain words about other things" if n != 5 else "the blue one") for n in range(12)]
+    head = ["| Kind | Which |", "|---|---|"] if shape.startswith("|") else []
+    found = await extract([Portion("a.md", "", "\n".join([*head, *rows]))], "blue one", 2)
+    shown = [line for line in found.splitlines() if "kind" in line]
+    assert f"({len(shown)} of 12 {'rows' if head else 'items'} are shown)" in found and len(shown) < 12
+    whole = await extract([Portion("a.md", "", "\n".join([*head, *rows[:3]]))], "blue one", 2)
+    assert "are shown" not in whole

@@ -30,7 +30,7 @@ from mindstream.tracing import genai, span, tell
 T = TypeVar("T")
 UNAVAILABLE = "unavailable"
 """Model name that is logged for an answer which only says that no model could answer."""
-LEFT, LEFT_TOKENS = 3, 90
+LEFT, LEFT_TOKENS = 4, 180
 """Maximum number of utterances in a row that are left for the belief reasoner's next run, and their maximum total
 length in tokens."""
 WRITES = 3

@@ -43,8 +43,8 @@ class Talk(Prompt[str]):
     """Answer the utterance now.
 
     Attributes:
-        believed: the part of `belief` that the prompt shows if `decides`. If the prompt has all conversations, these are
-            only the fields with `always`, because the conversations show the user's words on which the others rest.
+        believed: the part of `belief` that the prompt shows if `decides`. If the prompt has all conversations, it has
+            only the fields with `always`; the others rest on words of the user that the conversations show.
         exemplars: answers of other agents to similar questions; they contain nothing about this user.
         earlier: number of older lines of this conversation that the prompt leaves out.
         decides: whether the reply begins with the talker's decision about waiting (see coach/gates/gate.py).
@@ -57,6 +57,7 @@ class Talk(Prompt[str]):
         before: an alarm's words that precede the answer.
         asked_after: an alarm's question that follows the answer; the answer itself then asks nothing.
         now: the user's local day and hour; "": unknown.
+        later: how long after the last line the utterance comes, such as "13 days later"; "": at once, or there is none.
     """
 
     role: ClassVar[str] = "talker"
@@ -64,7 +65,7 @@ class Talk(Prompt[str]):
     pack: Pack
     phase: Phase
     belief: JsonObject
-    believed: JsonObject = {}
+    believed: JsonObject
     plan: CoachingPlan
     briefing: Briefing = Briefing()
     notes: tuple[Note, ...]
@@ -83,6 +84,7 @@ class Talk(Prompt[str]):
     before: str = ""
     asked_after: str = ""
     now: str = ""
+    later: str = ""
 
     def texts(self) -> Iterator[str]:
         """Yield the texts whose links an answer may contain: the conversation, notes and recalled memories, the plan,
@@ -198,6 +200,7 @@ class Talker:
             earlier=memory.left_out,
             utterance=situation.text,
             now=format_spoken(self.stream.clock.now(), zone) if zone else "",
+            later=memory.later,
         )
 
     async def unsaid(self) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from mindstream.clock import DAY_S
 from mindstream.errors import ModelError
-from mindstream.memory.conversation import DatedLine, Line, Note, dated_line, lines, lines_of_talks, note
+from mindstream.memory.conversation import DatedLine, Line, Note, dated_line, format_later, lines, lines_of_talks, note
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.ranking import LOW_CERTAINTY
 from mindstream.memory.store.record import Kind, Record, RecordDraft
@@ -32,6 +33,8 @@ class TalkContext:
         notes: the newest notes about the user.
         talks: chat lines that `history` does not have, mostly from other conversations, oldest first: those that match
             the utterance, and the user's newest ones; both only as far as they fit.
+        later: how long after the last line the utterance comes ("13 days later"); "": in the same conversation on the
+            same day, or it is the first line.
     """
 
     history: tuple[Line, ...]
@@ -40,6 +43,7 @@ class TalkContext:
     recalled: tuple[Note, ...]
     notes: tuple[Note, ...]
     talks: tuple[DatedLine, ...]
+    later: str = ""
 
 
 async def gather_context(
@@ -89,6 +93,8 @@ async def gather_context(
     )
     talks = sorted([*kept.kept("matching", matching), *kept.kept("older", older)], key=lambda record: record.seq)
     known = {record.id: line for record, line in zip(own_talk, own_lines, strict=True)}
+    last = next(iter([*own_talk[-1:], *earlier[-1:]]), None)
+    passed_s = now - last.created if last else 0.0
     return TalkContext(
         history=lines_of_talks([*before, *fits.kept("history", own_talk)], session, now, known),
         left_out=fits.cut["history"],
@@ -96,6 +102,7 @@ async def gather_context(
         recalled=kept.kept("recalled", others),
         notes=kept.kept("notes", notes),
         talks=tuple(dated_line(record, now) for record in talks),
+        later=format_later(passed_s) if last and (last.episode != session or passed_s >= DAY_S) else "",
     )
 
 

@@ -162,7 +162,7 @@ def _new_lines(id: str, text: str, holders: dict[str, str]) -> str:
     for key in keys:
         holders.setdefault(key, id)
     if again:
-        parts.append(f"(more of it stands in {', '.join(sorted(again))})")
+        parts.append(f"(the rest stands in {', '.join(sorted(again))})")
     return "\n\n".join(parts)
 
 

@@ -14,6 +14,7 @@ import hashlib
 import os
 import re
 import tempfile
+from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -287,12 +288,14 @@ class Line:
     Attributes:
         under: the headings above the line.
         block: the number of its table, list or paragraph in the portion.
+        of: how many of these the table or list has, as in "7 rows"; "" for parts of a paragraph.
         columns: the header row of its table; "" outside of tables.
     """
 
     text: str
     under: str
     block: int
+    of: str = ""
     columns: str = ""
 
     @property
@@ -325,7 +328,9 @@ class Portion:
             columns = lines.pop(0) if kind == "table" else ""
             parts = _sentences(" ".join(lines)) if kind == "text" else lines
             under = JOINT.join(words for _, words in above)
-            yield from (Line(text, under, number, columns) for text in parts if not RULE.fullmatch(text))
+            shown = [text for text in parts if not RULE.fullmatch(text)]
+            of = {"table": f"{len(shown)} rows", "list": f"{len(shown)} items"}.get(kind, "")
+            yield from (Line(text, under, number, of, columns) for text in shown)
 
 
 def _blocks(lines: Sequence[str], headings: Mapping[int, object]) -> Iterator[tuple[int | str, list[str]]]:
@@ -369,7 +374,8 @@ async def extract(portions: Sequence[Portion], query: str, count: int) -> str:
 
     A line is ranked by the words that it, its headings and its columns share with the query (BM25), by the similarity
     of their vectors, and by the rank of its portion (the first portion is the best). Lines far below the best score are
-    left out, except for the best MIN_LINES; a short table, list or paragraph is returned whole.
+    left out, except for the best MIN_LINES; a short table, list or paragraph is returned whole. Before a table or list
+    that is not whole stands how many of its rows or items are shown.
     """
     lines = [(rank, line) for rank, each in enumerate(portions) for line in each.lines()]
     if not lines:
@@ -393,13 +399,16 @@ async def extract(portions: Sequence[Portion], query: str, count: int) -> str:
 
 def _shown(place: str, under: str, lines: Mapping[int, Line]) -> Iterator[str]:
     yield f"{place} ({under}):" if under else f"{place}:"
-    columns = ""
+    counts = Counter(line.block for line in lines.values())
+    block = -1
     for at, line in lines.items():
-        if line.columns != columns:
-            columns = line.columns
-            yield from filter(None, [columns])
+        if line.block != block and line.of:
+            count = counts[line.block]
+            yield from [f"({count} of {line.of} are shown)"] if not line.of.startswith(f"{count} ") else []
+            yield from filter(None, [line.columns])
         elif at - 1 not in lines and at > min(lines):
             yield GAP
+        block = line.block
         yield line.text
 
 
