@@ -268,6 +268,19 @@ async def test_the_talker_is_shown_refusals_whole_and_otherwise_what_the_convers
     assert ("coffee at 14" in shown) == (gate == "belief"), "the talker that decides sees the user's own words instead"
 
 
+async def test_an_old_briefing_is_shown_with_its_age_and_without_its_question(folder: Path) -> None:
+    found = {"thought": "They lie awake.", "ask": "When do you get up?", "ask_about": "rising"}
+    named, talker, _ = models(["Mm."] * 4, found)
+    async with Mind.open(folder, user="ann", model=named, responder=Coach.using()) as mind:
+        for text in ("I lie awake.", "Since May.", "At six.", "Hm."):
+            await said(mind, text)
+    shown = [prompt.messages[-1].text for prompt in talker.asked[1:]]
+    assert all("They lie awake." in text for text in shown)
+    assert [("When do you get up?" in text) for text in shown] == [True, False, False]
+    ages = [text.partition("(The briefing is ")[2].partition(" message")[0] for text in shown]
+    assert ages == ["", "1", "2"]
+
+
 async def test_a_later_conversation_begins_without_the_reasoner_and_ends_with_it(folder: Path) -> None:
     named, _, reasoner = models(["Mm.", "Good.", "Right."], {"patch": {"habits": ["coffee at 9"]}}, {}, {})
     async with Mind.open(folder, user="ann", model=named, responder=Coach.using()) as mind:

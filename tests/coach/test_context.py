@@ -78,7 +78,7 @@ async def test_the_prompt_says_how_long_after_the_last_line_an_utterance_comes(
     async with Mind.open(folder, user="marta", session=session, clock=clock, responder=Coach.using()) as mind:
         talker = Coach.of(mind).talker
         asked = await talker.question(await talker.situation("Back again."), 10**9)
-    assert asked.later == later and (f"({later})\n" in asked.messages()[-1].text) == bool(later)
+    assert asked.later == later and (f"<later>{later}</later>" in asked.messages()[-1].text) == bool(later)
 
 
 @pytest.mark.parametrize(("budget", "needed", "spare"), [(6, 0, []), (7, 1, []), (14, 1, [2]), (99, 1, [0, 1, 2])])

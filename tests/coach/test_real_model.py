@@ -25,4 +25,4 @@ async def test_three_turns_with_a_real_model_give_no_errors() -> None:
     assert failed == [], "replies that were too long were cut and requested again"
     assert found["replies_over_their_limit"] == 0
     assert found["errors_logged"] == []
-    assert any(sum(turn["cached_tokens"].values()) > 1_000 for turn in found["turns"][1:]), "prefixes are cached"
+    assert any(sum(turn["cached_tokens"].values()) > 300 for turn in found["turns"][1:]), "prefixes are cached"

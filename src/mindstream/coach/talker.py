@@ -6,7 +6,7 @@ Without a model, a rule answers with a pack's phrases and quotations from memory
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import tzinfo
 from typing import Any, ClassVar
 
@@ -46,6 +46,8 @@ class Talk(Prompt[str]):
         believed: the part of `belief` that the prompt shows if `decides`. If the prompt has all conversations, it has
             only the fields with `always`; the others rest on words of the user that the conversations show.
         exemplars: answers of other agents to similar questions; they contain nothing about this user.
+        age: number of messages of the user between those that the briefing is about and this one; if there are any, the
+            briefing's question is left out, because the talker could ask it before.
         earlier: number of older lines of this conversation that the prompt leaves out.
         decides: whether the reply begins with the talker's decision about waiting (see coach/gates/gate.py).
         late: whether the reasoner is still running although the answer has waited for it; the answer must not
@@ -68,6 +70,7 @@ class Talk(Prompt[str]):
     believed: JsonObject
     plan: CoachingPlan
     briefing: Briefing = Briefing()
+    age: int = 0
     notes: tuple[Note, ...]
     recalled: tuple[Note, ...]
     talks: tuple[DatedLine, ...] = ()
@@ -116,6 +119,8 @@ EXEMPLAR_TOKENS = 1_000
 """Maximum number of tokens of exemplars in a prompt; the last ones are dropped first."""
 EXEMPLAR_S = 2.0
 """Maximum time that an answer waits for exemplars, in seconds."""
+NEWEST = 8
+"""Number of the newest messages among which those that are newer than the briefing are counted."""
 ITEMS = 4
 """Number of items, the newest ones, that the prompt shows of each list in the belief. Lists of fields with `always` are
 shown whole."""
@@ -152,11 +157,12 @@ class Talker:
         erasures = await self.stream.store.last_erasure()  # read first, so that erasures from here on are noticed
         belief = await self.stream.belief(self.pack.name, self.pack.belief)
         plan = await plan_of(self.stream, self.pack)
-        newest = await self.stream.latest("chat", 3, episode=self.session)
+        newest = await self.stream.latest("chat", 2 * NEWEST, episode=self.session)
         value = belief.value.model_dump(mode="json")
         phase = self.pack.phase(str(value.pop("phase", "")))
         said = [line.text for line in newest if not line.data.get("by_user")]
-        return Situation(text, phase, value, belief.version, plan, said[-1] if said else "", erasures)
+        heard = tuple(line.seq for line in newest if line.data.get("by_user"))
+        return Situation(text, phase, value, belief.version, plan, said[-1] if said else "", heard, erasures)
 
     def is_outdated(self, situation: Situation) -> bool:
         """Return whether this process has seen a newer version of the belief than that in `situation`."""
@@ -184,6 +190,8 @@ class Talker:
             for name, held in situation.belief.items()
         }
         zone = zone_in(self.pack, situation.belief) or self._zone
+        briefing = await read_briefing(self.stream, self.pack.name)
+        age = sum(briefing.upto < seq < heard for seq in situation.heard)
         belief = {name: held for name, held in newest.items() if held not in (None, [], "")}
         return Talk(
             pack=self.pack,
@@ -191,7 +199,8 @@ class Talker:
             belief=belief,
             believed={name: held for name, held in belief.items() if name in always or not memory.has_all},
             plan=situation.plan,
-            briefing=await read_briefing(self.stream, self.pack.name),
+            briefing=replace(briefing, ask="") if age else briefing,
+            age=age,
             notes=memory.notes,
             recalled=memory.recalled,
             talks=memory.talks,

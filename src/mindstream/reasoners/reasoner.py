@@ -279,6 +279,7 @@ class Briefing:
         care: a caution, or something that the talker should not say.
         asked: the subjects of the questions of earlier briefings and this one, the newest last; "" for a briefing
             without a question. The talker does not see this list.
+        upto: the log row of the last message that it is about.
     """
 
     stands: str = ""
@@ -286,6 +287,7 @@ class Briefing:
     offer: str = ""
     care: str = ""
     asked: tuple[str, ...] = ()
+    upto: int = 0
 
     def __str__(self) -> str:
         parts = {"how it stands": self.stands, "ask": self.ask, "offer": self.offer, "care": self.care}

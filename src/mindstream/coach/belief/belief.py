@@ -296,7 +296,8 @@ async def read_briefing(stream: Memory, slot: str) -> Briefing:
     thought = next(own, None)
     if thought is None:
         return Briefing()
-    return Briefing(thought.stands, thought.ask, thought.offer, thought.care, thought.asked)
+    last_heard = max(thought.about, default=0)
+    return Briefing(thought.stands, thought.ask, thought.offer, thought.care, thought.asked, last_heard)
 
 
 MAX_TIMES, MAX_ASKED = 2, 24
