@@ -28,7 +28,7 @@ import random
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -278,6 +278,8 @@ class JumpingLoop(asyncio.SelectorEventLoop):
     """An event loop whose clock jumps to the next timer when neither tasks nor threads have work."""
 
     _now, _jobs = 0.0, 0
+    is_writing: Callable[[], bool] = staticmethod(lambda: False)
+    """Whether the town waits for the thread of the store that writes."""
 
     def time(self) -> float:
         return self._now
@@ -294,7 +296,8 @@ class JumpingLoop(asyncio.SelectorEventLoop):
     def _run_once(self) -> None:
         inner: Any = self
         if not inner._ready and inner._scheduled:
-            if events := inner._selector.select(None if self._jobs else PAUSE_S):
+            is_busy = self._jobs or self.is_writing()
+            if events := inner._selector.select(None if is_busy else PAUSE_S):
                 inner._process_events(events)
             else:
                 self._now = max(self._now, inner._scheduled[0]._when)
@@ -310,7 +313,10 @@ async def live(given: argparse.Namespace, order: Order) -> dict[str, Any]:
             (Waits if given.simulated else OverHttp)(given.slots) as model,
             Town.open(folder, setting, model=Models(model), order=order, slots=given.slots) as town,
         ):
-            clock = asyncio.get_running_loop().time
+            loop = asyncio.get_running_loop()
+            if isinstance(loop, JumpingLoop):
+                loop.is_writing = lambda: (task := town._writing._task) is not None and not task.done()
+            clock = loop.time
             began, cpu = clock(), time.process_time()
             await town.run(until=given.steps - 1)
             return {
