@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -116,3 +118,33 @@ def test_ctrl_c_twice_in_a_terminal_keeps_the_text(folder: Path, door: FakeEndpo
         assert screen.ended() == 0
     (kept,) = said(folder)
     assert kept.startswith("This goes") and kept != WORDS
+
+
+def test_ctrl_c_during_an_import_says_that_the_same_command_continues(folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
+    file, data = folder / "facts.jsonl", folder / "data"
+    file.write_text("".join(json.dumps({"text": f"Fact {n} about the Quaxon."}) + "\n" for n in range(20_000)))
+    words = [*COMMAND, "memory", "import", "--from", "jsonl", str(file), "--data", str(data)]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=interruptible)
+    log = data / "mindstream.db-wal"
+    while not (log.exists() and log.stat().st_size > 500_000):
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 130 and out == b""
+    told = re.search(r"stopped; ([\d,]+) records? imported so far, and the same command continues\n$", err.decode())
+    assert told, err
+    again = run_here("memory", "import", "--from", "jsonl", file, "--data", data, "--json").rows[0]
+    assert again["known"] >= int(told[1].replace(",", "")) > 0 and again["known"] + again["written"] == 20_000
+
+
+def test_ctrl_c_in_any_command_says_so(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("mindstream.cli.memory.look.read_export", interrupted)
+    (folder / "x.jsonl").parent.mkdir(exist_ok=True)
+    (folder / "x.jsonl").write_text("{}")
+    done = run_here("memory", "import", folder / "x.jsonl", "--data", folder / "data")
+    assert (done.code, done.out, done.err) == (130, "", "mindstream: stopped\n")

@@ -58,6 +58,21 @@ async def test_another_embedder_is_refused_until_reembed(folder: Path) -> None:
         assert (await memory.recall("ladder")).without_vectors == ""
 
 
+async def test_records_that_are_written_during_reembed_get_vectors_too(folder: Path) -> None:
+    async with Memory.open(folder, "ann") as other:
+        await other.retain("The ladder leans behind the shed.", "note")
+
+        class Watched(Words):
+            async def embed(self, texts: Sequence[str]) -> Floats:
+                if "The rake hangs in the barn." not in {each.text for each in await other.find()}:
+                    await other.retain("The rake hangs in the barn.", "note")
+                return await super().embed(texts)
+
+        async with Memory.open(folder, "ann", embed=Watched()) as memory:
+            assert await memory.reembed() == 2
+            assert (await memory.columns()).foreign == 0 and await without_vector(memory) == []
+
+
 @pytest.mark.parametrize("name", ["mine", "http://192.0.2.1:9/v1#e", "st:/nowhere/model"])
 async def test_an_unavailable_stored_embedder_falls_back_to_keyword_search(name: str, folder: Path) -> None:
     async with Memory.open(folder, "ann", embed=Named(name)) as memory:

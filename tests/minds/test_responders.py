@@ -412,3 +412,37 @@ async def test_a_mind_that_closes_ends_answers_that_no_one_reads(tmp_path: Path)
     async with Memory.open(tmp_path, "ann") as memory:
         assert [record.text for record in await memory.latest("chat", 9)] == ["Well?", "One moment."]
     await left.aclose()
+
+
+async def one_piece(text: str, host: Host) -> AsyncIterator[str]:
+    yield "This goes on"
+    await asyncio.sleep(3_600)
+
+
+@pytest.mark.parametrize("responder", [answer_with(one_piece), Coach.using(pack="sleep")], ids=["function", "coach"])
+async def test_a_mind_that_closes_while_a_stopped_answer_is_stored_lets_it_be_stored(
+    tmp_path: Path, responder: ResponderFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer is cancelled twice: its reader closes the generator, and the mind closes."""
+    storing, commit = asyncio.Event(), Memory.commit
+
+    async def slowly(memory: Memory, *entries: Entry, **more: Any) -> Any:
+        if any(isinstance(entry.event, Said) for entry in entries):
+            storing.set()
+            await asyncio.sleep(0.3)
+        return await commit(memory, *entries, **more)
+
+    monkeypatch.setattr(Memory, "commit", slowly)
+    endless = FakeModel({"talk": [["This goes ", "on"]] * 2})
+    async with Mind.open(
+        tmp_path, user="ann", responder=responder, model={"talker": endless, "default": "rules"}
+    ) as mind:
+        events = mind.hear("The noise keeps me awake.")
+        while not isinstance((await anext(events)).event, Piece):
+            pass
+        closing = asyncio.ensure_future(events.aclose())
+        await storing.wait()
+    await closing
+    async with Memory.open(tmp_path, "ann") as memory:
+        lines = [record.text for record in await memory.latest("chat", 9)]
+        assert lines[0] == "The noise keeps me awake." and lines[1].startswith("This goes") and len(lines) == 2

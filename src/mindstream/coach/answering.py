@@ -19,7 +19,7 @@ from mindstream.log.events import Failed, Logged, Piece, Reading, Said, Waiting
 from mindstream.memory.store.redaction import MARK
 from mindstream.memory.store.store import Entry, WorkDone
 from mindstream.minds.context import build_chat_record
-from mindstream.minds.responder import Exchange, Timeouts
+from mindstream.minds.responder import Exchange, Timeouts, end_turns, stop_turns
 from mindstream.models.clean_text import is_visible
 from mindstream.models.model import Cause, Model, calls_for, estimate_tokens
 from mindstream.models.providers.thoughts import answer_in
@@ -256,7 +256,7 @@ class Answering:
         verdict = self.alarms.judge(situation)
         with calls_for(Cause(rows=(heard.seq,))):
             if verdict.urgent:
-                self._break_off()
+                stop_turns(*self._turns)
                 turn = asyncio.ensure_future(self._sound(verdict, answer, exchange))
             else:
                 turn = asyncio.ensure_future(self._take_turn(answer, exchange))
@@ -276,15 +276,10 @@ class Answering:
 
     async def close(self) -> None:
         """Cancel the answers in progress; the parts that were shown are stored."""
-        turns = self._break_off()
+        turns = tuple(self._turns)
+        stop_turns(*turns)
         await self._classifier.close()
-        await asyncio.gather(*turns, return_exceptions=True)
-
-    def _break_off(self) -> list[asyncio.Task[None]]:
-        turns = list(self._turns)
-        for turn in turns:
-            turn.cancel()
-        return turns
+        await end_turns(*turns)
 
     async def _sound(self, verdict: Verdict, answer: Answer, exchange: Exchange) -> None:
         """Answer with the words of an urgent alarm."""

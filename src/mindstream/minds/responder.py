@@ -310,9 +310,21 @@ class FunctionResponder:
         return await follow_up(self._host, self.name, context, result) if is_seen else ()
 
     async def close(self) -> None:
-        for turn in self._turns:
+        await end_turns(*self._turns)
+
+
+def stop_turns(*turns: asyncio.Task[None]) -> None:
+    """Cancel the tasks of answers, each only once: a second cancellation would stop the storing of the shown part."""
+    for turn in turns:
+        if not turn.cancelling():
             turn.cancel()
-        await asyncio.gather(*self._turns, return_exceptions=True)
+
+
+async def end_turns(*turns: asyncio.Task[None]) -> None:
+    """Cancel the tasks of answers as `stop_turns` does, and wait for their end."""
+    stop_turns(*turns)
+    if turns:
+        await asyncio.wait(turns)
 
 
 GONE_S = 1.0
@@ -380,5 +392,4 @@ class Exchange:
 
     async def aclose(self) -> None:
         """Cancel the task, unless it is done; the part of the answer that was shown is stored."""
-        self._turn.cancel()
-        await asyncio.wait({self._turn})
+        await end_turns(self._turn)

@@ -29,6 +29,7 @@ from mindstream.cli.shell.output import (
     short,
     tell,
 )
+from mindstream.cli.shell.stopping import run_until_stopped
 from mindstream.clock import DAY_S, SystemClock, format_iso
 from mindstream.errors import InputError
 from mindstream.json_values import JsonObject
@@ -130,12 +131,18 @@ def purge(
 
 
 @command(app, "data user embedder", "mindstream memory reembed --embedder st:all-MiniLM-L6-v2")
-async def reembed(settings: Settings, json: AsJson = False) -> None:
+def reembed(settings: Settings, json: AsJson = False) -> int:
     """Compute the vectors of all records with another embedder, which this memory uses from then on.
 
     Records that already have such a vector are skipped, so an interrupted run can be repeated. A record whose text the
     embedder refuses stays without a vector; the log names it.
     """
+    return run_until_stopped(
+        _reembed(settings, json), lambda: "stopped; the vectors so far are stored, and the same command continues"
+    )
+
+
+async def _reembed(settings: Settings, json: bool) -> int:
     async with open_user_memory(settings, known=True) as opened:
         with progress("embedding") as report:
             await width_of(opened.embedder)
@@ -143,9 +150,13 @@ async def reembed(settings: Settings, json: AsJson = False) -> None:
             done = await opened.reembed(tell=lambda done: report(done, total))
             left, name = (await opened.columns()).foreign, opened.embedder.name
     made = f"{count_of(done, 'vector')} of {name} computed" if done or left else f"all records have a vector of {name}"
-    refused = f"{count_of(left, 'record')} got no vector: {name} refused the text (`mindstream log` names each)"
+    refused = (
+        f"{count_of(left, 'record')} got no vector: either {name} refused the text (`mindstream log` names each), or"
+        " another process that uses another embedder has just written the record: end that process, then repeat this"
+    )
     row = {"embedder": name, "embedded": done} | ({"refused": left} if left else {})
     tell(json, row, made, *([refused] if left else ()))
+    return 0
 
 
 @command(app, "data user", "mindstream memory evidence 1jatk3k2m0x7c5v9qz")

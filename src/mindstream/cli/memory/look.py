@@ -15,6 +15,7 @@ from mindstream.cli.screens.events import describe_patch, plan_told
 from mindstream.cli.shell import files
 from mindstream.cli.shell.flags import AsJson, Id, Kinds, Limit, Source, Target, command, flag, group, switch, word
 from mindstream.cli.shell.output import clean, print_json, progress, say, short, tell
+from mindstream.cli.shell.stopping import run_until_stopped
 from mindstream.clock import SystemClock, format_iso
 from mindstream.coach.belief.plan import read_coaching_plan
 from mindstream.errors import InputError
@@ -46,13 +47,15 @@ class How:
     dry_run: bool
 
 
-def import_from(settings: Settings, form: str, file: Path | None, how: How, json: bool) -> None:
-    """Import a file of another program, and report which fields were kept and which were not."""
+def import_from(settings: Settings, form: str, file: Path | None, how: How, json: bool) -> int:
+    """Import a file of another program, and report which fields were kept and which were not; return the exit code."""
     named = _known(form, FORMS)
     run = writing.Import(named, None, None, SystemClock(), settings.user, how.each_user, how.trust)
     with files.open_bytes(file) as opened:
         try:
-            asyncio.run(_run(run, settings, ImportSource(files.source(file), opened), how))
+            running = _run(run, settings, ImportSource(files.source(file), opened), how)
+            if code := run_until_stopped(running, lambda: f"stopped; {_stored(run)}"):
+                return code
         except InputError as error:
             if json:
                 tell(json, {**_counts(run, how), "error": str(error)})
@@ -65,6 +68,11 @@ def import_from(settings: Settings, form: str, file: Path | None, how: How, json
             f" program's? It contains {clean(shown(', '.join(read)))}{why}"
         )
     tell(json, _counts(run, how), *_lines(run, how))
+    return 0
+
+
+def _stored(run: writing.Import) -> str:
+    return f"{count_of(run.done.written, 'record')} imported so far, and the same command continues"
 
 
 def _counts(run: writing.Import, how: How) -> dict[str, object]:
@@ -82,19 +90,20 @@ def _counts(run: writing.Import, how: How) -> dict[str, object]:
     }
 
 
-async def _run(run: writing.Import, settings: Settings, source: ImportSource, how: How) -> None:
-    """Read a file into memories; a dry run writes nothing, not even a folder."""
+async def _run(run: writing.Import, settings: Settings, source: ImportSource, how: How) -> int:
+    """Read a file into memories, and return 0; a dry run writes nothing, not even a folder."""
     items = reader(run.form)(source, run.tally)
     with progress(f"importing from {run.form}") as report:
         if how.dry_run and not is_begun(settings.data):
             await run.run(items, report)
-            return
+            return 0
         async with open_user_memory(settings, new=not how.dry_run) as opened:
             run.store = opened.store
             if not how.dry_run:
                 opened.require_own_vectors()
                 run.embedder = opened.embedder
             await run.run(items, report)
+    return 0
 
 
 def _lines(run: writing.Import, how: How) -> Iterable[str]:
@@ -324,7 +333,7 @@ def import_file(
         bool, switch("--dry-run", "With --from: only report which fields would be kept and which not.")
     ] = False,
     json: AsJson = False,
-) -> None:
+) -> int:
     """Import a file that export wrote, or the export of another program.
 
     The whole file is checked before anything is written; an error names the line. Known records are skipped, so that
@@ -336,14 +345,14 @@ def import_file(
     the same command continues.
     """
     if form:
-        import_from(settings, form, file, How(each_user, trust, dry_run), json)
-        return
+        return import_from(settings, form, file, How(each_user, trust, dry_run), json)
     if each_user or trust or dry_run:
         raise InputError("--each-user, --trust and --dry-run apply only with --from, which names another program")
     with read_export(files.read_lines(file), files.source(file), Header) as records:
         done = asyncio.run(import_into_memory(settings, records))
     row = {"written": done.written, "known": done.known, "own": done.own}
     tell(json, row, describe_import(done, "memory"))
+    return 0
 
 
 async def import_into_memory(settings: Settings, records: Export[Header]) -> transfer.Imported:

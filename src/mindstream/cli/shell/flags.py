@@ -201,6 +201,8 @@ def _add(add: Callable[..., Any], run: Body, chosen_by: list[str], helps: Mappin
         try:
             done = run(**taken)
             return complete(done) if inspect.iscoroutine(done) else done
+        except KeyboardInterrupt:
+            raise typer.Abort from None  # Typer would end with 130 without a word
         finally:
             LOCATED.reset(located)
 

@@ -267,8 +267,10 @@ async def _forgotten(stream: Stream, before: Moment) -> list[str]:
 async def reembed(stream: Stream, batch: int = BATCH, tell: Callable[[int], None] = lambda _: None) -> int:
     """Embed the records that have no vector of the stream's embedder, in batches; return the number of added vectors.
 
-    The call can be interrupted and repeated. If the embedder rejects a text, its record stays without a vector and an
-    `error` row of the log names it; other records are not affected.
+    The call can be interrupted and repeated. Records that are written meanwhile, even by other processes, are embedded,
+    too; but a process that has the memory open with another embedder keeps writing that one's vectors. If the embedder
+    rejects a text, its record stays without a vector and an `error` row of the log names it; other records are not
+    affected.
 
     Args:
         tell: called after each batch with the number of vectors added so far.
@@ -276,7 +278,10 @@ async def reembed(stream: Stream, batch: int = BATCH, tell: Callable[[int], None
     Raises:
         ModelError: the embedder fails for every text; completed batches are kept.
     """
-    done = await _embed(stream, list((await stream.columns()).ids), batch, tell)
+    done, tried = 0, set[str]()
+    while ids := [each for each in (await stream.columns()).ids if each not in tried]:
+        tried.update(ids)
+        done += await _embed(stream, ids, batch, lambda more, before=done: tell(before + more))  # type: ignore[misc]
     stream.vectors_of = ""
     return done
 
