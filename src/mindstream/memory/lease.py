@@ -37,7 +37,7 @@ async def is_open(stream: Stream, slot: str) -> bool:
 
 
 async def find_lease(stream: Stream, slot: str) -> Moment | None:
-    """Return when the lease of this work expires; None if no process holds the work."""
+    """Return when the lease of a slot's work expires; None if no process holds the work."""
     holder = await _find_holder(stream, slot)
     return holder.lease if holder else None
 
@@ -67,7 +67,7 @@ def renewing_by(renew: Callable[[Moment], Awaitable[object]], clock: Clock, leas
 @contextlib.contextmanager
 def looking(stream: Stream, at: Callable[[Sequence[Work]], None]) -> Iterator[None]:
     """Pass the open work of a stream to `at` every second while the block runs, so that `at` notices requests to
-    stop. One read serves all blocks of a store."""
+    stop. If several such blocks run with one store, each read of the store serves all of them."""
     watch = _watches.get(stream.store)
     if watch is None or watch.loop is not asyncio.get_running_loop():
         watch = _watches[stream.store] = _Watch(stream.store)
@@ -80,7 +80,8 @@ def looking(stream: Stream, at: Callable[[Sequence[Work]], None]) -> Iterator[No
 
 
 class _Watch:
-    """Reads the open work of several streams of a store at intervals. Without streams there is no timer."""
+    """Reads the open work of the streams in running `looking` blocks, every WATCH_S seconds. If no block runs, there is
+    no timer."""
 
     def __init__(self, store: WorkStore) -> None:
         self.loop = asyncio.get_running_loop()

@@ -42,7 +42,7 @@ class MemoryPolicy(BaseModel, frozen=True, extra="forbid"):
 
     Attributes:
         retention: `keep`: nothing is archived unless the user asks; `decay`: recall and sleep archive unused records.
-        reranker: the second stage of recall: none, model, or cross:NAME (memory/recall/rerank).
+        reranker: the second stage of recall: none (or ""), model, or cross:NAME (memory/recall/rerank).
         reranked: maximum number of records that the reranker gets.
         returned: number of records that the recall tool of a life (named R) returns.
         drawn: number of random records that a sleep draws, to weaken those that are unused.

@@ -75,7 +75,9 @@ class Question(Prompt[str]):
         return (*before, replace(last, text=f"{last.text}\n\n{self._how_to_answer()}"))
 
     def parse(self, text: str) -> str:
-        """Read an answer in text: an answer or its mark, and nothing else.
+        """Read an answer in text: an answer, its mark, or both (`A: answer`), and nothing else.
+
+        Thoughts, and quotation marks and the like around the answer, are ignored.
 
         Raises:
             ReplyInvalid: the text is anything else.

@@ -86,8 +86,8 @@ def fit(value: Any, schema: JsonSchema) -> Any:
     """Return a value in the form that its schema requires; the value itself if that is not possible.
 
     Only a value that does not fit is changed: an outer key or list is removed, keys and enumerated values get the
-    schema's letter case, texts become the numbers, booleans, lists or objects that they hold, and null is removed from
-    optional fields.
+    schema's letter case, texts become the numbers, booleans, lists or objects that they hold, numbers become texts, and
+    null is removed from optional fields.
     """
     if not find_faults(value, schema):
         return value
@@ -201,7 +201,7 @@ def named_tool(name: str, tools: Sequence[ToolSpec]) -> ToolSpec | None:
 
 
 def match_name(name: str, names: Sequence[str]) -> str | None:
-    """Return the offered name that a model's spelling means; None if there is none.
+    """Return the one of `names` that a model's spelling means; None if there is none.
 
     The spelling may differ in letter case, and have a prefix (`functions.`), a number or a special token.
     """

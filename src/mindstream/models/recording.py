@@ -50,7 +50,7 @@ class RecordedCall(BaseModel):
 
 
 class Recorder(Layered):
-    """Appends every finished call to a file that only its owner can read: request and answer, but no API keys."""
+    """Appends every call, when it ends, to a file that only its owner can read: request and answer, but no API keys."""
 
     def __init__(self, inner: Model, path: Path | str) -> None:
         super().__init__(inner)
@@ -189,7 +189,8 @@ ANSWER = TypeAdapter(list[Part])
 
 
 class Cache(Layered):
-    """Stores complete answers in files, by model, messages and tools; a cached answer has a usage of zero.
+    """Stores complete answers in files, by the `fingerprint` of the request and the model's name. A cached answer has a
+    usage of zero.
 
     Any number of processes may share the folder. All answers are deleted when a process that uses the folder erases
     data of a user, or notices that another process did, because the files do not record the user. If no process uses

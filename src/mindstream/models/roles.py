@@ -200,7 +200,7 @@ AnyModels: TypeAlias = Union[Models, Model, str, Mapping[str, Model | str]]  # n
 
 @asynccontextmanager
 async def open_models(models: AnyModels, clock: Clock | None = None) -> AsyncIterator[Models]:
-    """Open models in any of these forms; models that are opened here are closed at the end.
+    """Open models in any form of `AnyModels`; models that are opened here are closed at the end.
 
     Raises:
         SettingsError: an unknown name, or a value that is not a model.
@@ -213,7 +213,7 @@ async def open_models(models: AnyModels, clock: Clock | None = None) -> AsyncIte
 
 
 def build_models(models: AnyModels, clock: Clock | None = None) -> Models:
-    """Return models in any of these forms as `Models`, which the caller closes unless they were `Models` already.
+    """Return models in any form of `AnyModels` as `Models`; the caller closes them, unless they were `Models` already.
 
     Raises:
         SettingsError: see `open_models`.

@@ -119,9 +119,8 @@ def rewrite(versions: Sequence[Record], without: Without) -> tuple[list[Record],
     if not stay or (stay[-1] is last and (states[-1] == as_they_are[-1] or not body_name(last))):
         return rewritten, None
     if not body_name(last):
-        return rewritten, stay[
-            -1
-        ]  # the last version has no readable state and is deleted: the version before it becomes the last one
+        # the last version has no readable state and is deleted: the last remaining version is written as the new one
+        return rewritten, stay[-1]
     return rewritten, _with_body(last, states[-1], as_they_are[-1])
 
 

@@ -235,8 +235,8 @@ def asking(embedder: Embedder) -> Ask:
 
 
 def sound(rows: Floats, count: int, width: int = 0) -> Floats:
-    """Check an embedder's vectors, one row each, and return them. If one is longer than 1, all are scaled to length 1
-    (a zero vector stays zero).
+    """Check an embedder's vectors, one row each, and return them. If one is longer than 1.01, all are scaled to
+    length 1 (a zero vector stays zero).
 
     Raises:
         ModelUnavailable: a vector has infinite or undefined numbers, or the number or width of the vectors is wrong.
@@ -247,7 +247,7 @@ def sound(rows: Floats, count: int, width: int = 0) -> Floats:
             raise ModelUnavailable(
                 f"the embedder returned an array of shape {rows.shape}; expected ({count}, {width or 'dimensions'})"
             )
-        longest = math.sqrt(np.max(np.add.reduce(rows * rows, axis=1), initial=0.0))  # NaN, or infinite: some row is
+        longest = math.sqrt(np.max(np.add.reduce(rows * rows, axis=1), initial=0.0))  # NaN or infinite if a row is
     if not math.isfinite(longest):
         raise ModelUnavailable("the embedder returned vectors with infinite or undefined numbers")
     return unit(rows.copy()) if longest > 1.01 else rows

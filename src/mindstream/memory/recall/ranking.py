@@ -185,7 +185,7 @@ class Resistance:
     def __init__(self, columns: Columns, verbosity: float) -> None:
         others = max(1.0, columns.speakers.tersest() or columns.lexical.mean_length)
         usual = columns.speakers.usual_lengths()
-        # names without messages, and last (-1) no name
+        # also for names without messages, and last (index -1) for records without a name
         usual = np.append(usual, np.full(max(1, len(columns.names) + 1 - len(usual)), others))
         factor = 1 + verbosity * (np.maximum(1, usual / others) - 1)
         self._still = (K1 * (1 - B) * factor).astype(np.float32)
@@ -482,7 +482,7 @@ class Ranking(NamedTuple):
 
 
 SAMPLED = 8
-"""`highest_rows` takes every n-th value into its sample."""
+"""Interval of the values from which `highest_rows` takes its sample: every eighth."""
 GROUPS_PER_VALUE = 4
 """`nth_highest` divides its values into n times this number of groups."""
 
@@ -514,8 +514,9 @@ def highest_rows(values: Floats, n: int) -> Rows:
     """Return the rows of the n highest of more than n values, in any order; of equal values, those that np.argpartition
     puts first.
 
-    Only the values above a threshold, which a sample gives, are partitioned: of 10,000 values, this takes half as long.
-    If the n-th value occurs again, all values are partitioned.
+    Only the values above a threshold, which a sample gives, are partitioned: for 10,000 values, this halves the time.
+    All values are partitioned if not between n and 3 n values reach the threshold, or if the n-th highest value occurs
+    more than once.
     """
     among = np.flatnonzero(values >= np.sort(values[::SAMPLED])[-(3 * n // (2 * SAMPLED)) :][0])
     if n < len(among) < 3 * n:

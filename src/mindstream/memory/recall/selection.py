@@ -34,8 +34,8 @@ LONG = 20_000
 """Maximum number of records in a stream for all of them to be scored."""
 BY_WORDS, NEAR, NEWEST, DATED = 1_000, 1_000, 100, 400
 DENSE = 8
-"""If more than one in this number of records has words of the question, a mask of all records finds their rows faster
-than sorting."""
+"""If the words of a question have more matches than the number of records divided by this, a mask of all records finds
+the rows faster than sorting the matches."""
 FOLLOWED = ("kind", "by", "group", "asks", "only_asks", "created")
 """Names of the columns that scoring reads. A selection copies its part of each column when the column is first used.
 `before` and `after` are missing here, because a selection computes its own."""
@@ -64,7 +64,7 @@ class Selection(Columns):
         self.rows, self._entire = rows, whole
         for name, step in (("before", -1), ("after", 1)):
             beside, last = getattr(whole, name).values[rows], len(rows) - 1
-            # in the order of writing, the neighbour is usually the record next to this one
+            # a record's neighbour in its episode is usually the next row; the others (`apart`) are searched
             at = np.minimum(np.maximum(np.arange(step, len(rows) + step), 0), last)
             apart = np.flatnonzero(rows[at] != beside)
             at[apart] = np.minimum(np.searchsorted(rows, beside[apart]), last)
@@ -195,11 +195,11 @@ def _mark(mask: Mask, rows: Ints, columns: Columns) -> None:
 
 
 def _by_words(columns: Columns, question: RecallQuery, passing: Mask, weights: Weights, kept: Looked) -> list[Ints]:
-    """Return the rows of the records with the best words, their own and those of their episodes, in two or three lists.
+    """Return the rows of the records with the best words, their own and those of their episodes, in one to three lists.
 
-    One list is of all records, because these contribute to the scores of their neighbours, and one of the records that
-    pass the filters (`passing`). If the question means a speaker or names a period, a third list takes this into
-    account, too. The matches of the words are added to `kept`.
+    The first list is of all records, because these contribute to the scores of their neighbours. If the question means
+    a speaker or names a period, a second list takes this into account. If some records do not pass the filters
+    (`passing`), the last list is of those that pass. The matches of the words are added to `kept`.
     """
     index, count = columns.lexical, len(columns)
     words = np.zeros(count, np.float32)
@@ -233,7 +233,7 @@ def _distinct(documents: Sequence[Ints], count: int) -> Ints:
         holds = np.zeros(count, np.bool_)
         holds[joined] = True
         return np.flatnonzero(holds)
-    joined.sort(kind="stable")  # merges the lists, which are sorted
+    joined.sort(kind="stable")  # merges the sorted rows of each word
     return joined[np.diff(joined, prepend=-1) > 0]
 
 

@@ -41,7 +41,8 @@ _FROM_FILE = iter(range(32))
 whole table, which takes 16 to 30 ms of CPU time and 32 MB; a command with a single question does not need that."""
 _LOADING = threading.Lock()
 MAX_DIRECT = 2_000
-"""Maximum characters that are embedded in the event loop; more are embedded in a thread (32 kB take 0.1 s)."""
+"""Maximum characters that are embedded in the event loop; more are embedded in a thread (32 kB take 0.1 s), and so are
+all texts before `table` is loaded."""
 
 
 class WordLlama:

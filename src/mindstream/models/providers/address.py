@@ -98,7 +98,7 @@ def key_of_environment(name: str) -> str:
 
 
 def remember(key: str) -> None:
-    """Register a key that was passed as an argument, so that `mask` masks it."""
+    """Register a key that `mask` cannot find in the environment: one that was passed as an argument, or was cleaned."""
     if key != NO_KEY:
         _given.add(key)
 

@@ -209,11 +209,12 @@ class _Reading:
 
     Attributes:
         until: the time on the loop's clock at which text that is held back is passed on; None: only a closing mark or
-        the end of the reply releases it.
+            the end of the reply releases it.
         truncated: whether the endpoint's token limit was reached.
         thought: whether there were thoughts.
-        came: number of characters that arrived, of any kind, but without a decision at the beginning (`[ALONE]`), which
-        is not shown, so that the first word after it is not gathered.
+        came: number of characters that arrived (reply, thoughts, arguments); of an arrival with a `]`, only those after
+            it. So a talker's decision (`[ALONE]`), which no user sees, does not count, and the first word after it is
+            passed on at once.
     """
 
     def __init__(self, request: Request, tally: Tally, at: Address) -> None:

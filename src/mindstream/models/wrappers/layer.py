@@ -27,7 +27,7 @@ class Layer:
         self.inner, self.request, self.begun = inner, request, False
 
     async def begin(self) -> None:
-        """Wait until the request may be sent; set `request`, or `inner`, if they have to be others."""
+        """Wait until the request may be sent; set `request` or `inner` if another request or model is needed."""
 
     async def start(self) -> None:
         """Prepare for the first part, which has arrived."""
@@ -45,7 +45,12 @@ class Layer:
         return ()
 
     def close(self, failure: BaseException | None) -> None:
-        """Release what `begin` reserved. `failure`: why the reply is not complete; GeneratorExit: nobody reads on."""
+        """Release what `begin` reserved; called once, unless `begin` failed.
+
+        Args:
+            failure: the reason why the reply is not complete; GeneratorExit: the reader stopped, or an outer layer
+                ended the reply or failed. None: the reply is complete.
+        """
 
 
 class Layered:
@@ -105,7 +110,7 @@ class _Stack:
 
     Attributes:
         left: number of layers that still take part; `break_off` closes the others.
-        raised: index of the layer that raised the failure; -1: the failure comes from within the layers.
+        raised: index of the layer that raised the failure; -1: no layer did, so it comes from the innermost model.
         is_ended: whether a layer has ended the reply.
     """
 
@@ -156,7 +161,8 @@ class _Stack:
         return None, rest
 
     def break_off(self, failure: Exception | None) -> Exception | None:
-        """Close the layers within the one that ended the reply or failed; return the failure to handle next."""
+        """Close the layers within the one that ended the reply, or a layer that failed and those within it; return the
+        failure to handle next."""
         while len(self.layers) > self.left:
             layer = self.layers.pop()
             try:

@@ -41,8 +41,8 @@ class Metered:
         prompt: the prompt's label.
         first_s: seconds until the first part arrived; None if none did.
         usage: None if the endpoint reported none.
-        error: the error as `Class: message`.
-        broken_off: the caller stopped reading.
+        error: the ModelError as `Class: message`; None if there was none.
+        broken_off: the caller cancelled or stopped reading, or another wrapper, such as `Guard`, ended the reply.
         cut: the parts that were removed from the request so that it fits the model's window.
         mended: the reply was not JSON, and was parsed as JSON5 (see `Mend`).
         cause: the purpose of the call.

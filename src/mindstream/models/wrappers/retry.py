@@ -116,8 +116,9 @@ class _Retried(Layer):
 class Breaker(Layered):
     """A circuit breaker: after an outage, calls fail at once during a rest; then a single call is made as a trial.
 
-    A rest lasts FIRST_REST_S, doubled after each failed trial up to `longest_s`; or as long as the endpoint asks for,
-    up to MAX_WISH_S. The outage ends with a reply, or with a refusal, because an endpoint that refuses is available.
+    A rest lasts FIRST_REST_S, doubled after each failed trial up to `longest_s`; or, if that is longer, as long as the
+    endpoint asks for, up to MAX_WISH_S. The outage ends with a reply, or with a refusal, because an endpoint that
+    refuses is available.
     All callers of a model share one breaker.
     """
 
@@ -147,7 +148,8 @@ class Breaker(Layered):
         return True, self._outages
 
     def note_part(self) -> None:
-        """Note that a part of a reply has arrived; the length of the next rest is reset by a complete reply."""
+        """Note that a part of a reply has arrived, which ends the outage. Only a complete reply or a refusal resets the
+        length of the next rest."""
         if self._why:
             self._why, self._trying = "", False
 
