@@ -82,7 +82,7 @@ def declare_intent(folder: Path, user: StreamKey) -> Iterator[Intent]:
     an error.
 
     Raises:
-        StorageError: another program is erasing that user, or the record cannot be written.
+        StorageError: another process is erasing that user, or the record cannot be written or locked.
     """
     place = _place(folder, user)
     with _held(place) as descriptor:

@@ -446,7 +446,7 @@ LAST = 50
 
 
 class Timeline(list[Logged]):
-    """Rows of a log, oldest first."""
+    """Rows of a log, oldest first; a notebook shows them as an HTML table."""
 
     @classmethod
     async def of(cls, rows: AsyncIterable[Logged], last: int = LAST) -> Self:

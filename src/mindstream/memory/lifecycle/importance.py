@@ -30,7 +30,7 @@ class Importance(Frozen):
 
 
 class RateImportance(Prompt[Importance]):
-    """How much do these memories matter to who has them?"""
+    """How important is each of these memories to the mind that has them?"""
 
     role: ClassVar[str] = "importance"
 

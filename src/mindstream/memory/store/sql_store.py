@@ -541,7 +541,10 @@ class SqlStore(Store):
         """
 
     async def is_forgotten(self) -> bool:
-        """Return whether no counters of this store's tenant exist (`forget_tenant`)."""
+        """Return whether no counters of this store's tenant exist (see `forget_tenant`).
+
+        A store that has no counters of its own for each tenant returns True.
+        """
         return True
 
     async def close(self) -> None:

@@ -403,7 +403,7 @@ class WorkStore(Protocol):
     """The work of reasoners, held by leases (see log/work)."""
 
     async def open_work(self, *minds: StreamKey) -> list[Work]:
-        """Return the unfinished work of minds, oldest first."""
+        """Return the unfinished work of these minds, oldest first."""
 
     async def claim(
         self, mind: StreamKey, slot: str, owner: str, now: Moment, lease: Moment, before: int | None = None

@@ -43,8 +43,8 @@ died."""
 OF_ONE_MOMENT = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 AT_ONCE = b""
 SEEN_S, LOOK_S = 60.0, 0.1
-"""In seconds. SEEN_S: maximum time that a rewriting of tables waits for older transactions; LOOK_S: its poll
-interval."""
+"""In seconds. SEEN_S: maximum time that a rewriting of tables waits for older transactions. LOOK_S: poll interval of this
+wait."""
 OLDER = """
 SELECT 'process ' || pid FROM pg_stat_activity WHERE (datname = current_database() OR datname IS NULL)
 AND greatest(age(backend_xid), age(backend_xmin)) > age({xid}::xid) AND pid <> pg_backend_pid()
@@ -53,8 +53,8 @@ UNION ALL SELECT 'prepared transaction ' || gid FROM pg_prepared_xacts
 WHERE database = current_database() AND age(transaction) > age({xid}::xid)
 UNION ALL SELECT 'replication slot ' || slot_name FROM pg_replication_slots WHERE age(xmin) > age({xid}::xid)
 """
-"""Returns what may still see rows that were deleted before the transaction with the number `xid`. A plain VACUUM does
-not count, because the server ignores its snapshot here."""
+"""Finds the processes, prepared transactions and replication slots that may still see rows that were deleted before the
+transaction with the number `xid`. A plain VACUUM does not count: its snapshot keeps no deleted row."""
 _clocks: dict[str, SharedClock] = {}
 
 
@@ -269,7 +269,7 @@ def _wait_for_older(connection: Connection) -> None:
     """Wait until no transaction can see rows that were deleted before now.
 
     Raises:
-        StorageError: one still can after SEEN_S seconds.
+        StorageError: a transaction still can after SEEN_S seconds; the message names it.
     """
     clock = SystemClock()
     begun = clock.elapsed()
