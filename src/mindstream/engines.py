@@ -282,9 +282,8 @@ class OnRay:
         quiet: dict[str, Any] = {"log_to_driver": False, "configure_logging": False, "logging_level": logging.ERROR}
         if address := os.environ.get(ADDRESS):
             host, _, port = address.rpartition("//")[2].rpartition(":")
-            if (
-                port.isdigit()
-            ):  # not a keyword such as `auto`: try to connect first, because Ray would retry for minutes
+            if port.isdigit():  # an address, not a keyword such as `auto`
+                # try to connect first, because Ray would retry for minutes
                 socket.create_connection((host.strip("[]"), int(port)), CONNECT_S).close()
             try:
                 self._ray.init(**quiet)

@@ -24,7 +24,7 @@ SYNC = "in a program without asyncio, use mindstream.sync"
 
 
 def nearest(name: str, known: Iterable[str], least: float = 0.6) -> str:
-    """Return the known name that is spelled most like `name`; "" if none is similar to at least this degree."""
+    """Return the known name that is spelled most like `name`; "" if no similarity (0 to 1) reaches `least`."""
     return next(iter(difflib.get_close_matches(name, list(known), 1, least)), "")
 
 
@@ -261,7 +261,7 @@ class Unawaited(Coroutine[Any, Any, R]):
 
 
 class Streamed(AsyncGenerator[T, None]):
-    """An asynchronous generator that is used in another way than by `async for` raises an error that says so."""
+    """An asynchronous generator; using it in another way than by `async for` raises an error that says so."""
 
     def __init__(self, called: str, inner: AsyncGenerator[T, None]) -> None:
         self._called, self._inner = called, inner

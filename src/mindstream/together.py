@@ -10,8 +10,10 @@ T = TypeVar("T")
 
 
 async def together(*works: Coroutine[Any, Any, T]) -> list[T]:
-    """Run coroutines concurrently and return their results in order; if one fails, cancel the others and raise its
-    error instead of an exception group."""
+    """Run coroutines concurrently and return their results in order.
+
+    If one fails, cancel the others and raise its error (of several errors, the first) instead of an exception group.
+    """
     if len(works) == 1:
         return [await works[0]]
     try:

@@ -3,8 +3,8 @@ step.
 
 Syntax and matches are those of Python's `re` with IGNORECASE. RE2 has no look-arounds, and its `\w`, `\b` and similar
 classes are ASCII only. Therefore RE2 searches for a *relaxed* pattern without these parts, which matches at least where
-the original does. Only if it matches, `regex` searches for the original. Some texts make `regex` slow, so this search
-runs on windows of the text and has a time limit.
+the original does. If it matches, `regex` searches for the original, unless both match exactly the same texts. Some
+texts make `regex` slow, so this search runs on windows of the text and has a time limit.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def translate(source: str, form: Form) -> tuple[str, bool]:
     """Translate a pattern for an engine; also return whether the result matches exactly the same texts as the
     pattern."""
     out: list[str] = []
-    opened: list[int | None] = []  # positions of look-arounds that are left out
+    opened: list[int | None] = []  # for each open group: where a left-out look-around begins; None: another group
     exact = True
     for token in TOKEN.finditer(source):
         kind, text = token.lastgroup, token[0]

@@ -194,8 +194,8 @@ FIELDS = COLUMNS.split(", ")
 _shared: Callable[[Any], Any] = sys.intern
 """Returns the same string object for equal strings, because many records share a kind, an episode or an author."""
 _ASSIGN = [getattr(Record, each.name).__set__ for each in fields_of(Record)]
-"""The setters of a record's fields, in the order of the class. To fill a new record by them takes half as long as by the
-constructor of the class."""
+"""The setters of a record's fields, in the order of the class. To fill a new record by them takes half as long as by
+the constructor of the class."""
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 INSERT = (
     f"INSERT INTO records ({COLUMNS}, changed, same, words_sum, vector_sum) VALUES ({','.join('?' * 31)})"
