@@ -237,8 +237,8 @@ RENDERED = frozenset({"prompt", "turns", "words", "tools", "offered"})
 
 
 def estimate_tokens(text: str) -> int:
-    """Estimate the number of a text's tokens, usually too high: one per 3.5 characters of a text
-    in ASCII, one per 3 bytes of another text in UTF-8."""
+    """Estimate the number of a text's tokens, usually too high: one per 3.5 characters of a text in ASCII; of any other
+    text, one per 3 bytes in UTF-8."""
     return len(text) * 2 // 7 + 1 if text.isascii() else len(text.encode("utf-8", "replace")) // 3 + 1
 
 
