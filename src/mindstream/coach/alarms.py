@@ -166,7 +166,8 @@ class Alarms:
         self._put, self._since = 0, 0
         """Number of times that the open question was asked, and number of answers given since then."""
         self._last: Alarm | None = None
-        """The alarm whose words were the last answer: the user may take it back."""
+        """The alarm whose words were the last answer, or that was taken back just before it. The user may take it back
+        (again)."""
 
     @property
     def question(self) -> str:
@@ -214,8 +215,8 @@ class Alarms:
         """Return the verdict on an alarm that a model suggests.
 
         If the user's words hint at danger as well, the verdict is sure. Otherwise the verdict asks the alarm's
-        question. Return None if the alarm's words were shown before, or if its question was asked before or does not
-        exist.
+        question. In this second case, return None if the alarm has no question, or if its question was asked or its
+        words were shown before in this session.
         """
         language = language_of(text, self._pack.languages)
         if find_hint(self._pack, text):
@@ -372,8 +373,8 @@ class SafetyClassifier:
             await asyncio.wait({reading}, timeout=ANSWER_WAITS_S)
 
     def verdict(self, heard: int, situation: Situation) -> Verdict | None:
-        """Return the verdict on an utterance; None if the model has not answered (yet), or if the verdict was returned
-        before."""
+        """Return the verdict on an utterance; None if the model has given no sure answer (yet), or if the verdict was
+        returned before."""
         if self._alarm is None or not (read := self._result(heard)):
             return None
         del self._reading[heard]

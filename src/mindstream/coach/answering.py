@@ -92,8 +92,8 @@ class AnswerLog:
         self._stream, self._session, self._slot = talker.stream, talker.session, talker.pack.name
         self._gate, self._reasoners = gate, reasoners
         self._left: list[str] | None = None
-        """The utterances that are left for the reasoner's next run. None: no utterance was answered yet, and the user's
-        first one, before there is a belief, is not left."""
+        """The utterances that are left for the reasoner's next run. None: this process has answered no utterance yet;
+        if there is no belief yet either, the utterance is the user's first one and is not left."""
 
     async def keep(self, answer: Answer) -> Logged:
         """Commit an answer and store it in memory. If the utterance does not need the reasoner, also end the reasoner's
@@ -166,11 +166,13 @@ class AnswerLog:
             self._stream.show(event, AGENT)
 
     async def _needless(self, answer: Answer) -> WorkDone | None:
-        """Return the `WorkDone` that ends the belief reasoner's work on an utterance; None if the work is needed.
+        """Return the `WorkDone` that ends the belief reasoner's work on an utterance; None if the work is needed, has
+        begun, or cannot be read.
 
-        It is not needed if the talker decided to answer alone. If the talker decided that the reasoner should think
-        only after the answer, the utterance is left for the reasoner's next run (`defers`), at most LEFT in a row with
-        LEFT_TOKENS in total. An utterance with an alarm or a hint of danger is never left.
+        The work is not needed if the talker decided to answer alone. If the talker decided that the reasoner should
+        think only after the answer, the utterance is left for the reasoner's next run (`defers`), at most LEFT in a row
+        with LEFT_TOKENS in total. An utterance with an alarm or a hint of danger always needs the work, and is never
+        left.
         """
         decision, way = answer.decision, answer.handover.way
         rests = decision.hands_over and decision.thinks and not answer.waited and answer.model != UNAVAILABLE
@@ -327,10 +329,10 @@ class Answering:
                     tell(traced, {genai.ANSWERED: genai.write_answer(answer.words)})
 
     def _waits_first(self, answer: Answer) -> bool:
-        """Return whether the answer waits for the reasoner before it begins; an answer to an alarm never waits.
+        """Return whether the answer waits for the reasoner before it begins; an answer to a sure alarm never waits.
 
         If no follow-up is possible, any other answer waits, unless the gate leaves the decision to the talker or does
-        not wake the reasoner.
+        not wake the reasoner. If a follow-up is possible, the gate decides.
         """
         decision, verdict = answer.decision, self.alarms.judge(answer.situation)
         if verdict.whole or verdict.beside:

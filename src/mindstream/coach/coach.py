@@ -193,7 +193,8 @@ class Coach:
         """Return the log entries that follow a reasoner's run: judgements of the gate's decisions, and a follow-up.
 
         A follow-up completes or corrects the talker's answer. There is none if the reasoner has nothing to add, if the
-        user has sent a newer utterance, or if the answer is still in progress.
+        user has sent a newer utterance, if an alarm's words were the answer, or if the answer is still in progress. If
+        no follow-up is possible after the answer, it is logged as `LeftUnsaid`.
         """
         judged: list[Entry] = []
         more = await self._follow_up(context, result) if context.utterances else None

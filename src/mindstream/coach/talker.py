@@ -43,11 +43,11 @@ class Talk(Prompt[str]):
     """Answer the utterance now.
 
     Attributes:
-        believed: the part of `belief` that the prompt shows if `decides`. If the prompt has all conversations, it has
-            only the fields with `always`; the others rest on words of the user that the conversations show.
+        believed: the part of `belief` that the prompt shows if `decides`. If the prompt shows all conversations,
+            `believed` has only the fields with `always`; the others rest on words of the user that are shown.
         exemplars: answers of other agents to similar questions; they contain nothing about this user.
         age: number of messages of the user between those that the briefing is about and this one; if there are any, the
-            briefing's question is left out, because the talker could ask it before.
+            briefing's question is left out, because the talker may have asked it already.
         earlier: number of older lines of this conversation that the prompt leaves out.
         decides: whether the reply begins with the talker's decision about waiting (see coach/gates/gate.py).
         late: whether the reasoner is still running although the answer has waited for it; the answer must not
@@ -59,7 +59,8 @@ class Talk(Prompt[str]):
         before: an alarm's words that precede the answer.
         asked_after: an alarm's question that follows the answer; the answer itself then asks nothing.
         now: the user's local day and hour; "": unknown.
-        later: how long after the last line the utterance comes, such as "13 days later"; "": at once, or there is none.
+        later: how long after the last line the utterance comes, such as "13 days later"; "": less than 24 hours in the
+            same conversation, or there is no earlier line.
     """
 
     role: ClassVar[str] = "talker"
@@ -120,7 +121,8 @@ EXEMPLAR_TOKENS = 1_000
 EXEMPLAR_S = 2.0
 """Maximum time that an answer waits for exemplars, in seconds."""
 NEWEST = 8
-"""Number of the newest messages among which those that are newer than the briefing are counted."""
+"""Messages of the user that are newer than the briefing are counted among the newest 2 * NEWEST lines of the
+conversation, about half of which are the user's."""
 ITEMS = 4
 """Number of items, the newest ones, that the prompt shows of each list in the belief. Lists of fields with `always` are
 shown whole."""
@@ -371,7 +373,8 @@ class _Answer:
         return "\n".join([self.say("held" if lines else "not_told"), *(f"- {line}" for line in lines[:HELD])])
 
     def _told(self) -> list[tuple[str, str]]:
-        """Return the user's statements with their day, the newest first."""
+        """Return the user's statements (no questions), notes and recalled memories, each with its day: the statements
+        in this conversation first, newest first, then those in other conversations, then notes and memories."""
         mine = [(each.day, each.text) for each in (*self.ask.recalled, *self.ask.notes)]
         before = (line for line in self.ask.history if isinstance(line, DatedLine))
         mine += [(line.day, line.text) for line in (*self.ask.talks, *before) if line.by_user]

@@ -45,7 +45,7 @@ class CallLog:
             await self._more.wait()
             self._more.clear()
             has_words = any(isinstance(each.event, ModelCalled) and each.event.asked for each in self._calls)
-            await asyncio.sleep(0 if has_words else LATER_S)  # queued words would escape an erasure in the meantime
+            await asyncio.sleep(0 if has_words else LATER_S)  # an erasure does not find texts that are only queued
             await self._write(memory)
 
     @contextlib.asynccontextmanager

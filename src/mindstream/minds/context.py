@@ -28,13 +28,14 @@ class TalkContext:
         history: the newest lines of this conversation, without the utterance itself. If none of them had to be left
             out, the newest lines of earlier conversations come before them.
         left_out: number of lines that do not fit, among the newest HISTORY lines of this conversation.
-        has_all: whether `history` contains all earlier lines of all conversations.
+        has_all: whether `history` contains all earlier lines of this conversation, and all lines of other conversations
+            from before it began.
         recalled: memories that match the utterance, apart from notes in `notes` and lines of conversations.
         notes: the newest notes about the user.
         talks: chat lines that `history` does not have, mostly from other conversations, oldest first: those that match
             the utterance, and the user's newest ones; both only as far as they fit.
-        later: how long after the last line the utterance comes ("13 days later"); "": in the same conversation on the
-            same day, or it is the first line.
+        later: how long after the last line the utterance comes ("13 days later"); "": the last line is of this
+            conversation and less than 24 hours old, or there is none.
     """
 
     history: tuple[Line, ...]

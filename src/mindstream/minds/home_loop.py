@@ -92,7 +92,7 @@ class HomeLoop:
                     self._thread = None
 
     def _start(self) -> None:
-        """Start a thread that runs the loop; return when the loop is running."""
+        """Start a thread that runs the loop; return when the loop is running, or after START_S seconds."""
         begun = threading.Event()
         self._loop.call_soon_threadsafe(begun.set)
         self._thread = threading.Thread(target=self._loop.run_forever, name="mindstream home loop", daemon=True)

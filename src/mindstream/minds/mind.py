@@ -150,7 +150,7 @@ class Mind:
                 or `Models`. A required role that is missing is an error, unless the table has a default. None: the
                 models of the responder (`ChatBot.using(model=…)`), or rules if it has none.
             tools: tools for the mind's reasoners, in addition to the reasoners' own.
-            approve: decides which calls of those that change the world are made: the names of tools whose calls are
+            approve: decides which calls of tools that change the world are made: the names of tools whose calls are
                 made, or a function that decides about each call (tools/approval.py). By default none are made.
             reasoners: reasoners in addition to those of the responder; each needs a different slot.
             embed: an embedder or its name; None: the one that made the memory's vectors (wordllama for a new memory).

@@ -1,4 +1,4 @@
-"""Leave messages that a provider's content filter refuses out of prompts, so that one message does not block a mind.
+"""Omit from prompts the messages that a provider's content filter refuses, so that one message does not block a mind.
 
 A refused message stays in memory. The log records the refusal (`MessageRefused`), so that it is known after a restart.
 """
@@ -79,9 +79,9 @@ class _WithoutRefused(Layered):
 
     If a prompt is refused, it is sent again without the user's newest message in it, then with that message but without
     the next older one, and so on. If the prompt is accepted without a message, this message is the refused one. If the
-    prompt is refused each time, all candidates are left out together; if it is refused even then, no message is
-    recorded as refused. A prompt that asks for the answer to a refused message fails, because a reply to the marker
-    would not be an answer.
+    prompt is refused each time, it is sent without all these messages, and then with each of them alone, to find those
+    that are refused. If it is refused even without all of them, no message is recorded as refused. A prompt that asks
+    for the answer to a refused message fails, because a reply to MARKER, which replaces it, would not be an answer.
     """
 
     def __init__(self, inner: Model, refused: RefusedMessages) -> None:
@@ -97,9 +97,10 @@ class _Attempts(Layer):
 
     Attributes:
         asked: the request without the messages that are known to be refused.
-        blocked: the first refusal; None: the request was not refused.
-        candidates: the messages of the request that may be the refused one.
-        left_out: the message that is left out of the current attempt.
+        blocked: the first refusal; an empty error if the request was not refused.
+        candidates: the messages of the request that may be the refused one; None: not searched yet.
+        waiting: the candidates that no attempt has left out yet.
+        left_out: the only message that the current attempt leaves out; None: it leaves out none, or several.
         is_last: whether no attempt follows the current one.
     """
 
@@ -145,7 +146,8 @@ class _Attempts(Layer):
         return True
 
     async def _of_several(self, candidates: Sequence[Record]) -> list[Record]:
-        """Return the refused messages among the candidates; [] if the prompt is refused even without all of them."""
+        """Return the refused messages among the candidates: those that are refused alone, or else all; [] if the prompt
+        is refused even without all of them."""
         passes = _without(self.asked, [each.text for each in candidates])
         if not await self._takes(passes):
             return []

@@ -334,8 +334,9 @@ GONE_S = 1.0
 class Exchange:
     """A queue between the task of an answer and its listener, which iterates over it and closes it at the end.
 
-    The task waits until each piece was read, so that only the shown part of an interrupted answer is stored. It does
-    not wait for a listener that stops reading, so that this delays no other answer.
+    The task waits until each piece was read, so that only the shown part of an interrupted answer is stored. If the
+    listener stops reading, the task waits GONE_S seconds and then continues without it, so that no other answer is
+    delayed.
     """
 
     _turn: asyncio.Task[None]

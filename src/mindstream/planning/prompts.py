@@ -119,7 +119,8 @@ class Shown(Frozen):
 
 
 def show_steps(plan: Plan, evidence: Mapping[str, Evidence], concluding: Collection[str] = ()) -> tuple[Shown, ...]:
-    """Return the steps for the solver's prompt; a line that several steps found is shown only in the first of them.
+    """Return the steps for the solver's prompt. A long line, or a line below the same heading, that several steps found
+    is shown only in the first of them.
 
     `concluding`: names of tools whose results are based on their arguments only. Long evidence that such a tool has
     read is left out, because the tool's result is shown.
@@ -322,7 +323,8 @@ def _bounds(schema: object) -> str:
 
 @rule(MakePlan)
 def calculate_or_look_up(ask: MakePlan) -> str:
-    """Plan without a model: calculate a formula; look up any other task with each tool that takes a `query`."""
+    """Plan without a model: calculate a formula; look up any other task with each tool whose first argument
+    is `query`."""
     takes = dict(line.split("[", 1) for line in ask.tools if "[" in line)
     if _is_formula(ask.task):
         lacks = "" if "calculator" in takes else "The task is a formula, but the tool `calculator` is not available."

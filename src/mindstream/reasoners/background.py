@@ -306,7 +306,8 @@ async def _stop(store: Store, commit: Commit, slot: str, owner: str, works: Sequ
 
 
 async def _is_of_talk(store: Store, mind: StreamKey, work: Work, session: str | None) -> bool:
-    """Return whether work is about an utterance (of this session, if one is given) or a correction.
+    """Return whether work is about an utterance of a session. If `session` is None, return whether it is about any
+    utterance or a correction, or was caused by silence or a set time.
 
     Other work, such as that of a life, has its own commands.
     """
@@ -334,7 +335,7 @@ class Background:
     Args:
         speak_up: returns log entries to add to a reasoner's result, such as a follow-up.
         tools: tools for the runs, in addition to the reasoners' own.
-        approve: decides about calls of those that change the world (tools/approval.py).
+        approve: decides about calls of tools that change the world (tools/approval.py).
         lease_s: duration of a lease on work in seconds; a lease that is not renewed expires.
         retry_s: pause after the first failed run in seconds; each further pause is four times as long.
         session: the name of the conversation.

@@ -143,7 +143,8 @@ class RunContext:
     Attributes:
         slot: the slot of the reasoner.
         utterances: the utterances to think about, oldest first; several if they came during an earlier run.
-        conversation: the last records of the conversation before these utterances, oldest first, with the answers.
+        conversation: the last records of the conversation before the newest utterance, oldest first: earlier
+            utterances, without those in `utterances`, and answers.
         reply: the answer to the newest utterance; "" if there is none yet.
         waits: whether the talker waits for the result of this run.
         newer: claims utterances that came after the run began, and returns them.
@@ -279,7 +280,7 @@ class Briefing:
         care: a caution, or something that the talker should not say.
         asked: the subjects of the questions of earlier briefings and this one, the newest last; "" for a briefing
             without a question. The talker does not see this list.
-        upto: the log row of the last message that it is about.
+        upto: the log row of the last message that the briefing is about.
     """
 
     stands: str = ""

@@ -15,7 +15,8 @@ from mindstream.server.server_state import ServerState
 from mindstream.server.tokens import ISSUED, IssuedLimits, Token, Tokens
 
 KEPT_S = 2.0
-"""Interval in seconds at which a token's spending is exchanged with other processes: by the first request after it."""
+"""Interval in seconds at which a token's spending is exchanged with other processes: by a background task if this
+process has spent something, and by the first request after it."""
 NEAR = 0.8
 """Share of a limit. If more than this share is spent, every request exchanges spending with other processes."""
 Spent: TypeAlias = tuple[int, int, float]

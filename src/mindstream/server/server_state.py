@@ -15,7 +15,7 @@ from mindstream.service.operations.principal import SERVER
 
 WRITE, SPENT, DELIVERED, RATE, BYTES, POSTS = "write:", "spent:", "delivered:", "rate:", "bytes:", "posts:"
 RETENTION_S = {WRITE: DAY_S, SPENT: 3 * DAY_S, RATE: HOUR_S}
-"""Seconds after which rows with this prefix have no effect any more and are deleted."""
+"""Seconds after which rows with each prefix have no effect any more and are deleted."""
 T = TypeVar("T")
 
 

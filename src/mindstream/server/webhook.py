@@ -1,6 +1,7 @@
 """A webhook: follow-ups of minds are posted to a URL of the operator, in the order of the log.
 
 Each message is posted until it is accepted, so perhaps more than once; the receiver recognizes repeats by `webhook-id`.
+A message that the receiver rejects (REJECTED) is skipped after TRIES attempts.
 If there are several servers, one of them posts; if it dies, another continues after the last accepted message. Messages
 are signed according to the Standard Webhooks specification, for which most languages have a library.
 """

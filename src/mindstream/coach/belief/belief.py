@@ -45,8 +45,8 @@ LINES, TALK_TOKENS, RECALLED, RECALLED_TOKENS = 8, 700, 4, 300
 """Maximum number of earlier lines of the conversation that are read, and their maximum total tokens; maximum number of
 recalled memories, and their maximum total tokens. Older lines are covered by belief, plan and the last briefing."""
 SHOWN = 2
-"""Number of earlier lines that the prompt (think.md) shows before the newest ones. A belief may also rest on older
-lines, up to LINES lines back."""
+"""Number of lines directly before the utterances whose questions are not listed among the coach's earlier questions.
+The prompt (think.md) shows the last of these lines. A belief may also rest on older lines, up to LINES lines back."""
 QUESTIONS, LONGEST_QUESTION = 5, 120
 """Maximum number of the coach's earlier questions in the prompt, and their maximum length in characters."""
 
@@ -204,7 +204,8 @@ async def _hinted(context: RunContext, pack: Pack) -> str:
 
 
 async def _talk(context: RunContext) -> list[Record]:
-    """Return the newest lines before these utterances; if this conversation has few, also lines of the previous one."""
+    """Return the newest lines before the newest utterance, without the utterances of this run; if this conversation has
+    few, also lines of earlier ones."""
     talk = list(context.conversation[-LINES:])
     if len(talk) < LINES and context.utterances:
         began = min([talk[0].seq if talk else context.utterances[0].seq, context.utterances[0].seq])
@@ -239,7 +240,7 @@ def _asked_by_coach(context: RunContext, shown: Sequence[Record]) -> list[str]:
 
 
 async def _recalled(context: RunContext, talk: Sequence[Record]) -> tuple[Note, ...]:
-    """Return memories of earlier conversations and of documents that match the utterances."""
+    """Return memories that match the utterances, without notes and without lines of this conversation."""
     shown = {record.id for record in (*context.conversation, *talk)} | {each.record for each in context.utterances}
     query = "\n".join(utterance.text for utterance in context.utterances)
     if not query.strip():
@@ -259,8 +260,8 @@ def _held(value: Mapping[str, JsonValue]) -> JsonObject:
 
 
 def _joined(first: Thinking, then: Thinking) -> Thinking:
-    """Return the combined result of two mini-reasoners: fields that are empty in the second result are taken from the
-    first one, and the plan edits of both are joined."""
+    """Return the combined result of two mini-reasoners: the plan edits of both are joined, and the fields in `stands`
+    that are empty in the second result are taken from the first one. The caller combines the patches."""
     stands = ("ask", "ask_about", "offer", "care", "follow_up", "phase", "changed")
     said = {name: getattr(then, name) or getattr(first, name) for name in stands}
     return then.model_copy(update={**said, "plan": [*first.plan, *then.plan]})

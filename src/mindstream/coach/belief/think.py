@@ -651,8 +651,8 @@ def _phase(ask: Think) -> Phase:
 
 
 def _plan(ask: Think, named: set[str]) -> dict[str, Any]:
-    """Return the fields of `Thinking` with the plan's changes, and the text for its current step if the user was not
-    told of it yet.
+    """Return the fields of `Thinking` with the plan's changes. If the talker waits and the user was not told of the
+    current step yet, add the text that tells of it.
 
     If the user says the pack's phrase for continuing (`next_word`), the next step becomes the current one.
     """

@@ -72,7 +72,8 @@ def find_hint(pack: Pack, text: str) -> Raised | None:
 
 
 def spoke_of_danger(pack: Pack, said: Sequence[str]) -> bool:
-    """Return whether one of the last LATELY answers in `said` contains the words of an alarm about danger to life."""
+    """Return whether one of the last LATELY answers in `said` contains the words of an alarm about danger to life that
+    stops the conversation."""
     texts = [text for alarm in pack.alarms if alarm.stops and alarm.is_danger for text in all_texts(alarm.say)]
     return any(text in answer for answer in said[-LATELY:] for text in texts)
 

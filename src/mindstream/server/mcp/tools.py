@@ -73,7 +73,8 @@ ARGUMENTS: Mapping[str, Mapping[str, str]] = {
 }
 """For each tool: the fields of the request that models see, with descriptions that are clear without the REST path."""
 NAMES = {"memory": {"id": "memory_id", "text": "content"}, "operations": {"id": "operation_id"}}
-"""For each package: the argument names, in the tools of ARGUMENTS, of fields that REST calls by another name."""
+"""For each package of operations: request fields that have another name as arguments of the tools with an entry in
+ARGUMENTS."""
 
 
 @dataclass(frozen=True)
