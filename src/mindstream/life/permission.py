@@ -1,6 +1,6 @@
 """Permission for calls that change the world, or contain an address that no trusted source gave (see tools/call.py).
 
-Each such call needs its own approval; other calls need none.
+Each such call needs its own approval, unless `Permits` allows the tool; a call with such an address needs it always.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ class Permits:
 
     Attributes:
         tools: names of tools that need no approval, unless the arguments may contain third-party content.
-        always: names of tools that never need approval, because a person has limited their scope, such as to a folder.
+        always: names of tools that need no approval even then, because a person has limited their scope, such as to a
+            folder.
         approve: decides about every other call; if it returns False, the user is asked through the log of the life.
     """
 
@@ -35,7 +36,7 @@ class Permits:
         return cls(approve=approver(approve)) if callable(approve) else cls(tools=approve)
 
     def allow(self, tool: Tool, tainted: bool) -> bool:
-        """Return whether a call needs no approval."""
+        """Return whether a call needs no approval for changing the world. The caller checks web addresses in the call."""
         name = tool.spec.name
         return not traits_of(tool).changes or name in self.always or (name in self.tools and not tainted)
 

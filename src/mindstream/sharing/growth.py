@@ -64,8 +64,8 @@ class SizeCurve:
         form: the form in which exemplars were embedded.
         asked: number of queries; held_out: whether the pairs of these queries were excluded from training.
         by_hand: number of seed exemplars (added by the owner), which a pool always keeps.
-        best: the recommended size: the smallest one whose result is at most one standard error of the difference below
-        the best result.
+        best: the recommended size: the smallest one, not below `by_hand`, whose result is at most one standard error of
+            the difference below the best result.
     """
 
     form: Form

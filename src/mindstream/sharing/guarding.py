@@ -224,7 +224,7 @@ class MutualInformation:
         log-probabilities of the answer (see `GivenText`), or if there are too few seed pairs to compare with.
 
         Args:
-            alike: seed pairs, those with the most similar queries first; best are more than SHOTS + NEIGHBOURS + FAR
+            alike: seed pairs, those with the most similar queries first; preferably more than SHOTS + NEIGHBOURS + FAR
                 pairs.
 
         Raises:

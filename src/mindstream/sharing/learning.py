@@ -247,7 +247,8 @@ class PoolLearner(Retriever):
         """Return the training input according to the state that was last read.
 
         A trainer without pairs gets all exemplars if `whole`, else the newest RELEARNED ones. Any other trainer gets
-        the exemplars that it does not have yet.
+        the exemplars that it does not have yet and that were admitted after its oldest one; those whose training no
+        stored version contains; and those that must not be used any more.
         """
         state = self._pool.last_state
         ids = state.teaching(self._pool.guarded)

@@ -38,7 +38,8 @@ class Lesson:
     Attributes:
         applies: when the lesson applies; "": always.
         sources: the evidence for the lesson: tasks, corrections, documents.
-        asked_by: the user whose statements the lesson is based on, if this user is not a member; otherwise "".
+        asked_by: the user whose statements the lesson is based on, if this user is not a member who is listed by name;
+            otherwise "".
         private: whether only `asked_by`, or the writer if `asked_by` is "", is shown the lesson until it is shared.
         untrusted: whether third-party content was part of the work that the lesson was learned from. The owner can
         vouch for the lesson, which ends this.
@@ -193,6 +194,6 @@ class LessonBook:
         for each in self._of(event.contradicts):
             each.contradicted_by.add(event.task)
             against, confirmed = len(each.contradicted_by), len(each.confirmed_by)
-            # a single one may be a mistake
+            # a single contradiction may be a mistake
             if against > 1 and (against > confirmed or (against > 2 and against == confirmed)):
                 each.retired = f"contradicted by the verdicts on {against} tasks"

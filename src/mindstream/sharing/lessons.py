@@ -262,8 +262,8 @@ async def learn(
 
     No model is called if the result was accepted without a comment and lessons were shown, because then nothing can be
     learned. If the person who gave the verdict, or the writer, is not listed as a member by name (in an open pool,
-    every agent may write), then new lessons are shown only to this person until a member shares them, and other
-    lessons are not changed.
+    every agent may write), then new lessons are shown only to this person until a member shares them, and only this
+    person's own private lessons are changed.
 
     Args:
         work: the messages, calls and results of the task.
