@@ -36,7 +36,7 @@ class Permits:
         return cls(approve=approver(approve)) if callable(approve) else cls(tools=approve)
 
     def allow(self, tool: Tool, tainted: bool) -> bool:
-        """Return whether a call needs no approval for changing the world. The caller checks web addresses in the call."""
+        """Return whether a call needs no approval for changing the world. Its web addresses are not checked here."""
         name = tool.spec.name
         return not traits_of(tool).changes or name in self.always or (name in self.tools and not tainted)
 
