@@ -45,7 +45,7 @@ def _message_text(message: object) -> str:
     """Return the text of a message of a chat API; "" if it has none, as a call of a tool.
 
     Raises:
-        InputError: it is no such message.
+        InputError: `message` has another form.
     """
     if isinstance(message, Mapping) and isinstance(message.get("role"), str):
         match message.get("content", None if "tool_calls" in message else ...):

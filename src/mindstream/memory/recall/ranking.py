@@ -484,7 +484,7 @@ class Ranking(NamedTuple):
 SAMPLED = 8
 """Interval of the values from which `highest_rows` takes its sample: every eighth."""
 GROUPS_PER_VALUE = 4
-"""`nth_highest` divides its values into n times this number of groups."""
+"""`nth_highest` divides its values into this number of groups times its argument `n`."""
 
 
 class Policy(Protocol):

@@ -217,7 +217,7 @@ def _by_words(columns: Columns, question: RecallQuery, passing: Mask, weights: W
         for begins, end in zip((0, *ends[:-1]), ends, strict=True):
             words[found.documents[begins:end]] += own[begins:end]
     rows = _distinct(documents, count)
-    # the copied rows are still in the processor's cache
+    # `words[rows]` copies these rows, so the next operations read memory that is in the processor's cache
     lends = words[rows] + weights.episode * episodes.take(index.group.values[rows])
     scores, passes, best = lends, passing[rows], [_best(rows, lends, BY_WORDS)]
     if question.who >= 0 or question.spans:

@@ -79,7 +79,7 @@ def checked_kinds(kinds: Collection[Kind]) -> tuple[Kind, ...]:
     """Return kinds of records.
 
     Raises:
-        InputError: it is no list of kinds, or there is no such kind.
+        InputError: `kinds` is not a list of kinds, or one of them does not exist.
     """
     _require(
         isinstance(kinds, Collection) and not isinstance(kinds, str | bytes), "kinds", 'a list such as ["note"]', kinds
@@ -93,17 +93,17 @@ def checked_fields(fields: Mapping[str, JsonValue] | None, name: str) -> dict[st
     """Return fields by name, {} for None.
 
     Raises:
-        InputError: it is no mapping.
+        InputError: `fields` is not a mapping.
     """
     _require(fields is None or isinstance(fields, Mapping), name, 'a mapping such as {"city": "Ulm"}', fields)
     return dict(fields or {})
 
 
 def checked_words(text: str, name: str) -> str:
-    """Return a text that is only read.
+    """Return a text that is not stored, such as a question, as it is.
 
     Raises:
-        InputError: it is no text.
+        InputError: `text` is not a text.
     """
     _require(isinstance(text, str), name, "a text", text)
     return text

@@ -190,8 +190,8 @@ class Address:
 
     @property
     def is_local(self) -> bool:
-        """Whether the model runs on this machine or in the local network, where it may be slow. Ollama is assumed to,
-        whatever its URL."""
+        """Whether the model runs on this machine or in the local network, where it may be slow. A model of
+        Ollama is assumed to run there, whatever its URL."""
         return self.vendor in ("gguf", "ollama") or (self.url is not None and _is_near(self.url))
 
     @property

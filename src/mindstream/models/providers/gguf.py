@@ -81,8 +81,8 @@ def _load(at: Address) -> Engine:
     params.model.path = at.model
     params.model_alias = {at.name}
     params.n_ctx, params.n_parallel, params.n_threads_http = at.window * PARALLEL, PARALLEL, PARALLEL + 1
-    # Half of the cores: with all of them, its threads busy-wait for each other whenever another program runs, which is
-    # 20 times slower on two cores.
+    # Half of the cores: with all of them, llama.cpp's threads busy-wait for each other whenever another program runs,
+    # which is 20 times slower on two cores.
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = max(1, (os.cpu_count() or 2) // 2)
     params.cache_ram_mib = CACHE_MIB
     params.warmup = params.ui = params.endpoint_slots = False

@@ -555,7 +555,7 @@ def _message(message: Message) -> dict[str, Any]:
 
 
 def _content(content: Any) -> tuple[str, str]:
-    """Return the thoughts and the text of a content; some endpoints send it as a list of typed parts."""
+    """Return the thoughts and the text of a message's content; some endpoints send it as a list of typed parts."""
     if isinstance(content, list):
         found = [_content(part) for part in content]
         return "".join(thought for thought, _ in found), "".join(text for _, text in found)

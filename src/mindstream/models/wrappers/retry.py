@@ -67,7 +67,7 @@ class Pauses:
         self._seed, self._draws = token() if seed is None else seed, count()
 
     def after(self, attempt: int, error: ModelUnavailable) -> float | None:
-        """Return the pause in seconds after a failed attempt (from 1); None: do not ask again."""
+        """Return the pause in seconds after a failed attempt (`attempt`, counted from 1); None: do not ask again."""
         if isinstance(error, RateLimited) and error.retry_after_s is not None:
             pause_s = error.retry_after_s
         else:
@@ -199,7 +199,7 @@ class Fallback(Layered):
 
     @property
     def name(self) -> str:
-        """The model that answered this task's last request; before the first request, the first model."""
+        """The name of the model that answered this task's last request; before that, of the first model."""
         return self._answered.get()
 
     def layer(self, request: Request) -> Layer:
