@@ -153,6 +153,7 @@ async def _reembed(settings: Settings, json: bool) -> int:
     refused = (
         f"{count_of(left, 'record')} got no vector: either {name} refused the text (`mindstream log` names each), or"
         " another process that uses another embedder has just written the record: end that process, then repeat this"
+        " command"
     )
     row = {"embedder": name, "embedded": done} | ({"refused": left} if left else {})
     tell(json, row, made, *([refused] if left else ()))

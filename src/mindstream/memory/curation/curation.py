@@ -268,9 +268,9 @@ async def reembed(stream: Stream, batch: int = BATCH, tell: Callable[[int], None
     """Embed the records that have no vector of the stream's embedder, in batches; return the number of added vectors.
 
     The call can be interrupted and repeated. Records that are written meanwhile, even by other processes, are embedded,
-    too; but a process that has the memory open with another embedder keeps writing that one's vectors. If the embedder
-    rejects a text, its record stays without a vector and an `error` row of the log names it; other records are not
-    affected.
+    too; but a process that has the memory open with another embedder keeps writing vectors of that embedder. If the
+    stream's embedder rejects a text, its record stays without a vector and an `error` row of the log names it; other
+    records are not affected.
 
     Args:
         tell: called after each batch with the number of vectors added so far.

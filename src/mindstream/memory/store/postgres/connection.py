@@ -280,6 +280,6 @@ def _wait_for_older(connection: Connection) -> None:
             named = ", ".join(each for (each,) in found[:5])
             raise StorageError(
                 "the data are deleted, but their bytes are still in the server's files, because an older transaction of"
-                f" the database could read them: end that transaction ({named}), then repeat this"
+                f" the database could read them: end that transaction ({named}), then repeat the deletion or compaction"
             )
         threading.Event().wait(LOOK_S)
