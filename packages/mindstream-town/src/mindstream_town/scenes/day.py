@@ -17,7 +17,7 @@ from mindstream_town.profile import Profile
 from mindstream_town.prompts.plans import AT_HOME, BED, LEAST_AWAKE, WAKE, DayPlan, Item, Memory, Place, say_date
 from mindstream_town.residents.converse import OF_PEOPLE, TELLABLE, can_be_told, find_name
 from mindstream_town.residents.moving_in import SECRET
-from mindstream_town.residents.person import Appointment, DayItem, Person, appointment_of
+from mindstream_town.residents.person import KEY, Appointment, DayItem, Person, appointment_of
 from mindstream_town.residents.places import (
     avoided_by,
     home_to_visit,
@@ -1021,6 +1021,7 @@ async def think_about_the_day(turn: ResidentTurn) -> None:
             when=turn.date_and_time,
             memories=tuple(_shown(turn, each) for each in records),
             about=turn.state.about or turn.person.about,
+            currently=turn.state.currently or turn.person.currently,
         )
     )
     thoughts = await turn.build(*_thoughts(turn, evening, records))
@@ -1034,15 +1035,17 @@ async def think_about_the_day(turn: ResidentTurn) -> None:
 
 
 async def _evening_come_to_mind(turn: ResidentTurn) -> list[Record]:
-    """Return the most important memories of the last 24 hours and memories related to the resident's concerns."""
+    """Return the results and the most important memories of the last 24 hours, and memories related to the resident's
+    concerns; without appointments, which the memories of talks contain."""
     memory = turn.resident.memory
     newest = await memory.store.latest(memory.key, ("observation", "thought"), LOOKED_THROUGH, now=turn.now)
     own = [each for each in newest if each.created > turn.now - DAY_S and not _is_in_passing(each)]
-    own = without_repeats(without_past(turn, own))
+    own = without_repeats(each for each in own if appointment_of(each.data) is None)
     own.sort(key=lambda each: (OUTCOME not in each.data, -(each.importance or 0.0), -each.created, each.id))
     recalled = await turn.recall(turn.at_heart, MAX_EVENING_PER_QUESTION, kinds=OF_A_DAY)
     fresh = {normalised(each.text): each for each in (*own[:MAX_EVENING_MEMORIES], *(each.record for each in recalled))}
-    plain = (each for each in fresh.values() if "background" not in each.data and "plan" not in each.keywords)
+    left_out = {"background", KEY}
+    plain = (each for each in fresh.values() if not left_out & each.data.keys() and "plan" not in each.keywords)
     return sorted(without_repeats(plain), key=lambda each: (each.created, each.id))
 
 

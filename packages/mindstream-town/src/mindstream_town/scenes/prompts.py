@@ -414,6 +414,8 @@ class ReflectScenes(Prompt[Evening]):
     when: str
     about: str = ""
     """The person's life so far, which is not part of `identity`."""
+    currently: str = ""
+    """The present concerns, as the person stated them last."""
 
 
 @rule(ReflectScenes)
