@@ -1,4 +1,4 @@
-"""An open mind whose events are shown on a screen; lines of input are its utterances."""
+"""Show the events of an open mind on a screen, and send lines of input to the mind as the user's utterances."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ COMMANDS = {
     "/retain": "WORDS: store these words in memory as a note",
     "/recall": "WORDS: show the memories that match these words",
     "/sessions": "list the conversations",
-    "/forget": "WORDS: permanently forget the records that mention them; shows them first, and asks",
+    "/forget": "WORDS: permanently forget the records that mention these words; shows the records first, and asks",
     "/offer": "offer the last answer to the pool that --offer names; shows it first, and asks",
     "/work": "list what the reasoners work on",
     "/cancel": "stop the reasoners",

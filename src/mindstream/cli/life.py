@@ -159,7 +159,7 @@ async def add(settings: Settings, words: Words, json: AsJson = False) -> None:
 async def move(
     settings: Settings,
     number: Number,
-    before: Annotated[int, word("M", "The number of the task that will come directly after it.", min=1)],
+    before: Annotated[int, word("M", "The number of the task before which task N is placed.", min=1)],
     json: AsJson = False,
 ) -> None:
     """Move task N before task M."""

@@ -89,10 +89,12 @@ day's budget, or rests and says why. While nothing changes, the next search for
 work costs nothing. Limits apply to the whole life, across processes.
 
 Exit code: 0; 1 if the life rests because a model failed or a limit is reached, or
-is paused and this command has no terminal; 2 after a mistake in the arguments or
-settings; 130 after Ctrl-C without a terminal."""
+is paused and this command does not wait (it waits with --wait-for-input, --for or
+--forever, and in a terminal); 2 after a mistake in the arguments or settings; 130
+after Ctrl-C without a terminal."""
 RESTED = 1
-"""Exit code if the life rests because a model failed or a limit is reached."""
+"""Exit code if the life rests because a model failed or a limit is reached, or is paused and the command does not
+wait."""
 POLL_S = 1.0
 """Poll interval, in seconds, for the state of a life."""
 app = typer.Typer(**PLAIN)

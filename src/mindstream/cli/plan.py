@@ -136,7 +136,7 @@ def _changed(plan: Plan, id: str, tool: str, text: str | None, why: str | None) 
 
 
 def _names(plan: Plan, tool: str) -> tuple[str, ...]:
-    """Return the names of a tool's arguments, as other steps of the plan use them; empty if there is none."""
+    """Return the names of a tool's arguments, as another step of the plan uses them; empty if no step uses the tool."""
     return next((tuple(step.arguments) for step in plan.steps if step.tool == tool), ())
 
 

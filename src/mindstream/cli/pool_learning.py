@@ -115,7 +115,8 @@ def _before(versions: Sequence[RetrieverTrained], row: RetrieverTrained) -> list
     if before is None or (before.basis, before.labeller) == (row.basis, row.labeller):
         return []
     return [
-        f"version {before.number} was taught by {taught_by(before)}, this one by {taught_by(row)}: they are not mixed"
+        f"version {before.number} was taught by {taught_by(before)}, this one by {taught_by(row)}: their labels are"
+        " not mixed"
     ]
 
 

@@ -69,7 +69,7 @@ EXEMPLARS = (
 )
 TOOLS = (
     "Tools: calculator, web, wikipedia, wolfram, read_page, llm, recall [calculator; also llm with a model, or recall"
-    " without a model and --docs]."
+    " with neither a model nor --docs]."
 )
 Tools = Annotated[list[str] | None, flag("A,B", TOOLS, "--tools")]
 Replans = Annotated[int, flag("N", "Maximum number of times the plan is revised.", min=0, max=100)]
@@ -155,8 +155,8 @@ do not need each other's results run in parallel. Every step is in the log: --re
 NAME, with the same tools, continues a run that was stopped.
 
 The answer is written to standard output, everything else to standard error. A
-tool that changes something is called only after you approved its arguments;
-without a terminal, only with --allow.
+tool that changes something is called only if --allow names it, or after you
+approved its arguments in a terminal.
 
 Without a model a formula is calculated; for any other task the best passages of
 the documents (--docs), or of the memory, are quoted, which is not an answer.

@@ -333,13 +333,13 @@ class Commands:
 
 
 LIFE_COMMANDS = {
-    "/tasks": "list its tasks and open questions",
+    "/tasks": "list the life's tasks and open questions",
     "/add": "TASK: add a task",
     "/drop": "N: give up task N",
     "/allow": "[ID]: allow the call that needs permission",
     "/refuse": "[ID]: refuse the call that needs permission",
-    "/pause": "[WHY]: pause it until /resume, or `mindstream life resume`",
-    "/resume": "continue it",
+    "/pause": "[WHY]: pause the life until /resume, or `mindstream life resume`",
+    "/resume": "continue the life",
     "/stop": "[WHY]: end this life; /resume, or a new goal, continues it",
     "/help": "list the commands",
     "/quit": "leave, as Ctrl-C and Ctrl-D do; nothing is lost, `mindstream live` continues it",

@@ -71,6 +71,7 @@ class LifeSettings:
         without_model: the rule-based default may continue a life that was run with a model.
         command: the command line that continues the life, for messages.
         record: a file to which all model calls are written; None: none.
+        hears: the life reads the user's messages in `mindstream chat`.
     """
 
     goal: str = ""

@@ -288,7 +288,7 @@ class Line:
     Attributes:
         under: the headings above the line.
         block: the number of its table, list or paragraph in the portion.
-        of: how many of these the table or list has, as in "7 rows"; "" for parts of a paragraph.
+        of: the number of rows of its table, or of items of its list, as in "7 rows"; "" for parts of a paragraph.
         columns: the header row of its table; "" outside of tables.
     """
 
@@ -374,8 +374,8 @@ async def extract(portions: Sequence[Portion], query: str, count: int) -> str:
 
     A line is ranked by the words that it, its headings and its columns share with the query (BM25), by the similarity
     of their vectors, and by the rank of its portion (the first portion is the best). Lines far below the best score are
-    left out, except for the best MIN_LINES; a short table, list or paragraph is returned whole. Before a table or list
-    that is not whole stands how many of its rows or items are shown.
+    left out, except for the best MIN_LINES; a short table, list or paragraph is returned whole. Above a table or list
+    that is not returned whole, a line says how many of its rows or items are shown.
     """
     lines = [(rank, line) for rank, each in enumerate(portions) for line in each.lines()]
     if not lines:

@@ -45,7 +45,7 @@ class Point(Frozen):
 
 @dataclass(frozen=True, slots=True)
 class ThoughtTurn:
-    """An utterance with a thought: whether it was needed, its duration, and whether the answer waited.
+    """An utterance with a thought: whether the thought was needed, how long it took, and whether the answer waited.
 
     Attributes:
         asked_twice: whether the Talker was called to decide about waiting, and again to answer.

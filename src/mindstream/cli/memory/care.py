@@ -66,7 +66,7 @@ WITHOUT_MESSAGES: tuple[Kind, ...] = tuple(kind for kind in KINDS if kind != "ch
 async def audit(settings: Settings, json: AsJson = False) -> None:
     """Look for duplicates, junk and echoes (records that repeat an older one of another kind) in a memory.
 
-    Nothing is changed.
+    Also lists records that were never recalled. Nothing is changed.
     """
     async with open_user_memory(settings, known=True) as opened:
         with progress("looking"):
@@ -200,8 +200,9 @@ def erase(
     This erases records, vectors, the log, background work and the terminal's input history; the user's pairs and
     queries in pools, with the name; passages of documents that no other user searches; and forks of towns that the
     user visited. The command asks for the name again. The database file is then rewritten and searched, byte by byte,
-    for the user's text. An interrupted erasure is finished when the folder is opened next. First close other programs
-    that use this memory. Exports and recordings in other places are not erased: delete them yourself.
+    for the user's text (with --tenant it is only rewritten; in PostgreSQL the tables are rewritten and searched for the
+    user's name). An interrupted erasure is finished when the folder is opened next. First close other programs that use
+    this memory. Exports and recordings in other places are not erased: delete them yourself.
     """
     if tenant_key_of(tenant):
         _erase_of_tenant(settings, user, tenant, yes=yes, json=json)

@@ -113,8 +113,8 @@ def describe_laws(laws: Strength) -> list[str]:
     return [
         f"T of each level: {steps}; lasting at level {laws.lasting_level}, after {laws.lasting_level} returns in at"
         f" least {earliest}",
-        f"not returned for {describe_span(laws.passed_over_s)}: a level is lost when it is passed over; for"
-        f" {describe_span(laws.asleep_s)}: when a sleep draws it",
+        f"a record not returned for {describe_span(laws.passed_over_s)} loses a level when a recall finds it but does"
+        f" not return it; one not returned for {describe_span(laws.asleep_s)}, when a sleep selects it",
     ]
 
 
@@ -130,6 +130,10 @@ FIT_NOTES = """The log holds every recall that strengthens a memory, with the re
 returned and those that it found but did not return, and every sleep. They are
 replayed with each setting. A record is "asked for again" if a recall returns it
 an hour or more after it was stored or last returned.
+
+Columns: lost: returns asked for again, of records that would be archived by then;
+held: valid records that would not be archived at the end; in vain: those of them
+that were never asked for again. "today" is the current setting.
 
 The result is one-sided: records that the current setting had archived could not
 be returned, so the gain of a setting that keeps them is not seen."""

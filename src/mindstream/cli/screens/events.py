@@ -323,7 +323,7 @@ def list_tasks(tasks: Iterable[Task], now: Moment) -> Iterator[str]:
 
 
 def list_open(state: LifeState) -> Iterator[str]:
-    """Yield a line for each question to the user, and for each call that needs permission."""
+    """Yield a line for each unanswered question to the user, and for each call that needs permission."""
     for id_, question in (state.questions | state.late).items():
         if id_ not in state.answers:
             late = " (it no longer waits for the answer)" if id_ in state.late else ""

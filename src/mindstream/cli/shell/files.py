@@ -101,7 +101,7 @@ def open_writer(file: Path | None) -> Iterator[Callable[[str], None]]:
     """Yield a function that writes a line to a file that only its owner can read, or to standard output.
 
     The file gets its name when the block ends without an error. Only a regular file is replaced: a link, device or FIFO
-    is refused. Lines are JSON: on a terminal, characters that would move its cursor are written as escapes.
+    is refused. On a terminal, characters that would move its cursor are written as JSON escapes.
 
     Raises:
         InputError: the file cannot be written.
@@ -195,8 +195,8 @@ class Lines:
     """Reads lines from a descriptor as they arrive, without blank lines.
 
     A line that is not UTF-8 is read in the detected encoding, which is reported once; bytes in no known encoding become
-    �. A daemon thread waits for each chunk, so that the wait does not delay the end of the process. Nothing is read
-    ahead.
+    �. A daemon thread waits for each chunk, so that the wait does not delay the end of the process. A chunk is read
+    only when a line is requested and none is left.
     """
 
     def __init__(self, descriptor: int = 0) -> None:

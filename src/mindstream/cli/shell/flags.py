@@ -333,7 +333,7 @@ def names_in(text: str) -> tuple[str, ...]:
 
 
 def split_names(tools: list[str] | None) -> tuple[str, ...] | None:
-    """Return the names in `--tools`; None if it is not given."""
+    """Return the names in the values of a repeatable flag such as `--tools`; None if the flag is not given."""
     if not tools:
         return None
     return tuple(name.strip() for each in tools for name in each.split(",") if name.strip())

@@ -233,7 +233,10 @@ class Progress(Protocol):
 
 @contextlib.contextmanager
 def progress(doing: str, total: int | None = None) -> Iterator[Progress]:
-    """Show a progress bar, and yield a function that updates it; without a total the bar shows only activity."""
+    """Show a progress bar (without a terminal: progress lines), and yield a function that updates it.
+
+    Without a total the bar shows only activity.
+    """
     if not sys.stderr.isatty():
         with progress_lines(doing, total) as report:
             yield report

@@ -95,8 +95,8 @@ def in_words(calls: int, tokens: int, usd: float | None) -> str:
 def run_kept(doing: str, work: Callable[[Progress], Awaitable[R]], kept: str, show: Callable[[R], None]) -> int:
     """Run work with a progress display, and show its result; return the exit code.
 
-    `kept`: a phrase that names the place where partial results are stored ("": nowhere). It is printed if Ctrl-C or a
-    model error ends the work.
+    `kept`: a phrase that names the place where partial results are stored ("": nowhere). It is printed if a signal
+    (Ctrl-C, SIGTERM) or a model error ends the work.
     """
     found: list[R] = []
 

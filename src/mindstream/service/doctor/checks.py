@@ -78,7 +78,9 @@ def _settings(chosen: Chosen) -> Finding:
 def _variables() -> Iterator[Finding]:
     for name, meant in unknown_variables().items():
         advice = f"did you mean {meant}?" if meant else "check its spelling, or unset it"
-        yield Finding("settings", "note", f"the environment variable {name} is set, but mindstream has no such", advice)
+        yield Finding(
+            "settings", "note", f"the environment variable {name} is set, but mindstream does not use it", advice
+        )
 
 
 def _data(where: Location, named: str | None) -> Iterator[Finding]:
@@ -155,8 +157,8 @@ def _mixed_vectors(connection: sqlite3.Connection, named: str | None) -> list[Fi
                 Finding(
                     "embedder",
                     "note",
-                    f"the memory of {shown_name(user)} has vectors {counted}: of several embedders, or of"
-                    " another one than is set; vectors of different embedders are not compared",
+                    f"the vectors in the memory of {shown_name(user)} come from several embedders, or from another one"
+                    f" than the settings name: {counted}; vectors of different embedders are not compared",
                     f"mindstream memory reembed --embedder {kept} --user {user}",
                 )
             )

@@ -256,7 +256,7 @@ class Import:
 
 
 def _is_once(record: Record, now: Moment) -> bool:
-    """Return whether a record's text may exist only once in a memory: the kind is unique, and it is still valid."""
+    """Return whether a record's text may exist only once in a memory: its kind is unique, and the record is valid."""
     return record.kind in UNIQUE and (record.valid_until is None or record.valid_until > now)
 
 

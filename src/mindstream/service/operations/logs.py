@@ -190,7 +190,7 @@ def require_utterance(rows: Sequence[Logged], seq: int) -> Heard:
     """Return the event of the first of these rows.
 
     Raises:
-        NotFound: it has another number, or is not an utterance.
+        NotFound: the first row has another number, or is not an utterance.
     """
     if not rows or rows[0].seq != seq or not isinstance(rows[0].event, Heard):
         raise NotFound(f"row {seq} of this user's log is not an utterance: name the row of one")

@@ -1,6 +1,6 @@
 """The table of operations. Each is declared once, on its function; REST, MCP and the studio are built from the table.
 
-@operation("memory.recall", "read", "POST /users/{user}/memories/recall", mcp="recall")
+    @operation("memory.recall", "read", "POST /users/{user}/memories/recall", mcp="recall")
     async def recall(runtime: Runtime, principal: Principal, request: RecallRequest) -> RecallResult:
         \"\"\"Find what answers a question.\"\"\"
 

@@ -148,7 +148,8 @@ async def _of_user(place: TenantData, memory: Memory, rule: Rule, until: Moment,
 
 
 async def _wordy_rows(memory: Memory, until: Moment) -> frozenset[int]:
-    """Return the numbers of old rows of the log with words; rows of a life only if the mind has no open work."""
+    """Return the numbers of old rows of the log with words; rows of a life only if the mind has no open work (else they
+    are left out)."""
     life = {plugin.name: plugin for plugin in plugins.registered()}.get("life")
     lives = (
         {each.kind for each in life.events() if issubclass(each, Event)}

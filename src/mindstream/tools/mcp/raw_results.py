@@ -23,7 +23,7 @@ MAX_BLOCKS = 10_000
 """Maximum number of content blocks of a result that bypasses the SDK's validation; a longer one is passed to the SDK
 unchanged."""
 RESULT = frozenset(("content", "structuredContent", "isError", "toolResult"))
-"""Keys of the result of a call; `toolResult` is that of 2024's protocol."""
+"""Keys of the result of a call; `toolResult` is the key in the protocol of 2024."""
 UNNAMED = "(a tool without a name)"
 EMPTY = frozenset(("properties", "patternProperties", "required", "items", "$defs", "definitions"))
 """Keywords of a schema that some servers write without a usable value."""

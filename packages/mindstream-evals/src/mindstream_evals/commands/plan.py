@@ -90,7 +90,7 @@ class Compared:
         Literal["shuffled"] | None,
         flag(
             "shuffled",
-            "As a control, also score each answer against the expected answer of another question.",
+            "With --judge: have the judge also score the control, which is otherwise scored by text alone.",
             "--control",
         ),
     ] = None
@@ -143,7 +143,8 @@ def evaluate(
     Shows three shares of right answers: those that equal the expected answer (exact), contain it (contained), or have
     the same meaning (judged, with --judge). Each share has its 95 % interval (Wilson). Tokens are shown twice: tokens
     read from the provider's cache count in full, or at a tenth. Pairs of strategies are compared on the same questions
-    (McNemar, corrected by Holm). The control scores each answer against the expected answer of another question.
+    (McNemar, corrected by Holm). A control, which is always shown, scores each answer against the expected answer of
+    another question.
     """
     if compared.judge:
         settings = settings.model_copy(update={"roles": {**settings.roles, service.JUDGE: compared.judge}})

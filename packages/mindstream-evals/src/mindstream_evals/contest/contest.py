@@ -99,7 +99,7 @@ class Played(BaseModel):
 
 
 def read_talks(path: Path) -> list[Script]:
-    """Read conversations from a JSON file: a list of {"id", "lines": [{"text", "session"}], "who", "language"}.
+    """Read conversations from a JSON file: a list of objects with the fields of `Script`.
 
     Raises:
         InputError: the file has another form.
@@ -612,7 +612,7 @@ class Vote(BaseModel):
 
 
 async def vote(model: Model, first: tuple[str, str], second: tuple[str, str], who: str) -> Vote:
-    """Ask which of two (side, transcript) is better, without naming the sides."""
+    """Ask which of two transcripts is better, each given as (side, transcript), without naming the sides."""
     found = await ask(model, Judge(a=first[1], b=second[1], who=who))
     sides = {"A": first[0], "B": second[0], "same": "same"}
     return Vote(first=first[0], preferred=sides[found.preferred], why=found.why)

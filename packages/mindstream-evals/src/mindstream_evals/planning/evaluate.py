@@ -443,7 +443,10 @@ def judge_prompt(question: Question, answer: str) -> JudgeAnswer:
 
 
 def shuffled(questions: Sequence[Question], outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """Return the control: as answer to each question, the answer of the same strategy to the next question."""
+    """Return the control: as answer to each question, the answer of the same strategy to the next question.
+
+    Empty if there is only one question.
+    """
     order = [each.id for each in questions]
     following = dict(zip(order, [*order[1:], *order[:1]], strict=True))
     said: dict[tuple[str, str], Any] = {(each.question, each.way): each.answer for each in outcomes}

@@ -112,7 +112,10 @@ class MemoryEvaluated:
 
 
 def with_reader(settings: Settings, reader: str, judge: str) -> Settings:
-    """Return settings with these models for reader and judge; "": the model of the settings."""
+    """Return settings with these models for the roles `reader` and `judge`; "": the role is unchanged.
+
+    If the settings name no model, the reader's model becomes the model, or else rules.
+    """
     roles = {**settings.roles, **({READER: reader} if reader else {}), **({JUDGE: judge} if judge else {})}
     return settings.model_copy(update={"model": settings.model or reader or Rules.name, "roles": roles})
 

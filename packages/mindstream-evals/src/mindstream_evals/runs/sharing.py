@@ -46,7 +46,7 @@ from mindstream_evals.sharing.studies import (
 
 OWNER = "experimenter"
 AT_ONCE = 3
-"""Number of agents that answer concurrently."""
+"""Maximum number of tests that are answered concurrently."""
 Arm = tuple[str, Form, bool]
 """A pool: scope (a domain, `single`, or `none`), embedded form, and whether answers are exchanged at random."""
 Told = list[tuple[str, Exchange]]

@@ -140,7 +140,7 @@ class CellAnswer:
 
     Attributes:
         model: the model that answered.
-        shown: the writers of the exemplars in the prompt, the nearest first.
+        shown: the writers of the exemplars in the prompt, the nearest first; in a stream, the ids of the exemplars.
     """
 
     text: str

@@ -70,8 +70,7 @@ def demo(
 ) -> int:
     """Play a recording of the coach, a plan, a life, a town or a pool.
 
-    No model is called, no API key is needed, and no data of yours is changed. In a terminal any key skips the
-    recording.
+    Playing it calls no model, needs no API key and changes no data of yours. In a terminal any key skips the recording.
     """
     if talk:
         return play_then_talk(settings, name, speed)

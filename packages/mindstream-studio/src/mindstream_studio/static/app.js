@@ -77,9 +77,9 @@ function signedIn() {
 
 async function begin() {
   const first = PAGES.find((each) => each.name === page.value) ?? PAGES[0];
-  if (first) load(first).catch(() => {}); // it comes while it is learned whose it is; whoever opens it is told what went wrong
+  if (first) load(first).catch(() => {}); // loaded while users and recordings are read; an error is shown when the page is opened
   const learned = learn();
-  if (held || (!params.value.user && !base.value)) await learned; // a link without a user means the first one; a file gives the link
+  if (held || (!params.value.user && !base.value)) await learned; // a link without a user means the first user; a saved file sets the link before its first answer
   const talk = recordings.value.find((each) => each.page === "talk");
   if (!held && talk && !window.location.hash && !users.value.length) window.location.replace(linkToRecording(talk)); // an empty studio begins with a recording
   await learnNewest();

@@ -111,7 +111,7 @@ async function readStream(user, last, stop) {
       const { done, value } = await reader.read();
       if (done) return last;
       if (connection.value !== "live") {
-        if (connection.value !== "opening" || !last) connection.value = "back"; // something may have been passed over
+        if (connection.value !== "opening" || !last) connection.value = "back"; // rows may have been missed
         connection.value = "live";
       }
       clearTimeout(timer);
@@ -137,7 +137,7 @@ function take(text) {
   if (id) newest.value = Math.max(newest.value, Number(id));
   if (!data) return id;
   const row = JSON.parse(data);
-  if (row.event === "mind_erased") location.reload(); // what is shown was erased, by whatever process
+  if (row.event === "mind_erased") location.reload(); // the shown data were erased, by this or another process
   for (const each of [...hearers]) if (!each.kinds.size || each.kinds.has(row.event)) each.hear(row);
   return id;
 }

@@ -70,7 +70,7 @@ export function linkToPage(to) {
   return first && !there.some((each) => each.user === user.value) ? linkToRecording(first) : linkTo(to);
 }
 
-/** Return a function that changes the link only if it is still the same as now; for use after long operations. */
+/** Return a function that says whether the link is still the same as now; for use after long operations. */
 export function keepLink() {
   const here = window.location.hash;
   return () => window.location.hash === here;

@@ -7,13 +7,13 @@ import { base } from "../state.js";
 
 const RECORDED = "playback:";
 
-/** Suffix of models whose answers were recorded; playing them back costs nothing. */
+/** Shown instead of the cost of recorded answers: playing them back costs nothing. */
 const NOT_CHARGED = "recorded, not charged";
 
-/** Return who answered: a recorded model, rules, or a live model. @param {string} model */
+/** Return who answered: a recorded model, rules, a fixed text in danger, or a live model. @param {string} model */
 export function whoAnswered(model) {
   if (model === "rules") return "a stand-in";
-  if (model === "safety") return "words that are always said so";
+  if (model === "safety") return "a fixed text";
   return model.startsWith(RECORDED) ? `${model.slice(RECORDED.length)} (recorded)` : `${model} (live)`;
 }
 

@@ -70,7 +70,7 @@ export class Camera {
   }
 
   /**
-   * @param {number} times  so many times as much of the map
+   * @param {number} times  factor of the shown width; below 1: closer
    * @param {Point} [around]  the pixel that stays where it is
    */
   zoom(times, around = [this.pixels[0] / 2, this.pixels[1] / 2]) {

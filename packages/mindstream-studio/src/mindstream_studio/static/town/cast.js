@@ -8,8 +8,8 @@ import { pointOf } from "./places.js";
 /**
  * @typedef {object} Part  somebody at a step
  * @property {Person} person
- * @property {Point | null} from  null: nobody knows
- * @property {Point | null} to
+ * @property {Point | null} from  where it is at the step; null: not known, or not in the town
+ * @property {Point | null} to  where it is at the next step
  * @property {"" | "remembered" | "unknown"} how
  * @property {Act | null} act
  * @property {boolean} walking

@@ -8,7 +8,7 @@ const PAGE = /** @type {const} */ (["paper", "ink", "line", "accent"]);
 /** @typedef {Record<ColourName, string>} Colours */
 
 /**
- * Read the current colours of the theme; the map's by their own names, the page's by theirs.
+ * Read the current colours of the theme, by the names of their CSS variables (without `--` and `--map-`).
  * @param {HTMLElement} within
  * @returns {Colours}
  */

@@ -53,7 +53,7 @@ export function icon(name) {
  * @param {keyof typeof ICONS} name
  * @param {string} label
  * @param {() => void} onclick
- * @param {string} [key]  that does the same
+ * @param {string} [key]  the key that does the same
  */
 export const iconButton = (name, label, onclick, key) => (
   make("button", { type: "button", class: "icon", "aria-label": label, title: key ? `${label} (${key})` : label, onclick }, icon(name))

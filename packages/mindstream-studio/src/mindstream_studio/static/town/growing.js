@@ -6,7 +6,7 @@ import { TIMELINES } from "./recording.js";
 /** @import { Recording } from "./types.js" */
 
 /**
- * Append new entries to a recording in place; the first step of each is relative to the last entry before.
+ * Append new entries to a recording in place. The step of each entry is relative to the entry before.
  * @param {Recording} town
  * @param {any} part  `last`, and the new entries of people, things, texts, blocks
  */

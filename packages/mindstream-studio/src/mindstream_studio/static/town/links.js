@@ -63,7 +63,7 @@ export function firstMorning({ people, first, last }) {
  * @param {Recording} town
  * @param {number} step
  * @param {1 | -1} way
- * @param {number | null} who  only what concerns this resident
+ * @param {number | null} who  only events of this resident; null: of all
  */
 export function nextHappening({ feed }, step, way, who) {
   const own = feed.filter((each) => who === null || each.who.includes(who));

@@ -102,7 +102,7 @@ export function canSee(town, person, spot, step) {
 }
 
 /**
- * What a resident knows about the others: where each was when it last noticed them.
+ * For each other resident that a resident has noticed: the step at which it last did, and what it saw the other do.
  * @param {Recording} town
  * @param {Person} person
  * @param {number} step

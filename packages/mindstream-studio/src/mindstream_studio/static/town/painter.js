@@ -18,8 +18,8 @@ import { minuteOf } from "./times.js";
 /** @import { Scenery } from "./scenery.js" */
 /** @import { Point, Recording } from "./types.js" */
 
-const NEAR = 13; // minimum pixels per tile at which all residents have bubbles
-const FEW = 14; // maximum residents in view that all have bubbles when the map is small
+const NEAR = 13; // minimum pixels per tile at which all residents have bubbles, if at most 3 * FEW are in view
+const FEW = 14; // maximum residents in view that all have bubbles at any scale
 const READ_S = 0.9; // minimum seconds for a line of a talk; if time runs faster, only the beginning of the talk is shown
 const NEIGHBOURS = 180; // pixels within which residents with the same activity share one bubble
 const SOFT = 0.28; // share of the remaining way to a new position in a crowd per frame
@@ -27,13 +27,13 @@ const SOFT = 0.28; // share of the remaining way to a new position in a crowd pe
 /**
  * @typedef {object} Shot  what a frame is to show
  * @property {number} t
- * @property {number} rate  seconds of the town in a second; 0: it stands
+ * @property {number} rate  seconds of the town per second; 0: paused
  * @property {number | null} who
- * @property {number | null} over  whom a pointer or the keyboard is at
+ * @property {number | null} over  the resident under the pointer or with the keyboard focus
  * @property {Overlay} overlay
  * @property {Part[]} parts
  * @property {boolean} atOnce  without soft movement
- * @property {boolean} calm  residents stand from step to step
+ * @property {boolean} calm  residents jump from step to step, without movement between
  */
 
 /** @typedef {{lines: string[], font: string, wide: number, high: number, said: boolean, bold: boolean}} Bubble */
@@ -62,7 +62,7 @@ export class Painter {
     /** @type {[number, number][]} how far beside its spot each was drawn */
     this.moved = [];
     this.dot = 20;
-    /** @type {Rect[]} what else stands over the map */
+    /** @type {Rect[]} the buttons that cover parts of the map */
     this.taken = [];
   }
 
@@ -310,7 +310,7 @@ export class Painter {
   }
 
   /**
-   * Return the resident at a pixel; if several overlap, the one in front.
+   * Return the resident at a pixel; if several overlap, the one whose centre is nearest.
    * @param {Point} pixel
    */
   whoIsAt([x, y]) {

@@ -145,7 +145,7 @@ export class Player {
 
   /**
    * @param {number} t
-   * @param {boolean} [all]  words at once, too; while the slider is drawn they follow a little later
+   * @param {boolean} [all]  whether the texts are updated at once; while the slider is dragged they follow a little later
    */
   seek(t, all = true) {
     this.state.t = Math.max(this.town.first, Math.min(this.town.last, t));
@@ -186,7 +186,7 @@ export class Player {
     if (found.who !== null && parts.get("follow") !== null) this.follow(true);
   }
 
-  /** The recording goes on further: who looked at its end goes along. @param {number} before  where it ended */
+  /** Show that the recording has grown; if its end was shown, move to the new end. @param {number} before  the last step until then */
   renew(before) {
     this.catching = !this.state.playing && (this.catching || this.state.t >= before);
     this.stage.renew();

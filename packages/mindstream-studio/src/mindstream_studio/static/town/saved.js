@@ -11,7 +11,7 @@ const PASSING_MS = 4000;
 const notice = make("p", { class: "notice", role: "status" });
 
 /**
- * Show a message for a moment; error messages stay.
+ * Show a message for PASSING_MS.
  * @param {string} text
  */
 function notify(text) {
@@ -49,7 +49,7 @@ async function copyLink(player) {
 
 /** @param {HTMLElement} page */
 async function start(page) {
-  if (typeof DecompressionStream === "undefined" || !CSS.supports("color", "light-dark(red, red)")) throw new Error("this browser is too old; one of 2024 or later is wanted");
+  if (typeof DecompressionStream === "undefined" || !CSS.supports("color", "light-dark(red, red)")) throw new Error("this browser is too old; use one of 2024 or later");
   const packed = document.getElementById("recording");
   const town = prepare(await unpack((packed?.textContent ?? "").replace(/\s/g, "")));
   const theme = () => { changeTheme(); player.restyle(); };

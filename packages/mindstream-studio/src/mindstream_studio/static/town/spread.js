@@ -1,4 +1,4 @@
-// Who stand together are spread, so that nobody hides another: a ring around the spot, then whoever still touches is pushed apart.
+// Move the discs of residents apart, so that none hides another: first those on the same spot, then those that still overlap.
 
 /** @import { Point } from "./types.js" */
 
@@ -8,7 +8,7 @@ const TURN = -Math.PI / 2;
 /**
  * Return the position of each disc in pixels: near the resident's spot, and always the same.
  * @param {(Point | null)[]} points  in pixels; null: not drawn
- * @param {number} size  of what is drawn, with the room around it
+ * @param {number} size  diameter of a disc with the space around it
  * @returns {(Point | null)[]}
  */
 export function spread(points, size) {
@@ -18,7 +18,7 @@ export function spread(points, size) {
 }
 
 /**
- * Residents on the same spot are placed in a ring around it, in the order of their numbers.
+ * Place residents on the same spot around it, in the order of their numbers (see `place`).
  * @param {(Point | null)[]} points
  * @param {number} size
  */

@@ -1,4 +1,4 @@
-// The map as it is shown: a canvas, hands on it, and for the keyboard and screen readers a button for each resident.
+// The map: a canvas, the gestures on it, and for the keyboard and screen readers a button for each resident.
 
 import { at } from "./lists.js";
 import { Camera } from "./camera.js";
@@ -157,7 +157,7 @@ export class Stage {
   describe() {
     const { town, state } = this, person = state.who === null ? null : town.people[state.who];
     this.mode.hidden = !(person && state.own);
-    if (person && state.own) this.mode.replaceChildren("As ", said(person.name), " experienced it", make("span", { class: "more-words" }, ": pale what is out of sight, or was seen before"));
+    if (person && state.own) this.mode.replaceChildren("As ", said(person.name), " experienced it", make("span", { class: "more-words" }, ": what is out of sight, or was only seen earlier, is pale"));
     this.handles.forEach((handle, number) => {
       const point = this.painter.drawn[number], part = this.cast.parts[number];
       handle.hidden = !point;

@@ -1,4 +1,4 @@
-// The slider over the days, with what went on above it and the hours below.
+// The slider over the days; above it, bars for the number of happenings; below it, the hours.
 
 import { make } from "./elements.js";
 import { dayOf, minuteOf, shortDayOf, timeOf } from "./times.js";

@@ -36,7 +36,7 @@
  * @property {Known[]} places
  * @property {Memory[]} records
  * @property {[number, number][]} lived  step, by which person (a text; "": by itself)
- * @property {boolean} [visits]  is there only while a person lives as it
+ * @property {boolean} [visits]  a visitor: in the town only while a person controls it
  * @property {number} number
  * @property {number} hue
  * @property {string} initials

@@ -1,4 +1,4 @@
-// Ways of residents: the spots of a walk, one a step.
+// Walks of residents: the spots of a walk, one per step.
 
 import { at } from "./lists.js";
 

@@ -3,7 +3,7 @@
  *
  * @typedef {{number: number, text: string, standing: "open" | "waiting" | "done" | "stopped", until: number | null, result: string}} Task
  * @typedef {{id: string, text: string, late: boolean}} Question
- * @typedef {{id: string, tool: string, arguments: string, foreign: boolean}} Wish a call that waits for leave
+ * @typedef {{id: string, tool: string, arguments: string, foreign: boolean}} Wish a tool call that waits for the user's permission
  * @typedef {{calls: number, tokens: number, usd: number, usd_today: number}} Spent
  * @typedef {{order: string, at: number}} Due
  * @typedef {{goal: string, orders: string[], lived: boolean, halted: string, turn: number, in_turn: boolean, tasks: Task[],

@@ -33,7 +33,7 @@ export function Sleeps() {
 const COLUMNS = [
   { title: "when", of: ({ at }) => timeOf(at) },
   { title: "looked at", of: ({ looked_at }) => looked_at, numeric: true },
-  { title: "weaker since", of: ({ weakened }) => weakened.length, numeric: true },
+  { title: "made weaker", of: ({ weakened }) => weakened.length, numeric: true },
   { title: "faded", of: ({ forgotten }) => forgotten.length, numeric: true },
   { title: "", of: (night) => html`<${Acts} night=${night} />` },
 ];

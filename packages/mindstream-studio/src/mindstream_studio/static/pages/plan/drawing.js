@@ -10,7 +10,7 @@ export const ANSWER = "answer";
 
 /** @param {SeenStep[]} steps @param {Row | null} end @param {boolean} withAnswer */
 function graphOf(steps, end, withAnswer) {
-  const nodes = steps.map(({ step, state }) => ({ id: step.id, note: `${step.id} · ${step.tool}`, text: said(step.arguments ?? {}) || "nothing is given to it", state }));
+  const nodes = steps.map(({ step, state }) => ({ id: step.id, note: `${step.id} · ${step.tool}`, text: said(step.arguments ?? {}) || "no arguments", state }));
   const edges = steps.flatMap(({ step }) => needsOf(step).map((from) => ({ from, to: step.id })));
   if (withAnswer && steps.length) {
     const needed = new Set(edges.map(({ from }) => from));

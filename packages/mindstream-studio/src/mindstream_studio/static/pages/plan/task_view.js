@@ -75,7 +75,7 @@ function Ways({ known }) {
 function momentOf(row) {
   const { event, step, failed } = row;
   if (event === "step_began") return `${step} begins`;
-  if (event === "step_found") return failed ? `${step} gave nothing` : `${step} found it`;
+  if (event === "step_found") return failed ? `${step} gave nothing` : `${step} is done`;
   if (event === "solved") return endOf(row);
   return { solving: "begun", run_planned: "planned", answer_missing: "the answer was missing" }[event] ?? "the plan is kept";
 }

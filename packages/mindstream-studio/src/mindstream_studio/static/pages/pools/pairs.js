@@ -89,7 +89,7 @@ function Judgement({ pair, details }) {
       ${pair.by && html`<dt>graded by</dt><dd>${whoAnswered(pair.by)}</dd>`}
       ${pair.rubric > 0 && html`<dt>by rubric</dt><dd>version ${pair.rubric}</dd>`}
       ${pair.fit !== null && html`<dt>answer fits question</dt><dd>${pair.fit > 0 ? "rather yes" : "rather no"} (log odds ${number(pair.fit)})</dd>`}
-      <dt>examples before it</dt><dd>${pair.shown.length || "none"}</dd>
+      <dt>examples shown to the writer</dt><dd>${pair.shown.length || "none"}</dd>
     </dl>`;
 }
 

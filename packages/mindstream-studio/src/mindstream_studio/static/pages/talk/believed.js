@@ -2,8 +2,8 @@
 
 /** @typedef {import("./shapes.js").Row} Row */
 /**
- * @typedef {{value: unknown, since: number}} Item  `since`: the row that brought it
- * @typedef {{name: string, items: Item[], gone: unknown[], isList: boolean}} Field  `gone`: what the last change took away
+ * @typedef {{value: unknown, since: number}} Item  `since`: the row that added the value
+ * @typedef {{name: string, items: Item[], gone: unknown[], isList: boolean}} Field  `gone`: the values that the last change removed
  * @typedef {{slot: string, version: number, seq: number, fields: Map<string, Field>}} Belief  `seq`: the row of its last change
  * @typedef {{head: string, rest: string, isNew: boolean}} PlanStep
  * @typedef {{by: string, version: number, seq: number, at: number, changed: string, steps: PlanStep[]}} Plan
@@ -49,7 +49,7 @@ export function stepsOf(text) {
   return steps.map(({ head, lines }) => ({ head, rest: lines.join("\n") }));
 }
 
-/** @param {Row[]} rows @param {number} at @returns {Plan[]} the newest of each who plans */
+/** @param {Row[]} rows @param {number} at @returns {Plan[]} the newest plan of each reasoner */
 export function plansAt(rows, at) {
   /** @type {Map<string, Plan>} */
   const found = new Map();

@@ -13,7 +13,7 @@ export function Composer({ session, pack, exchanges }) {
   const [text, type] = useState("");
   const [problem, tell] = useState(/** @type {Error | null} */ (null));
   const [busy, setBusy] = useState(false);
-  const tried = useRef({ said: "", key: "" }); // said again after no answer came, it is heard once, by whatever server
+  const tried = useRef({ said: "", key: "" }); // the text sent last, with its idempotency key: if it is sent again after an error, it is stored only once
   if (base.value) return html`<p class="small soft">This is a recorded talk. ${!held && html`<a href="#/talk">Begin a talk of your own</a>`}</p>`;
   if (seq.value !== "newest") {
     return html`<div class="row"><p class="small soft">This is an earlier moment of the talk.</p><button onClick=${() => change({ seq: "" })}>Go on from the newest</button></div>`;

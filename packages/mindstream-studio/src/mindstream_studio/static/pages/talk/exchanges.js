@@ -5,7 +5,7 @@ import { aboutOf } from "./rows.js";
 /** @typedef {import("./shapes.js").Row} Row @typedef {import("./shapes.js").Exchange} Exchange */
 /**
  * @typedef {{name: string, from: number, to: number, kind: "wait" | "talker" | "reasoner" | "tool" | "moment", first?: number,
- *   seq: number}} Span  a part of an answer; `from`, `to`, `first` in seconds since it was heard
+ *   seq: number}} Span  a part of an answer; `from`, `to`, `first` in seconds since the utterance was heard
  * @typedef {"speaks" | "waits" | "done" | "stopped" | "failed"} TalkerState
  */
 

@@ -36,7 +36,7 @@ export function Lines({ exchanges, rows, at, pack }) {
 function stayAtTheEnd(end) {
   toTheEnd(end);
   const watch = new ResizeObserver(() => toTheEnd(end));
-  for (const name of [".page", ".pane"]) { // a line that loads late above the talk makes a narrow page longer, and a wide pane lower
+  for (const name of [".page", ".pane"]) { // an element above the talk that loads late changes the length of a narrow page, or the height of the pane in a wide one
     const place = end?.closest(name);
     if (place) watch.observe(place);
   }
@@ -55,7 +55,7 @@ function toTheEnd(end) {
   else end?.scrollIntoView({ block: "end" });
 }
 
-/** @param {{one: Exchange, rows: Row[], pack: string, isLast: boolean}} props `isLast`: it can be gone on with */
+/** @param {{one: Exchange, rows: Row[], pack: string, isLast: boolean}} props `isLast`: it is the newest exchange, and can be continued */
 Lines.One = function One({ one, rows, pack, isLast }) {
   const { heard } = one;
   const said = lastOf(one, "said");

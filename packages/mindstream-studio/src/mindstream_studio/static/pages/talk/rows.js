@@ -75,7 +75,7 @@ function follow(newest, take) {
       return readAll(newest.current, KINDS, stop.signal).then((rows) => {
         newest.current = Math.max(newest.current, rows.at(-1)?.seq ?? 0);
         take(rows);
-      }, () => {}); // who reads again is told when the server is back
+      }, () => {}); // when the server is back, all rows are read again
     }, SOON_MS);
   };
   const deaf = onRow(KINDS, look);

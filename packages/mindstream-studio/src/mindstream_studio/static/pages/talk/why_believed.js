@@ -14,7 +14,7 @@ import { ERASED } from "./shapes.js";
 
 /** @typedef {import("./shapes.js").Row} Row */
 
-/** @param {{text: string, since: number, rows: Row[]}} props `since`: the row that brought it */
+/** @param {{text: string, since: number, rows: Row[]}} props `since`: the row that added the belief or plan, or of the thought itself */
 export function WhyBelieved({ text, since, rows }) {
   const thought = thoughtBehind(rows, since);
   const about = /** @type {number[]} */ (thought?.about ?? []);

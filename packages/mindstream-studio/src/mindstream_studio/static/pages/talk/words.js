@@ -4,9 +4,9 @@ import { lasting, millis, whole } from "../../format.js";
 /** @typedef {import("./shapes.js").Row} Row */
 
 /** Names of the shipped reasoners by the slot that each writes to; any other slot belongs to the reasoner that answers are based on. @type {Record<string, string>} */
-const REASONERS = { facts: "who notes facts", reflect: "who reflects", night: "who works at night" };
+const REASONERS = { facts: "the fact reasoner", reflect: "the reflection reasoner", night: "the night reasoner" };
 
-/** Who thought, in words. @param {string} slot */
+/** Return the name of a slot's reasoner. @param {string} slot */
 export const reasonerOf = (slot) => REASONERS[slot] ?? "the reasoner";
 
 /** @type {Record<string, (row: Row) => string>} */
@@ -33,13 +33,13 @@ const WORDS = {
 /** @param {Row} row */
 export const inWords = (row) => WORDS[row.event]?.(row) ?? row.event;
 
-/** How long: milliseconds below ten seconds. @param {number} seconds */
+/** Format a duration: in milliseconds below ten seconds. @param {number} seconds */
 export function took(seconds) {
   if (seconds < 10) return millis(Math.max(0, seconds * 1000));
   return seconds < 120 ? `${whole(seconds)} seconds` : lasting(seconds);
 }
 
-/** A field of a belief, or a value in one, as it is read. @param {unknown} value */
+/** Return a value of a belief as text. @param {unknown} value */
 export function plain(value) {
   if (typeof value === "string") return value;
   return value !== null && typeof value === "object" ? JSON.stringify(value) : String(value);

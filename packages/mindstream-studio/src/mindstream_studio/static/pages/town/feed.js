@@ -18,7 +18,7 @@ export class Feed {
     this.ended = new AbortController();
     this.onseen = () => { if (!document.hidden) this.soon(); };
     document.addEventListener("visibilitychange", this.onseen);
-    this.leave = whenAskedAgain(() => this.soon()); // the server is back: nothing is waited for
+    this.leave = whenAskedAgain(() => this.soon()); // all queries are repeated, for example because the server is back: do not wait
     this.read();
   }
 

@@ -33,14 +33,14 @@ export function component(draw) {
   };
 }
 
-/** Steps with model calls about a resident's current act: its begin, its decision, the day's plan. @param {import("../../town/types.js").Person} person @param {number} step */
+/** Steps with model calls about a resident's current act: its start, its decision, the day's plan. @param {import("../../town/types.js").Person} person @param {number} step */
 function stepsBehind(person, step) {
   const found = [actAt(person, step)?.[0], entryAt(person.decisions, step)?.[0], entryAt(person.plans, step)?.[0]];
   return [...new Set(found.filter((each) => each !== undefined))];
 }
 
 /**
- * @param {string} town @param {() => void} soon @param {() => {beside: import("./beside.js").Beside, since: number} | null} pair  another town in step with it, and up to which step they are the same
+ * @param {string} town @param {() => void} soon @param {() => {beside: import("./beside.js").Beside, since: number} | null} pair  the town shown beside it, and the step up to which both have the same past
  * @returns {import("../../town/player.js").Options}
  */
 export function optionsFor(town, soon, pair) {

@@ -41,7 +41,7 @@ export function Watch({ name }) {
   useEffect(() => {
     /** @type {TownPlayer | null} */
     let made = null;
-    // A link that was followed meanwhile is opened, and never written over with what was looked at before.
+    // The link is written only if the user has not opened another one since it was last written.
     const write = debounced((/** @type {TownPlayer} */ self) => { if (said() === written.current) written.current = writeLink(self); });
     const follow = feed.current = new Feed(name, {
       whole(recording) {
@@ -96,7 +96,7 @@ export function Watch({ name }) {
     <div class="town-place" ref=${place} />`;
 }
 
-/** Handle an unreachable server: the shell shows a message, and the map stays. @param {Error} problem */
+/** Return whether the server is unreachable; then the shell shows a message, and the map stays. @param {Error} problem */
 const isLost = (problem) => problem instanceof Problem && problem.status === 0;
 
 /** @param {TownPlayer} player @param {HTMLElement | null} place */

@@ -58,7 +58,7 @@ function Places({ row, call }) {
     <button class="link" onClick=${() => change({ about: row.seq, role: "", day: "", failed: "" })}>all calls for it</button>`;
 }
 
-/** Kinds of rows that are intermediate steps and not results. */
+/** Kinds of rows that are not listed as results. */
 const PASSED = ["opened"];
 
 /** The rows that resulted from the same utterance; calls among them can be opened. @param {{row: Row, call: Call}} props */

@@ -42,7 +42,7 @@ const tokensOf = ({ input_tokens, output_tokens }) => input_tokens + output_toke
 function Sum({ total }) {
   const cached = total.input_tokens ? total.cached_tokens / total.input_tokens : 0;
   return html`
-    <b>${costOf(total)}</b> · ${counted(total.calls, "call")} · ${whole(tokensOf(total))} tokens${cached > 0 && `, ${whole(100 * cached)} % of what was asked kept from before`} · ${lasting(total.seconds)}
+    <b>${costOf(total)}</b> · ${counted(total.calls, "call")} · ${whole(tokensOf(total))} tokens${cached > 0 && `, ${whole(100 * cached)} % of the input from the provider’s cache`} · ${lasting(total.seconds)}
     ${total.failed > 0 && html` · <button class="link problem" onClick=${() => change({ failed: "yes", call: "", role: "", day: "" })}>${whole(total.failed)} failed</button>`}`;
 }
 

@@ -56,7 +56,7 @@ function doingNow(player, person, act, step, here) {
   const reason = because || REASONS[WHYS[act[4]] ?? ""];
   return [
     make("p", { class: "what" }, said(textOf(town, act[2]))),
-    liver ? make("p", { class: "soft" }, "lived by ", said(liver)) : null,
+    liver ? make("p", { class: "soft" }, "controlled by ", said(liver)) : null,
     make("p", { class: "soft" }, ...where, `, ${timeOf(town, act[0])}–${timeOf(town, act[0] + act[1])}`),
     reason ? make("p", { class: "why" }, make("b", {}, "Why: "), said(reason), " ", player.whyButton(person, step)) : player.whyButton(person, step),
     talk?.[3].length ? make("details", {}, make("summary", {}, "What is said"), linesOf(player, talk[3])) : null,
@@ -82,7 +82,7 @@ function decided({ town }, person, step) {
 }
 
 /**
- * The day's plan; what follows upon itself is one line.
+ * The day's plan; equal activities that follow each other are one line.
  * @param {Player} player
  * @param {ReturnType<typeof planAt>} all
  * @param {number} minute
