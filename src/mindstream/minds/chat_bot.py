@@ -202,7 +202,8 @@ class ChatResponder(FunctionResponder):
     async def _reply_with_tools(
         self, model: Model, question: CompanionTalk, host: Host, own: Record
     ) -> AsyncGenerator[Part]:
-        """Yield the model's words while it calls tools; the calls are logged, so that they are reused after a crash."""
+        """Yield the model's words while it calls tools. Tool calls and their results are logged; if the utterance is
+        answered again after a crash, recent results are reused."""
         memory = host.memory
         context = RunContext(
             self.name,
@@ -503,8 +504,8 @@ class ChatBot:
 
         Raises:
             InputError: the text is empty or too long.
-            ModelError: the model failed (ModelUnavailable: it could not be reached or was overloaded, after three
-                tries). The utterance is stored.
+            ModelError: the model failed (ModelUnavailable: it could not be reached or was overloaded, after up to three
+                attempts). The utterance is stored.
             StorageError: the utterance or the answer could not be stored.
         """
         return await self.mind.send(text)

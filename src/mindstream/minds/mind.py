@@ -259,7 +259,7 @@ class Mind:
         """Commit an utterance and answer it; yield the log rows: heard, perhaps waiting, pieces, said.
 
         Once `heard` is yielded, the utterance is on disk, and reasoners will process it. Closing the generator cancels
-        the answer. If a generator is neither read nor closed, the answer is completed and stored without its reader.
+        the answer. If the caller stops reading without closing the generator, the answer is still completed and stored.
 
         Args:
             one_answer: whether the user cannot be shown a follow-up later; then a coach may wait for its reasoner

@@ -111,7 +111,7 @@ class _Watched:
 
     def given(self) -> frozenset[str]:
         """Return the web addresses that may be fetched without approval although third-party content was read: those in
-        the task, in results of search tools, and in calls made before that."""
+        the task, in results of search tools, and in calls made before such content was read."""
         return links([self.run.task, *self.searched]).union(*map(addresses_of, self.own_calls))
 
     def step(self, call: Call) -> PlannedStep:

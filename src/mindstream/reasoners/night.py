@@ -18,7 +18,7 @@ class SleepReasoner:
     Each step of the sleep commits its own changes (memory/lifecycle/sleep), so the run's result has nothing to write.
 
     Attributes:
-        drawn: number of records that the sleep draws.
+        drawn: number of records that the sleep draws at random, to let them decay.
     """
 
     model: Model

@@ -301,7 +301,7 @@ def checked_public_url(url: str) -> str:
     """Return the URL by which a proxy publishes the server, in lower case: a scheme, a name and perhaps a port.
 
     Raises:
-        InputError: it is not such a URL, or has a path.
+        InputError: `url` is not such a URL, or has a path.
     """
     try:
         parts = urlsplit(url.rstrip("/").lower())

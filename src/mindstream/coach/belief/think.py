@@ -79,7 +79,7 @@ def _found(ranked: Sequence[tuple[float, T]]) -> list[T]:
 
 
 OWN = 1.0
-"""Bonus of a resource in the user's own language."""
+"""Bonus of a resource in the user's own language, if its score exceeds ENOUGH."""
 
 
 def _asked(pack: Pack, query: str, of: str) -> tuple[set[str], set[str], list[float]]:

@@ -71,7 +71,7 @@ Lists: TypeAlias = dict[Language, list[str]] | list[str]
 
 def _identifier(name: str) -> str:
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
-        raise ValueError(f"{name!r} should be lower-case letters, digits and _ (it names a field of the belief)")
+        raise ValueError(f"{name!r} should be a name of lower-case letters, digits and _ that begins with a letter")
     return name
 
 

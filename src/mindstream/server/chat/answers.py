@@ -178,7 +178,7 @@ already contain the message before it."""
 async def _of_mind(runtime: Runtime, turn: Turn, spent: Spent) -> AsyncGenerator[str]:
     """Send a mind the new message, or let it answer the stored one again; yield its answer.
 
-    If the log lacks earlier lines of the chat page, a mind that answers in chat is also given the page's lines.
+    If the log lacks earlier lines of the chat page, a chat bot (`ChatResponder`) is also given the page's lines.
     """
     async with (
         runtime.mind(turn.principal, turn.session, turn.model) as opened_mind,
