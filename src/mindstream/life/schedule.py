@@ -18,7 +18,7 @@ from mindstream.text.times import LIST, MORNING_S, RULE, local_moment, month_of,
 
 CalendarUnit = Literal["day", "week", "month", "year"]
 START = date(2024, 1, 1)
-"""The day, a Monday, from which intervals such as "every second day" are counted."""
+"""The day, a Monday, from which intervals such as "every 2 days" are counted."""
 DAYS = {"day": 1, "week": 7, "month": 31, "year": 366}
 LONGEST_DAYS, SHORTEST_S = 3_660, 60.0
 HORIZON_DAYS = 2 * LONGEST_DAYS

@@ -53,7 +53,7 @@ STEPS = 10
 EXEMPLAR_S = 2.0
 """Maximum time that an answer waits for lessons and exemplars, in seconds."""
 SETTLE_S = 60.0
-"""Maximum time that the end of a chat waits for the facts of the last messages, in seconds."""
+"""Maximum time that the end of a chat waits until the facts of the last messages are extracted, in seconds."""
 REFUSED = {
     "en": "The language model that I think with did not take that, so I can't answer it. What you said is kept.",
     "zh": "我用来思考的语言模型没有接受这句话，所以我答不上来。你说的话已经记下了。",
@@ -436,8 +436,8 @@ class ChatBot:
     ) -> AsyncIterator[ChatBot]:
         """Open a user's bot.
 
-        The end of the block waits for the facts of the last messages, at most `settle_s` seconds. Facts that are not
-        extracted by then, or because the block ended by an error, are extracted when the user's bot is opened again.
+        The end of the block waits for the facts of the last messages, at most `settle_s` seconds; it does not wait if
+        an error ended the block. Facts that are not extracted then are extracted when the user's bot is opened again.
 
         Args:
             data: the data folder (created if missing), the URL of a PostgreSQL database, or a store.

@@ -52,7 +52,7 @@ class Fault:
 
 
 def check(plan: Plan, tools: Sequence[ToolSpec], most_steps: int = MOST_STEPS) -> tuple[Fault, ...]:
-    """Return all faults of a plan for these tools; () if it can run. The steps of a plan with too many are not checked.
+    """Return all faults of a plan for these tools; () if it can run. If it has too many steps, they are not checked.
 
     Evidence is unknown before the run, so a reference is accepted as an argument of any type.
     """

@@ -209,7 +209,7 @@ class Executor:
         self._batches = Batches()
         self._steps: dict[str, PlannedStep] = {}
         self._needs: dict[str, tuple[str, ...]] = {}
-        self._settled = dict(self.evidence)  # evidence that later steps may use: the watchers have been told of it
+        self._settled = dict(self.evidence)  # evidence that later steps may use
         self._waiting: dict[str, PlannedStep] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
         self._finished: asyncio.Future[None] | None = None
