@@ -258,7 +258,8 @@ class Alarms:
         return self._since >= GAPS[min(self._put, len(GAPS)) - 1]
 
     def _hint(self, text: str, read: str | None) -> Raised | None:
-        """Return the hint in a text; a hint of the recogniser is dropped if the classifier found the text harmless."""
+        """Return the hint in a text; None: there is none, or only the recogniser found one and the classifier found the
+        text harmless."""
         hint = find_hint(self._pack, text)
         return None if hint and hint.basis == "recogniser" and read in HARMLESS else hint
 

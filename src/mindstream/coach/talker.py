@@ -304,7 +304,8 @@ class Speech:
 
 
 HELD = 8
-"""Maximum number of lines from memory that are listed: belief and plan first, then the user's newest statements."""
+"""Maximum number of lines that are listed if none is near the question: belief and plan first, then statements of the
+user, notes and memories."""
 SHARE, LIKENESS, NEAREST = 0.5, 0.15, 3
 """A line from memory is quoted if it has at least this share of the question's words, or at least this similarity in
 meaning; maximum number of such lines."""

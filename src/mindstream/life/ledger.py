@@ -80,7 +80,7 @@ class Ledger(BaseModel):
         return self._find_left(event.text) or _task(event)
 
     def _find_left(self, text: str) -> Task | None:
-        """Return the open or waiting task with this text."""
+        """Return the open or waiting task with this text; None: there is none."""
         left = (each for each in self.tasks.values() if each.standing in ("open", "waiting"))
         return next((each for each in left if each.text == text), None)
 

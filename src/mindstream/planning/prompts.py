@@ -240,7 +240,7 @@ def _names_a_part(mark: re.Match[str]) -> bool:
 
 
 def _read_what(words: str) -> tuple[Kind | None, str]:
-    """Read `amount: the length` as the kind and the description of a missing value."""
+    """Read `amount: the length` as the kind and the description of a missing value; kind None: the words name none."""
     first, colon, rest = words.strip(AROUND).partition(":")
     kind = next((kind for kind in get_args(Kind) if colon and kind == first.strip(AROUND).lower()), None)
     return kind, (rest if kind else words).strip(AROUND)

@@ -51,7 +51,11 @@ def base_url(scope: Scope) -> str:
 
 
 def principal_of(scope: Scope) -> Principal:
-    """Return the caller of a request, which AuthMiddleware stored in the scope."""
+    """Return the caller of a request, which AuthMiddleware stored in the scope.
+
+    Raises:
+        Refusal: no caller is stored there.
+    """
     principal = scope.get("state", {}).get("principal")
     if not isinstance(principal, Principal):
         raise Refusal(

@@ -39,7 +39,7 @@ LOUD, IF_LOUD, IF_QUIET = 0.1, 7.5, 0.28
 the undetected orders. IF_LOUD and IF_QUIET are the likelihood ratios of an undetected order for texts in that share and
 outside it."""
 RISK = 0.15
-"""A pair is served if the probability that it was planted is below this."""
+"""A pair is not served if the probability that it was planted is this or more."""
 AT_FIRST = 2
 """Number of imaginary pairs without an order that are added to the pairs of each source, so that one false detection
 has little effect."""

@@ -302,8 +302,8 @@ async def read_briefing(stream: Memory, slot: str) -> Briefing:
 
 
 MAX_TIMES, MAX_ASKED = 2, 24
-"""Maximum number of briefings that ask a question about the same subject, and number of last briefings in which they
-are counted."""
+"""MAX_TIMES: maximum number of briefings that ask a question about the same subject; several in a row count once.
+MAX_ASKED: number of subjects, the newest ones, among which they are counted."""
 
 
 def ask_once_more(found: Thinking, asked: Sequence[str]) -> tuple[Thinking, tuple[str, ...]]:

@@ -595,7 +595,7 @@ class WithBelief(Sequence[Tool]):
 
 
 AHEAD = 4
-"""Maximum number of steps in a plan that is made without a model."""
+"""Maximum number of open steps in a plan that is made without a model."""
 
 
 @rule(Think)
