@@ -68,7 +68,7 @@ class Asked(Event):
     news: Quotes[str] = ""
     """News since the previous step, as in the prompt."""
     seen: int = 0
-    """The last log row whose news M2 has been shown."""
+    """The last log row whose news M2 (the role that decides) has been shown."""
     tokens: int = 0
     """Estimated number of tokens of the prompt."""
 
@@ -99,7 +99,7 @@ class Replied(Event):
 
 
 class TurnEnded(Event):
-    """A turn ended: M2 requested no more calls, or an error stopped it."""
+    """A turn ended: M2 (the role that decides) requested no more calls, or an error stopped it."""
 
     kind = "turn_ended"
     turn: int

@@ -136,7 +136,7 @@ def turns_to_fold(state: LifeState, tokens: int, limit: int) -> list[Turn]:
 
 
 async def fold(steps: Steps, model: Model, turns: list[Turn]) -> None:
-    """Let M2 summarise turns, and store the summary as a memory in their place.
+    """Let M2 (the role that decides) summarise turns, and store the summary as a memory in their place.
 
     Without a valid reply the turns stay, and at the beginning of the next turn they are summarised again.
     """
@@ -171,12 +171,12 @@ def _tokens(message: Message) -> int:
 
 
 REMEMBERED, RESULT, LINE = 10, 300, 600
-"""In the prompt that asks M2 for work: maximum number of memories, maximum characters of a task's result, and maximum
-characters of a memory."""
+"""In the prompt that asks M2 (the role that decides) for work: maximum number of memories, maximum characters of a
+task's result, and maximum characters of a memory."""
 
 
 async def look_for_work(steps: Steps, model: Model, zone: tzinfo) -> None:
-    """Let M2 propose tasks for the goal, and add them to the ledger.
+    """Let M2 (the role that decides) propose tasks for the goal, and add them to the ledger.
 
     Raises:
         BudgetSpent: the budget allows no further model call.

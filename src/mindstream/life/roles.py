@@ -28,11 +28,13 @@ if TYPE_CHECKING:
     from mindstream.life.life import LifeConfig
 
 STEPS = {"M1": 12, "M0": 4}
-"""Maximum number of model calls that M1, and M0, may take for one task or question."""
+"""Maximum number of model calls of the role M1 for one task, and of the role M0 for one question."""
 EXEMPLAR_S, OFFER_S = 10.0, 120.0
-"""Maximum seconds that M1 waits for exemplars before its task, and for the grading of its offered result after it."""
+"""Maximum seconds that M1 (the role that does tasks) waits for exemplars before its task, and for the grading of its
+offered result after it."""
 OPENED, CLOSED = "<|thinking_start|>", "<|thinking_end|>"
-"""Marks around M0's result in M1's prompt. If M0's text contains such marks itself, they are escaped, like all data."""
+"""Marks around the result of M0 (the role that thinks) in the prompt of M1 (which does the task). If M0's text contains
+such marks itself, they are escaped, like all data."""
 
 
 def show_thoughts(call: Call, text: str) -> str:
@@ -101,7 +103,7 @@ class Roles:
         tainted: bool,
         given: frozenset[str] = frozenset(),
     ) -> Observation:
-        """Let M1 or M0 work until it answers; return only the answer.
+        """Let a role, M1 or M0, work until it answers; return only the answer.
 
         Args:
             given: web addresses that may be fetched after third-party content was read.
@@ -136,7 +138,7 @@ class Roles:
         return ""
 
     def dreaming(self, where: Where) -> Compose:
-        """Return the function by which M1 writes the dream for a call of the tool S."""
+        """Return the function by which M1 (the role that does tasks) writes the dream of the tool S (sleep)."""
         model = self.models.of("M1")
 
         async def compose(rater: Model, forgotten: Sequence[Record]) -> Dreamt:

@@ -4,7 +4,7 @@ async with Simulation.open(stream, goal="…", orders=[…], user=ScriptedUser.l
     async for day in simulation.days(30):
         print(day.number, day.said)
 
-A script is JSON Lines: `{"day": 3, "at": "19:30", "says": "…"}`, and for questions of M2
+A script is JSON Lines: `{"day": 3, "at": "19:30", "says": "…"}`, and for questions that the life asks
 `{"day": 3, "asked": "a word of the question", "answers": "…", "after_s": 40}`.
 """
 

@@ -26,7 +26,8 @@ Script: TypeAlias = Generator[list[Call], list[str], str]
 At each step the script is run again from its beginning, with all results known by then."""
 
 PATIENCE_S = 3_600
-"""Timeout of a question to the user, in seconds. A later answer reaches M2 as news, and is remembered, too."""
+"""Timeout of a question to the user, in seconds. A later answer reaches M2 (the role that decides) as
+news, and is remembered, too."""
 PASSAGES, LONGEST, SHORTER, LONGEST_MEMORY = 4, 700, 300, 3_000
 """Maximum number of passages that are quoted; maximum characters of a passage in a file, of a passage in an answer, and
 of a memory."""

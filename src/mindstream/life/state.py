@@ -64,15 +64,18 @@ class News(BaseModel):
 
 
 class Fold(BaseModel):
-    """A summary of older turns, which replaces them in M2's context; `tainted`: whether the turns contained third-party
-    content."""
+    """A summary of older turns, which replaces them in the context of M2 (the role that decides).
+
+    `tainted`: whether the turns contained third-party content.
+    """
 
     text: str
     tainted: bool = False
 
 
 class Opened(BaseModel):
-    """The time and the tasks of the ledger when the newest turn began, and the news that M2 was shown in this turn."""
+    """The time and the tasks of the ledger when the newest turn began, and the news that M2 (the role that decides) was
+    shown in this turn."""
 
     at: Moment = 0.0
     tasks: list[Task] = []
@@ -341,7 +344,8 @@ def is_of_m2(id_: str) -> bool:
 
 
 def shown_arguments(arguments: str) -> str:
-    """Return a call's arguments for M2's context, as JSON in which long texts are shortened."""
+    """Return a call's arguments for the context of M2 (the role that decides), as JSON in which long texts are
+    shortened."""
     if len(arguments) <= ARGUMENT:
         return arguments
     try:

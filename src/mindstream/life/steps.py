@@ -233,7 +233,7 @@ POLL_S = 0.5
 
 
 SimulatedUser: TypeAlias = Callable[[str], Awaitable[str | None]]
-"""A function that answers M2's questions to the user in simulations; it returns None if there is no answer."""
+"""A function that answers the life's questions to the user in simulations; it returns None if there is no answer."""
 
 
 async def newest_from_outside(stream: Memory) -> int:

@@ -50,7 +50,7 @@ LONGEST = 20_000
 LONGEST_MEMORY = 4_000
 """Maximum length of a memory, in characters."""
 LONGEST_WAIT_S = 7 * 86_400
-"""Maximum time that the tool I waits for the user, in seconds."""
+"""Maximum time that the tool I, which asks the user, waits for the answer, in seconds."""
 
 
 class Arguments(BaseModel, extra="ignore"):
@@ -318,7 +318,7 @@ def memory(text: str, where: Where) -> RecordDraft:
 
 def sleep_tool(steps: Steps, language: str, model: Model, n: int, dreams: Callable[[Where], Compose]) -> OwnTool:
     """Return the tool S(), which runs a sleep of the memory (memory/lifecycle/sleep). The sleep draws n records at
-    random (more from a large memory, see SHARE), and M1 writes its dream.
+    random (more from a large memory, see SHARE), and M1 (the role that does tasks) writes its dream.
 
     Args:
         model: the model of M1; it also rates records without an importance.
@@ -380,7 +380,7 @@ REFUSED = "not made: a person said no to this call"
 
 @dataclass(frozen=True, slots=True)
 class OutsideTools:
-    """All external tools of a life; the tools that a task needs are searched when M1 does the task.
+    """All external tools of a life; the tools that a task needs are searched when the role M1 does the task.
 
     Attributes:
         at_once: maximum number of tools that one search attaches to a task.

@@ -283,7 +283,7 @@ def _exemplar(pool: Pool, pair: Pair, writer: str) -> Exemplar:
 async def _record(pool: Pool, exemplar: Exemplar, state: PoolState) -> Record:
     """Build the memory record of an exemplar; its text is the embedded text.
 
-    The record is marked as tainted if the author of the query is not the writer (`asked_by`).
+    The record is marked as tainted (third-party content) if the author of the query is not the writer (`asked_by`).
     """
     text = embedded_text(exemplar.query, exemplar.answer, state.examples_of(exemplar), state.form)
     data = {"query": exemplar.query, "answer": exemplar.answer, "model": exemplar.model, "asked_by": exemplar.asked_by}

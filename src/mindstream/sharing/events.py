@@ -92,12 +92,12 @@ class ExemplarJudged(Event):
     """How `fit` was measured: by `rules`, or by rules and the log-probabilities of a model."""
     fit_weight: float = 1.0
     """The weight of `fit`, 0 to 1: 1 if the author of the query is not the writer; otherwise it grows with the number
-    of seed exemplars."""
+    of seed exemplars (those that the owner added)."""
     orders: bool = False
     """Whether the answer gives orders to its reader (the agent that is shown it as an example)."""
     louder: float = 1.0
-    """Share of the seed exemplars whose answers sound at least as much like an order to the reader (prompt injection)
-    as this pair's answer; 1 if not measured."""
+    """Share of the seed exemplars (those that the owner added) whose answers sound at least as much like an order to
+    the reader (prompt injection) as this pair's answer; 1 if not measured."""
 
 
 class ExemplarShared(Event):

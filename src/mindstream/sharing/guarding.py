@@ -46,10 +46,10 @@ __path__: list[str] = []  # so that its earlier submodules are found (moved.py)
 
 WIDE = re.compile(f"[{UNSPACED}]")
 MIN_SEEDS, ENOUGH_SEEDS = 12, 48
-"""With fewer than MIN_SEEDS seed exemplars, the fit of answers is not measured. From MIN_SEEDS to ENOUGH_SEEDS, the
-weight of the measurement grows from 0 to 1."""
+"""With fewer than MIN_SEEDS seed exemplars (those that the owner added), the fit of answers is not measured. From
+MIN_SEEDS to ENOUGH_SEEDS, the weight of the measurement grows from 0 to 1."""
 MAX_SEEDS = 400
-"""Maximum number of seed exemplars that are compared."""
+"""Maximum number of seed exemplars (those that the owner added) with which a pair is compared."""
 NEAR, AROUND = 5, 20
 """Number of most similar seed pairs that a pair is compared with directly, and number of them over which its contrasts
 (see `_contrast`) are computed."""
@@ -70,7 +70,7 @@ TOKEN, NAME = re.compile(r"[\w#-]+"), re.compile(r"(?<=[\w,;] )[A-Z]\w+")
 
 
 def weigh(laid_in: int) -> float:
-    """Return the weight, 0 to 1, of measurements that are based on this number of seed exemplars."""
+    """Return the weight, 0 to 1, of measurements that are based on this number of seed exemplars (of the owner)."""
     return min(1.0, max(0.0, (laid_in - MIN_SEEDS) / (ENOUGH_SEEDS - MIN_SEEDS)))
 
 
@@ -423,7 +423,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class Measures:
-    """The instruments of a pool, built from its seed exemplars.
+    """The instruments of a pool, built from its seed exemplars (those that the owner added).
 
     Attributes:
         guard: measures the fit of answers; None if there are too few seed exemplars.
@@ -456,7 +456,8 @@ class Measures:
 
 
 async def build_measures(embedder: Embedder, exemplars: Sequence[Exemplar]) -> Measures:
-    """Build the instruments from the seed exemplars; of more than MAX_SEEDS, an evenly spread sample is used."""
+    """Build the instruments from the seed exemplars (those that the owner added); of more than MAX_SEEDS, an evenly
+    spread sample is used."""
     some = exemplars[:: len(exemplars) // MAX_SEEDS + 1]
     pairs = [(each.query, each.answer) for each in some]
     detector = await build_detector(embedder, pairs)

@@ -298,7 +298,7 @@ class PoolState:
         return next(self.reasons_unserved(id_, reader, guarded), None) is None
 
     def trusted(self) -> frozenset[str]:
-        """Return the ids of the seed exemplars that are neither withdrawn nor evicted."""
+        """Return the ids of the seed exemplars (those that the owner added) that are neither withdrawn nor evicted."""
         gone = self.withdrawn | self.evicted
         return frozenset(
             id_
