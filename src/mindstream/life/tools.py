@@ -311,7 +311,7 @@ def _plain(text: str) -> str:
 
 
 def memory(text: str, where: Where) -> RecordDraft:
-    """Return the record that U stores for a text."""
+    """Return the draft of the memory record for a text of the tool U (store a memory), or for a summary of turns."""
     data = {**MARK, **({TAINTED: True} if where.tainted else {})}
     return RecordDraft(text=text, kind="note", by=where.role, episode=f"turn {where.id.partition('.')[0]}", data=data)
 

@@ -271,6 +271,7 @@ class Mind:
             InputError: the text is empty or too long.
             HeardAlready: an utterance with this key was heard before.
             StorageError: the utterance or the answer could not be committed.
+            Exception: an error of the responder, such as ModelError (a coach answers with an excuse instead).
         """
         text = checked_text(text, MAX_UTTERANCE)
         cleaned = await redaction.cleaned(text) if redaction.is_on() else redaction.Cleaned(text)
@@ -291,7 +292,7 @@ class Mind:
 
     @streamed_at_home
     async def answer_again(self, heard: Logged, *, one_answer: bool = False) -> AsyncGenerator[Logged]:
-        """Answer an utterance again, which is given as its log row; yield rows as `hear` does.
+        """Answer an utterance, which is given as its log row, once more; yield rows as `hear` does.
 
         The utterance is not committed again, and reasoners do not process it again.
 
@@ -334,7 +335,8 @@ class Mind:
         """Send an utterance and return the whole answer; no follow-up is sent after it.
 
         Raises:
-            InputError, StorageError: see `hear`; also if the mind has no responder.
+            InputError: the mind has no responder, or the text is empty or too long.
+            Exception: all other errors of `hear`.
         """
         if isinstance(self.responder, NullResponder):
             raise InputError(

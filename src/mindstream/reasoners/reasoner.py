@@ -279,7 +279,8 @@ class Briefing:
         offer: the next thing that the talker should say, in suitable words.
         care: a caution, or something that the talker should not say.
         asked: the subjects of the questions of earlier briefings and this one, the newest last; "" for a briefing
-            without a question. The talker does not see this list.
+            without a question. Several briefings in a row with the same subject count once. The talker does not see
+            this list.
         upto: the log row of the last message that the briefing is about.
     """
 

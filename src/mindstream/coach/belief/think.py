@@ -394,7 +394,7 @@ class Think(Prompt[Thinking]):
         waits: whether the talker has not answered yet but waits for this result.
         first: the briefing by the mini-reasoner of the previous phase, if it changed the phase in this run.
         hint: the id of the alarm that the newest utterances may hint at; "": none.
-        kept: a summary of how often the user did steps that were thought likely.
+        kept: a comparison of the reasoner's forecasts with what the user did (`Calibration`); "": too few steps.
         asked: the subjects of earlier questions, and the coach's questions in lines that the prompt does not show.
     """
 

@@ -29,7 +29,7 @@ from mindstream.reasoners.reasoner import RunResult, Utterance
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """An utterance and the state of the conversation when it was heard.
+    """An utterance, and the state of the conversation before its answer.
 
     Attributes:
         phase: the believed phase of the conversation.
