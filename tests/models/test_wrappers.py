@@ -24,7 +24,7 @@ from mindstream.errors import (
     ReplyInvalid,
 )
 from mindstream.models.ask import act, ask
-from mindstream.models.model import Call, Message, Model, Part, Piece, Request, ToolSpec, Usage
+from mindstream.models.model import Call, Message, Model, Part, Piece, Request, Sampling, ToolSpec, Usage
 from mindstream.models.recording import Cache
 from mindstream.models.rules import FakeModel, Line
 from mindstream.models.wrappers.budget import Budget, Budgeted
@@ -288,6 +288,17 @@ async def test_the_cache_key_includes_model_and_tools(tmp_path: Path) -> None:
     assert text_of(await parts_of(Cache(one, tmp_path))) == "one"
     assert text_of(await parts_of(Cache(other, tmp_path))) == "other"
     assert text_of(await parts_of(Cache(one, tmp_path), talk(tools=(ADD,)))) == "with tools"
+
+
+@pytest.mark.parametrize(
+    "sampling", [Sampling(temperature=0.9), Sampling(seed=7), Sampling(top_p=0.1), Sampling(stop=("END",))]
+)
+async def test_other_sampling_parameters_get_an_answer_of_their_own(tmp_path: Path, sampling: Sampling) -> None:
+    model = Cache(talks("plain", "sampled", "again"), tmp_path)
+    assert text_of(await parts_of(model, talk("a"))) == "plain"
+    for _ in range(2):
+        assert text_of(await parts_of(model, talk("a").but(sampling=sampling))) == "sampled"
+    assert text_of(await parts_of(model, talk("a").but(longest_reply=99))) == "plain"
 
 
 async def test_incomplete_answers_are_not_cached(tmp_path: Path) -> None:

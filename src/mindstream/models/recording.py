@@ -150,14 +150,16 @@ def _lines_of(messages: Iterable[Message]) -> set[str]:
 
 
 def fingerprint(request: Request, *more: str) -> str:
-    """Return a hash of a request: messages, tools, options, continuation, and any further texts that distinguish
-    answers."""
+    """Return a hash of a request: messages, tools, options, continuation, sampling parameters, and any further texts
+    that distinguish answers. Budgets and the model's context limit the length of a reply differently each time, so that
+    limit is not part of it."""
     read: list[Any] = [
         [asdict(message) for message in request.messages],
         [asdict(tool) for tool in request.tools],
         more,
         *([request.options] if request.options else []),
         *([request.continuation] if request.continuation else []),
+        *([request.sampling.fields()] if request.sampling.fields() else []),
     ]
     return hashlib.sha256(json.dumps(read, sort_keys=True).encode()).hexdigest()
 
