@@ -30,7 +30,7 @@ def answer(asked: str, plan: CoachingPlan) -> str:
     pack = load("sleep")
     return str(answer_from_pack(
         Talk(
-            pack=pack, phase=pack.phases[0], belief={"sleep_concern": ["noise"]}, believed={}, plan=plan, notes=(),
+            pack=pack, phase=pack.phases[0], belief={"sleep_concern": ["noise"]}, plan=plan, notes=(),
             recalled=(),
             history=(Line(by_user=True, text="It is loud."), Line(by_user=False, text="I see.")), utterance=asked,
         )

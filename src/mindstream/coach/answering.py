@@ -30,7 +30,7 @@ from mindstream.tracing import genai, span, tell
 T = TypeVar("T")
 UNAVAILABLE = "unavailable"
 """Model name that is logged for an answer which only says that no model could answer."""
-LEFT, LEFT_TOKENS = 4, 180
+LEFT, LEFT_TOKENS = 3, 90
 """Maximum number of utterances in a row that are left for the belief reasoner's next run, and their maximum total
 length in tokens."""
 WRITES = 3
@@ -178,8 +178,6 @@ class AnswerLog:
         rests = decision.hands_over and decision.thinks and not answer.waited and answer.model != UNAVAILABLE
         rests = rests and not answer.verdict.alarm and not self._gate.hints(answer.situation.text)
         left, needless = self._left, rests and way == "alone"
-        if left is None and answer.situation.version:
-            left = []
         if left is not None and rests and way == "think":
             left = [*left, answer.situation.text]
             answer.defers = len(left) <= LEFT and estimate_tokens("\n".join(left)) <= LEFT_TOKENS

@@ -43,8 +43,6 @@ class Talk(Prompt[str]):
     """Answer the utterance now.
 
     Attributes:
-        believed: the part of `belief` that the prompt shows if `decides`. If the prompt shows all conversations,
-            `believed` has only the fields with `always`; the others rest on words of the user that are shown.
         exemplars: answers of other agents to similar questions; they contain nothing about this user.
         age: number of messages of the user between those that the briefing is about and this one; if there are any, the
             briefing's question is left out, because the talker may have asked it already.
@@ -68,7 +66,6 @@ class Talk(Prompt[str]):
     pack: Pack
     phase: Phase
     belief: JsonObject
-    believed: JsonObject
     plan: CoachingPlan
     briefing: Briefing = Briefing()
     age: int = 0
@@ -120,9 +117,6 @@ EXEMPLAR_TOKENS = 1_000
 """Maximum number of tokens of exemplars in a prompt; the last ones are dropped first."""
 EXEMPLAR_S = 2.0
 """Maximum time that an answer waits for exemplars, in seconds."""
-NEWEST = 8
-"""Messages of the user that are newer than the briefing are counted among the newest 2 * NEWEST lines of the
-conversation, about half of which are the user's."""
 ITEMS = 4
 """Number of items, the newest ones, that the prompt shows of each list in the belief. Lists of fields with `always` are
 shown whole."""
@@ -159,12 +153,11 @@ class Talker:
         erasures = await self.stream.store.last_erasure()  # read first, so that erasures from here on are noticed
         belief = await self.stream.belief(self.pack.name, self.pack.belief)
         plan = await plan_of(self.stream, self.pack)
-        newest = await self.stream.latest("chat", 2 * NEWEST, episode=self.session)
+        newest = await self.stream.latest("chat", 3, episode=self.session)
         value = belief.value.model_dump(mode="json")
         phase = self.pack.phase(str(value.pop("phase", "")))
         said = [line.text for line in newest if not line.data.get("by_user")]
-        heard = tuple(line.seq for line in newest if line.data.get("by_user"))
-        return Situation(text, phase, value, belief.version, plan, said[-1] if said else "", heard, erasures)
+        return Situation(text, phase, value, belief.version, plan, said[-1] if said else "", erasures)
 
     def is_outdated(self, situation: Situation) -> bool:
         """Return whether this process has seen a newer version of the belief than that in `situation`."""
@@ -193,13 +186,11 @@ class Talker:
         }
         zone = zone_in(self.pack, situation.belief) or self._zone
         briefing = await read_briefing(self.stream, self.pack.name)
-        age = sum(briefing.upto < seq < heard for seq in situation.heard)
-        belief = {name: held for name, held in newest.items() if held not in (None, [], "")}
+        age = sum(seq > briefing.upto for seq in memory.heard)
         return Talk(
             pack=self.pack,
             phase=situation.phase,
-            belief=belief,
-            believed={name: held for name, held in belief.items() if name in always or not memory.has_all},
+            belief={name: held for name, held in newest.items() if held not in (None, [], "")},
             plan=situation.plan,
             briefing=replace(briefing, ask="") if age else briefing,
             age=age,

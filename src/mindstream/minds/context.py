@@ -34,6 +34,7 @@ class TalkContext:
         notes: the newest notes about the user.
         talks: chat lines that `history` does not have, mostly from other conversations, oldest first: those that match
             the utterance, and the user's newest ones; both only as far as they fit.
+        heard: the log rows of the user's earlier messages among the newest HISTORY lines of all conversations.
         later: how long after the last line the utterance comes ("13 days later"); "": the last line is of this
             conversation and less than 24 hours old, or there is none.
     """
@@ -44,6 +45,7 @@ class TalkContext:
     recalled: tuple[Note, ...]
     notes: tuple[Note, ...]
     talks: tuple[DatedLine, ...]
+    heard: tuple[int, ...] = ()
     later: str = ""
 
 
@@ -103,6 +105,7 @@ async def gather_context(
         recalled=kept.kept("recalled", others),
         notes=kept.kept("notes", notes),
         talks=tuple(dated_line(record, now) for record in talks),
+        heard=tuple(record.seq for record in newest if record.seq < heard and record.data.get("by_user")),
         later=format_later(passed_s) if last and (last.episode != session or passed_s >= DAY_S) else "",
     )
 

@@ -36,8 +36,6 @@ class Situation:
         belief: the other fields of the belief.
         version: the version of that belief.
         said: the last answer in this session; "" before the first one.
-        heard: the log rows of the user's newest messages in this session, the oldest first; they include this one if it
-            was committed before the state was read.
         erasures: number of the last erasure of stored words before belief and plan were read.
     """
 
@@ -47,7 +45,6 @@ class Situation:
     version: int = 0
     plan: CoachingPlan = field(default_factory=CoachingPlan)
     said: str = ""
-    heard: tuple[int, ...] = ()
     erasures: int = 0
 
     @property
