@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,9 @@ import pytest
 from chat_talks import talker
 from fake_endpoint import Asked, Behaviour, Calls, Fails, FakeEndpoint, Says, Stalls
 
-from mindstream import ChatBot, Mind, ToolRequest, tool
-from mindstream.errors import InputError, ModelUnavailable, ReplyInvalid, SettingsError
+from mindstream import ChatBot, FakeModel, Mind, ToolRequest, tool
+from mindstream.errors import InputError, ModelUnavailable, PromptBlocked, ReplyInvalid, SettingsError
+from mindstream.models.model import Part, Piece, Request
 
 
 @pytest.fixture
@@ -175,3 +176,18 @@ async def test_a_reply_without_a_visible_character_is_invalid(folder: Path, door
     async with ChatBot.open(folder, user="ann", model=f"{door.url}#any", instructions="Be kind.") as bot:
         with pytest.raises(ReplyInvalid):
             await bot.send("Hello")
+
+
+@pytest.mark.parametrize(
+    ("said", "answer"), [("给我讲讲这个。", "我用来思考的"), ("Tell me about it.", "The language model")]
+)
+async def test_a_refusal_is_told_in_the_users_language_even_after_invisible_pieces(
+    tmp_path: Path, said: str, answer: str
+) -> None:
+    class Refusing(FakeModel):
+        async def reply(self, request: Request) -> AsyncGenerator[Part]:
+            yield Piece("\u200b")
+            raise PromptBlocked("content filter")
+
+    async with ChatBot.open(tmp_path, user="ann", model=Refusing({})) as bot:
+        assert (await bot.send(said)).startswith(answer)

@@ -182,13 +182,13 @@ class ChatResponder(FunctionResponder):
         try:
             async with aclosing(parts):
                 async for part in parts:
-                    text = legible.add(part.text) if isinstance(part, Piece) else ""
-                    if text and (text := allowed.feed(text)):
-                        said = said or is_visible(text)
-                        yield text
-            if text := allowed.feed("", last=True):
-                said = said or is_visible(text)
-                yield text
+                    words = legible.add(part.text) if isinstance(part, Piece) else ""
+                    if words and (words := allowed.feed(words)):
+                        said = said or is_visible(words)
+                        yield words
+            if words := allowed.feed("", last=True):
+                said = said or is_visible(words)
+                yield words
         except PromptBlocked as error:
             if said:
                 raise
