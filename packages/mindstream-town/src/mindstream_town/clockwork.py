@@ -1,9 +1,9 @@
 """The simulation of a town. In a step, only residents whose act has ended or who may see something new have a turn.
 
 A step of a group of residents has three parts. First all turns run concurrently, each on the state before the step.
-Then encounters (talks) take place, in the order of names. Then the results are written in one commit. A scheduler
-chooses the groups: all residents in lock-step, or those who may perceive each other. So a town resumes after the last
-complete steps after a crash, and the order in which models answer does not change the result.
+Then encounters (talks) take place, in a fixed order. Then the results are written in one commit. A scheduler chooses
+the groups: all residents in lock-step, or those who may perceive each other. So a town resumes after the last complete
+steps after a crash, and the order in which models answer does not change the result.
 """
 
 from __future__ import annotations

@@ -216,7 +216,10 @@ class Encounters:
         return busy
 
     async def _talk(self, busy: set[str]) -> None:
-        """Run the talks that residents want to begin, in the order of names; each resident has at most one."""
+        """Run the talks that residents want to begin, in the order of names; each resident has at most one.
+
+        In the mode `paper`, the talks between residents run at the same time, after all other talks.
+        """
         by_lines: list[tuple[ResidentTurn, ResidentTurn]] = []
         for name in sorted(self.turns):
             wish = self.turns[name].wish

@@ -34,10 +34,10 @@ class Block(Frozen):
         start, minutes: start in minutes after midnight, and duration in minutes.
         place: address of the place; "": anywhere.
         asleep: whether the resident sleeps, and so perceives nothing.
-        fine: whether the block is a task of some minutes, which is not broken down any further.
+        fine: whether the block is not broken down any further: a task of some minutes, or in scenes any part of a day.
         leaves: condition in which the block leaves its object; "": unchanged; MENDED: in order.
         danger: whether that condition is a danger.
-        why: origin: the day's plan, a reaction to a percept, or waiting for a person.
+        why: origin: the day's plan, a reaction to a percept, or waiting for a person or an object.
         sees_to: address of the object, or name of the person, that a reaction is about.
         busy: whether the resident must not be spoken to. weight: importance of the memory of it, 1 to 10; 0: not rated.
         hour: whether the block is part of an hourly plan, which is broken down into tasks later.
@@ -212,7 +212,8 @@ class DayPlanned(TownEvent):
 
 
 class TasksPlanned(TownEvent):
-    """A resident changed a part of its day's plan: it broke a block down into tasks, or reacted to an event."""
+    """A resident changed a part of its day's plan: it broke a block down into tasks, reacted to a percept, agreed on
+    something, or changed the plan in a talk."""
 
     kind = "tasks_planned"
     blocks: tuple[Block, ...]
@@ -230,7 +231,7 @@ class Acted(TownEvent):
 
 
 class Decided(TownEvent):
-    """A resident decided whether to react to a percept."""
+    """A resident decided whether to react to a percept, or whether to answer a user."""
 
     kind = "resident_decided"
     about: Quotes[str]

@@ -1,8 +1,9 @@
 """Fork a town: copy it as of a step into a new folder, where the copy continues independently.
 
-The fork has the same seed and the same journal up to that step, so later differences result from actions of users. One
-thing is lost: when a memory was recalled after the step, its earlier recalls are unknown, and it counts as recalled at
-the step. So a town that ranks memories by recency may continue slightly differently.
+The fork has the same journal up to that step and, unless `fork` is given another one, the same seed. So without a model
+later differences result only from actions of users, and from memories that the fork does not have. One thing is lost:
+when a memory was recalled after the step, its earlier recalls are unknown, and it counts as recalled at the step. So a
+town that ranks memories by recency may continue slightly differently.
 """
 
 from __future__ import annotations

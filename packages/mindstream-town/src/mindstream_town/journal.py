@@ -193,7 +193,7 @@ async def read_setting(store: Store) -> Setting:
 
 
 def rows_after(store: Store, after: int = 0) -> AsyncIterator[Logged]:
-    """Yield the rows of a log in the order of writing."""
+    """Yield the rows of a log after the row number `after`, in the order of writing."""
     return read_log(store, None, after)
 
 

@@ -210,7 +210,8 @@ class Acquaintance:
     since: dict[tuple[str, str], int]
 
     def density(self, step: int) -> float:
-        """Return 2|E| / (|V| (|V| - 1)) after a step."""
+        """Return the density of the network after a step, 2|E| / (|V| (|V| - 1)): E are the pairs who know each other,
+        and V all residents."""
         pairs = self.residents * (self.residents - 1)
         return 2 * sum(each <= step for each in self.since.values()) / pairs if pairs else 0.0
 

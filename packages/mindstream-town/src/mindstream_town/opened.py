@@ -231,8 +231,8 @@ async def estimate(
 ) -> tuple[Counting, float | None]:
     """Estimate the model calls of some steps, and their cost in US dollars (None: a price is not known).
 
-    At most one day is simulated with rules; its calls are scaled up to all steps, except those made only at the town's
-    beginning.
+    At most the town's first day is simulated with rules. Its calls are scaled up to all steps, except those made only
+    when a town begins.
     """
     sample = min(steps, setting.profile.a_day)
     every = await count_calls(setting, sample, on_step=on_step, models=settings.models)

@@ -201,7 +201,7 @@ async def _keep_pace(screen: Screen, pace: float) -> int:
     return 0
 
 
-KEPT = "the visit is stored, and the resident reflects on it before the town continues"
+KEPT = "the visit is stored, and the resident remembers it before the town continues"
 
 
 @command(

@@ -393,8 +393,9 @@ def prepare(
     """Let a model add missing keys to a town file, from the descriptions in it.
 
     The keys are days, beds, appointments and acquaintances of residents, purposes of places, and dangers. The model is
-    asked once for each resident and once for the places. The changes are shown; they are written to FILE after you
-    confirm (or with --yes), or to the file named by --out. Comments and existing keys stay.
+    asked once for each resident without a day, and once for the places if none has a purpose. The changes are shown;
+    they are written to FILE after you confirm (or with --yes), or to the file named by --out. Comments and existing
+    keys stay.
     """
     if out is not None and out.exists():
         raise InputError(f"{out} exists already: name a new file, or omit --out")
@@ -403,7 +404,7 @@ def prepare(
         preparing = Preparing(text, file.parent)
     if not preparing.left:
         row = {"file": str(file), "prepared": [], "written": "", "difference": ""}
-        tell(json, row, f"{file} needs no preparation: all residents have a day, and all places a purpose")
+        tell(json, row, f"{file} needs no preparation: all residents have a day, and a place has a purpose")
         return 0
     if is_free(settings):
         raise InputError("reading descriptions needs a model: name one, such as --model openai:gpt-5-mini")

@@ -184,9 +184,11 @@ class Screen:
         self._show(seen.model_dump(mode="json") | {"command": what}, list(lines))
 
     async def tell(self, verb: str = "", more: str = "", cut_by: str = "") -> None:
-        """Print the events since the last output and, after a command, its result.
+        """Print the events since the last output; after `go`, `do` and `wait` also the resident's position and
+        activity.
 
         Args:
+            verb: the verb of the command that was run; "": no command was run.
             more: a line to add. cut_by: name of the resident who interrupted the command; "": none did.
         """
         seen = await self.me.look(self._told)
@@ -363,7 +365,7 @@ def describe(mind: str, event: Event, texts: Sequence[str] = ()) -> str | None:
             return None
         case StoodIn():
             return (
-                f"{mind} goes on as planned, since a reply to {event.prompt} was unreadable: {short(event.reason, 90)}"
+                f"{mind}: the model's reply to {event.prompt} was unreadable and is not used: {short(event.reason, 90)}"
             )
     return None
 

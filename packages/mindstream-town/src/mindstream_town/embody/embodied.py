@@ -141,7 +141,9 @@ class Embodied:
         return await self._do(Go(place=find_open_place(self.town, self.resident.person, place)))
 
     async def step(self, way: Way) -> str:
-        """Take one step on the map, which is not remembered; the town runs for the duration of the step.
+        """Walk to the neighbouring tile in a direction; the resident does not remember this.
+
+        Up to two steps of the town pass.
 
         Returns:
             The resident who has spoken to the user; "": none.
@@ -160,7 +162,8 @@ class Embodied:
         return await self._do(Do(what=_told(what, LONGEST_DONE), minutes=minutes, place=there))
 
     async def say(self, text: str, to: str = "") -> None:
-        """Say something; the call returns when the answer has been given.
+        """Say something; the call runs one step of the town, in which the other (unless a user controls it) answers or
+        declines.
 
         Args:
             to: a name; ALL: all residents in sight; "": the partner of the current talk, else all in sight. If the

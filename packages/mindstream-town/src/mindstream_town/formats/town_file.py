@@ -191,8 +191,8 @@ class Resident(Table):
             places.
         work: place of work on weekdays; it defines the usual day if `day` is empty.
         day: the usual day in parts, such as `("08:00", "12:00", "baking bread", "Bakery")`.
-        seeds: memories from before the town began, one sentence each; the resident tells others those that are not
-            secret.
+        seeds: memories from before the town began, one sentence each; the resident may tell others those that are not
+            secret (without a model, those with a `weight` of 5 or more; a plain text weighs 4).
         innate, learned, currently, lifestyle, routine: traits, occupation, interest, sleeping hours, habits; for
             models.
     """
@@ -250,14 +250,15 @@ EXTRA = "extra"
 FIRST_YEAR, LAST_YEAR = 1970, 9000
 LARGEST = 1e9
 CLOCK = "%B %d, %Y, %H:%M:%S"
-"""Format of times in the authors' files ("February 13, 2023, 11:21:30")."""
+"""Format of times in saved simulations of Park 2023 ("February 13, 2023, 11:21:30")."""
 DATE = "%B %d, %Y"
 STAMP = "%Y-%m-%d %H:%M:%S"
-"""Format of times in the authors' memory nodes ("2023-02-13 11:21:30")."""
+"""Format of times in the memories of these simulations ("2023-02-13 11:21:30")."""
 
 
 def parse_time(text: str, form: str = CLOCK) -> float:
-    """Parse a time of the authors' files in one of their formats (CLOCK, DATE, STAMP), as seconds since 1970.
+    """Parse a time in a saved simulation of Park 2023, in the format `form` (CLOCK, DATE or STAMP), as seconds since
+    1970.
 
     Raises:
         ValueError: the text has another format.

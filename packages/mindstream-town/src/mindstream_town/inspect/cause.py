@@ -64,7 +64,7 @@ class Cause(NamedTuple):
     Attributes:
         whose: the resident who has it. step: when it was made. how: its place on the path, such as "memory of the
             event" or "told by Ada Brook"; or CONTROL.
-        records: its id, and the ids of the resident's other memories with the same text.
+        records: its id, and the ids of the resident's memories with the same text up to that step.
     """
 
     whose: str
@@ -115,8 +115,12 @@ def find_outcome(history: History, typed: str, span: tuple[int, int] | None) -> 
 
 
 def _event_outcome(history: History, who: str, typed: str, span: tuple[int, int] | None) -> Outcome:
-    """Return the outcome that a resident is present at an event, the one that most words name: an appointment in a
-    memory, else a place."""
+    """Return the outcome that a resident is present at an event: with `span`, at the place that the text names; without
+    it, at the appointment whose memory has most of the text's words.
+
+    Raises:
+        InputError: `span` is None, and no memory of such an appointment has a word of the text.
+    """
     words, setting = {*terms(typed)}, history.setting
     found = {
         each.text: at

@@ -82,7 +82,8 @@ STEM = 3
 
 
 def find_resident(setting: Setting, typed: str) -> str:
-    """Return the full name of a resident from the full name, or an unambiguous part of it, in any case.
+    """Return the full name of a resident from the full name, or from a word of it that only one resident has, such as
+    the first name; upper and lower case are equal.
 
     Raises:
         InputError: there is no such resident, or several.

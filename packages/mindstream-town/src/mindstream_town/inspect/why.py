@@ -1,6 +1,7 @@
-"""Explain an act of a resident as a tree of reasons; compare what it believes with what happened.
+"""Explain an act of a resident as a tree of reasons; compare what a resident believes with what happened.
 
-Its beliefs are its last percepts of objects and people, and whispers that reached it.
+A resident's beliefs are its last percepts of objects and people, and the whispers (thoughts added by users) that
+reached it.
 """
 
 from __future__ import annotations
@@ -193,7 +194,8 @@ FINE = "in order"
 
 
 def beliefs_of(history: History, name: str, step: int) -> list[Belief]:
-    """Return a resident's beliefs at a step about things it has seen, and about whispers that reached it."""
+    """Return a resident's beliefs at a step: about objects and people that it has seen, and from whispers (thoughts
+    added by users) that reached it."""
     newest: dict[str, Record] = {}
     for record in history.records[name]:
         if record.about is not None and history.step_of(record.created) <= step:

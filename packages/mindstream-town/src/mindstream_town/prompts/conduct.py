@@ -71,7 +71,8 @@ PATIENCE = 15
 
 @rule(SeeTo)
 def see_to_by_charge(ask: SeeTo) -> Remedy:
-    """Rule: end a danger, wait for an object in use, repair objects in one's charge, report the others."""
+    """Rule: end a danger; wait for an object that others use or repair, and do without it after PATIENCE minutes;
+    repair objects in one's charge; report other objects."""
     if ask.danger:
         return Remedy(tasks=[Task(minutes=3, what=f"ending a danger: {ask.sees}"[:200], place=ask.at, mends=True)])
     if ask.taken or ask.others:

@@ -258,7 +258,7 @@ class PlanRest(Prompt[RestOfDay]):
     done: tuple[str, ...] = ()
     """The last events, the oldest first."""
     planned: tuple[str, ...] = ()
-    """The plan from now on, as `HH:MM what`."""
+    """The plan from now on, as `HH:MM what (place)`."""
     places: tuple[Place, ...]
     """Known places, numbered from 1."""
 

@@ -38,7 +38,7 @@ RECALLED, OF_NAME = 30, 10
 BESIDE = 60
 """Minutes before and after the current time in which the day's plan is shown task by task."""
 LONGEST = 400
-"""Maximum characters of a memory in the prompt."""
+"""Maximum characters of a memory in the prompt; a plan of a day may have twice as many."""
 
 
 @dataclass(frozen=True)

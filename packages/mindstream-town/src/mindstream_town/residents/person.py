@@ -94,7 +94,8 @@ class Appointment(Frozen):
         return self.start.hour * 60 + self.start.minute
 
     def is_same(self, other: Appointment) -> bool:
-        """Return whether two records mean the same appointment, whatever their words and guests."""
+        """Return whether two descriptions are of the same appointment: start, place and host are equal; words and
+        guests may differ."""
         return (self.start, self.place, self.host) == (other.start, other.place, other.host)
 
     def as_data(self) -> dict[str, Any]:

@@ -197,7 +197,8 @@ def hours_on(rules: PlaceRules, address: Address, when: datetime) -> str:
 
 
 def _is_of_the_town(setting: Setting, person: Person, place: Address) -> bool:
-    """Return whether all residents know a place: it is not in a home, or anyone may enter it."""
+    """Return whether a resident knows a place from the beginning if its description names no known places: the place is
+    not in a home, or the resident may enter it."""
     address = str(place.upto(3))
     return not setting.homes.get(str(place.upto(2))) or may_use(setting, person, address)
 

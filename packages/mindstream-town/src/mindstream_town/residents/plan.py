@@ -338,7 +338,8 @@ def take_up(turn: ResidentTurn, agreed: Appointment, because: str) -> bool:
     """Add an agreed appointment to today's plan; return whether the plan changed.
 
     The plan does not change if the appointment is not ahead today, is in the plan already, or is at a place that the
-    resident may not enter. What the resident will do alone does not replace an appointment with others.
+    resident may not enter. In scenes, something that the resident will do alone does not replace an appointment with
+    others: it begins after that appointment, or is left out if too little of its time remains.
     """
     minute, (start, end) = turn.minute, _minutes_of(turn, agreed)
     if not is_ahead_today(turn, agreed):

@@ -50,7 +50,11 @@ def _counted_place(setting: Setting, act: Act) -> tuple[str, int] | None:
 
 
 def look(name: str, where: Whereabouts, residents: Mapping[str, Resident], step: int) -> list[Percept]:
-    """Return what a resident notices: the nearest people and objects that are not in order, and every danger."""
+    """Return what a resident notices: the nearest (`profile.attention`) of the people, of the objects that are not in
+    order, and of the room or object that others have filled; in addition, every danger.
+
+    In the mode `paper`, objects in use count, too.
+    """
     setting, profile, spot, state = where.setting, where.setting.profile, where.spots[name], residents[name].state
     if not profile.observes:
         return []

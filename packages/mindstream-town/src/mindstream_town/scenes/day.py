@@ -150,8 +150,9 @@ def last_met(turn: ResidentTurn, other: str) -> str:
 
 
 def find_place(said: str, places: Mapping[str, str]) -> str:
-    """Return the address of the place that a reply names, in full or by a part that fits only one place; "" if the name
-    is unknown or ambiguous.
+    """Return the address of the place that a reply names; "" if the name is unknown or ambiguous.
+
+    The name may also be a part of the place's name, or contain it, if only one place fits.
 
     Args:
         places: addresses by their names in the prompt.
@@ -262,7 +263,11 @@ def _shown_for_plan(turn: ResidentTurn, records: Sequence[Record]) -> tuple[Memo
 
 
 async def _latest(turn: ResidentTurn, *kinds: Kind, most: int = 0) -> Sequence[Record]:
-    """Return a resident's newest records of some kinds once its writes are stored (most: LOOKED_THROUGH)."""
+    """Return a resident's newest records of some kinds, oldest first, after its pending rows are written.
+
+    Args:
+        most: maximum records; 0: LOOKED_THROUGH.
+    """
     await turn.resident.written()
     memory = turn.resident.memory
     return await memory.store.latest(memory.key, kinds, most or LOOKED_THROUGH, now=turn.now)
@@ -564,8 +569,7 @@ def line_of(block: Block, *, outwardly: bool = False) -> str:
 
 
 def change_day(turn: ResidentTurn, changes: Mapping[int, SceneChange], blocks: Mapping[int, Block], why: str) -> None:
-    """Replace parts of the day's plan by what a talk has made of them; a part that has begun is replaced from now to
-    its end.
+    """Change parts of the day's plan as a talk has decided; a part that has begun is replaced from now to its end.
 
     Args:
         changes: changes by the numbers of the parts in the prompt. blocks: parts by these numbers.
@@ -602,8 +606,8 @@ def close_questions(turn: ResidentTurn, blocks: Iterable[Block]) -> None:
 
 
 def _place(turn: ResidentTurn, said: str, before: str, named: Mapping[str, str]) -> str:
-    """Return the new place of a part: the old one if the reply names none or one that contains it; the home if the name
-    is unknown."""
+    """Return the new place of a part of the plan: the old place (`before`) if the reply names no place or one that
+    contains the old one; the home if the name is unknown or ambiguous."""
     place = find_place(said, named) if said.strip() else before
     return before if f"{before}:".startswith(f"{place}:") and place else place or turn.person.home
 
@@ -810,7 +814,8 @@ TALK_TOKENS = 2_500
 """Approximate maximum tokens of a talk; each of the two residents pays for half of it."""
 LATEST_HOUR = 23
 SHORTLY_BEFORE = 10
-"""A talk of two residents up to this many minutes before their appointment counts as the talk of the appointment."""
+"""A talk or sight of another resident up to this many minutes before an act or an appointment with that resident counts
+as a part of the act or the appointment."""
 
 
 def keep_appointment(setting: Setting, step: int, state: ResidentState, other: ResidentState) -> bool:
@@ -1036,7 +1041,7 @@ async def think_about_the_day(turn: ResidentTurn) -> None:
 
 async def _evening_come_to_mind(turn: ResidentTurn) -> list[Record]:
     """Return the results and the most important memories of the last 24 hours, and memories related to the resident's
-    concerns; without appointments, which the memories of talks contain."""
+    concerns, in the order of time; without memories of appointments, descriptions and plans."""
     memory = turn.resident.memory
     newest = await memory.store.latest(memory.key, ("observation", "thought"), LOOKED_THROUGH, now=turn.now)
     own = [each for each in newest if each.created > turn.now - DAY_S and not _is_in_passing(each)]

@@ -285,7 +285,8 @@ class Side(Frozen):
 
     Attributes:
         text: the description, as far as this talk may show it.
-        memories: memories about the other resident and this place, each with its number.
+        memories: memories for this talk, each with its number; then, without numbers, what the resident may say of its
+            secrets.
         plan: the rest of today's plan, the current part first, each with its number.
         stance: how the resident stands to the other; "": nothing is known beyond the memories.
         bearing: how a resident with secrets behaves in this talk; "": not known.

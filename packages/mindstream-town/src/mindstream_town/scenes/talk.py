@@ -78,7 +78,7 @@ async def converse_in_scene(first: ResidentTurn, second: ResidentTurn, near: Seq
     """Run the scene of two residents who meet, and write its events in the turns of all who take part or overhear.
 
     Args:
-        near: residents in sight who are awake and not talking.
+        near: other residents in sight who are awake; they may overhear the talk.
     """
     if _begins(second, first.name) > _begins(first, second.name):
         first, second = second, first

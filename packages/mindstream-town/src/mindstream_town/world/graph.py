@@ -27,7 +27,7 @@ class Road:
 class PlaceWorld:
     """Places connected by roads. Created by `build_places`.
 
-    The spot of the i-th place with a road is `(i, 0)`; the k-th step of the r-th road is `(k, r)`, both counted from 1.
+    The spot of `ends[i]` is `(i, 0)`; the k-th spot inside the r-th road is `(k, r)`, with k and r counted from 1.
     A place without a road has the spot of the place that contains it; objects have the spot of their arena.
 
     Attributes:
@@ -75,7 +75,7 @@ class PlaceWorld:
         return [there for there, steps in spread(self.neighbours, [spot], radius).items() if steps <= radius]
 
     def places_around(self, spot: Spot, radius: int) -> set[Address]:
-        """Return the narrowest places in the square around a spot."""
+        """Return the narrowest places at the spots within a number of steps (`radius`); on a road this is the world."""
         return {self.address_at(each) for each in self.near(spot, radius)}
 
     def visible(self, spot: Spot, radius: int) -> tuple[Spot, ...]:
