@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
-from math import ceil
+from math import ceil, inf
 from typing import Any
 
 from mindstream.clock import DAY_S
@@ -810,7 +810,7 @@ REST_AT_HOME, REST = 180, 100
 AN_HOUR, MOST_AN_HOUR = 60, 2
 RESERVED = 2
 """Number of a day's calls that are reserved for the evening."""
-TALK_TOKENS = 2_500
+TALK_TOKENS = 3_500
 """Approximate maximum tokens of a talk; each of the two residents pays for half of it."""
 LATEST_HOUR = 23
 SHORTLY_BEFORE = 10
@@ -845,7 +845,8 @@ def may_meet(setting: Setting, step: int, state: ResidentState, other: ResidentS
         return True
     both = (state, other)
     errands = [one for one, two in (both, both[::-1]) if is_errand_to(setting, one, two.name, step)]
-    if not all(is_free(each, setting, step, bool(errands)) and _is_guest_or_home(each, setting, step) for each in both):
+    weight = max((one.act.weight or WORTH_AT_HOME for one in errands if one.act), default=0)
+    if not all(is_free(each, setting, step, weight) and _is_guest_or_home(each, setting, step) for each in both):
         return False
     last = max(state.scenes.get(other.name, -1), other.scenes.get(state.name, -1))
     if errands:
@@ -853,7 +854,7 @@ def may_meet(setting: Setting, step: int, state: ResidentState, other: ResidentS
     return last < 0 or step - last >= _rest(setting, state.name, other.name)
 
 
-WORTH_A_TALK, WORTH_AT_HOME = 2, 4
+WORTH_A_TALK, WORTH_AT_HOME = 2, 5
 """Minimum weight of an act, or part of a plan, that is done with others and needs a talk with them: with others in
 general, and with those of one's own home. Work side by side and meals at home need none."""
 
@@ -880,12 +881,15 @@ def is_sought(turn: ResidentTurn, other: str) -> bool:
     return act is not None and (other in act.whom or other in _hosts(turn, act))
 
 
-def is_free(state: ResidentState, setting: Setting, step: int, errand: bool = False) -> bool:
+def is_free(state: ResidentState, setting: Setting, step: int, errand: int = 0) -> bool:
     """Return whether a resident can be spoken to.
 
-    It is awake, not in bed, not talking, not busy, not reacting to an event, and its daily budget allows a talk. If it
-    meets the other by chance and not on an errand, it must also be below the limit of scenes per hour, and the talk
-    must fit into the part of the budget that is free at this hour and not reserved for talks that are planned.
+    It is awake, not in bed, not talking, not busy and not reacting to an event, and its daily budget allows a talk in
+    addition to those that are planned and matter more. If it meets the other by chance, it must also be below the limit
+    of scenes per hour, and the talk must fit into the part of the budget that is free at this hour.
+
+    Args:
+        errand: the weight of the act for which one of the two has to speak to the other; 0: they meet by chance.
     """
     act = state.act
     if (
@@ -897,10 +901,10 @@ def is_free(state: ResidentState, setting: Setting, step: int, errand: bool = Fa
         or state.is_talking(step)
     ):
         return False
+    keeps = has_left(state, setting.profile, reserved=reserved_calls(setting, step, state, above=errand))
     if errand:
-        return has_left(state, setting.profile)
+        return keeps
     lately = [each for each in state.scenes.values() if step - each < AN_HOUR * setting.profile.a_minute]
-    keeps = has_left(state, setting.profile, reserved=reserved_calls(setting, step, state, errands=True))
     return len(lately) < MOST_AN_HOUR and keeps and has_left(state, setting.profile, pace(setting.minute(step)))
 
 
@@ -912,16 +916,16 @@ def _is_in_bed(setting: Setting, step: int, state: ResidentState) -> bool:
     )
 
 
-def reserved_calls(setting: Setting, step: int, state: ResidentState, *, errands: bool = False) -> int:
-    """Return the number of calls reserved for the rest of today's appointments: one each, or two each if the resident
-    has secrets, because it is then asked first which of them to reveal; `errands`: also for later parts of the plan for
-    which the resident has to speak to somebody."""
+def reserved_calls(setting: Setting, step: int, state: ResidentState, *, above: float = inf) -> int:
+    """Return the number of calls reserved for the rest of today's appointments, and for later parts of the plan for
+    which the resident has to speak to somebody and whose weight is greater than `above`: one each, or two each if the
+    resident has secrets, because it is then asked first which of them to reveal."""
     minute = setting.minute(step)
     ahead = [
         each
         for each in state.blocks
         if (each.end > minute and {*each.agreed} - {state.name})
-        or (errands and each.start > minute and whom_to_speak_to(setting, each, state.name))
+        or (each.weight > above and each.start > minute and whom_to_speak_to(setting, each, state.name))
     ]
     has_secrets = bool(state.keeps) or any(each.secret for each in setting.people[state.name].memories)
     return len(ahead) * (1 + has_secrets)
