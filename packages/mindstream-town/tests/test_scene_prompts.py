@@ -11,7 +11,7 @@ from mindstream_town.formats.town_file import parse_town
 from mindstream_town.residents.person import Person, Relation
 from mindstream_town.residents.places import home_to_visit, is_common
 from mindstream_town.residents.prompt_context import cut_at_word
-from mindstream_town.scenes.day import without_repeats
+from mindstream_town.scenes.day import RESERVED, is_free, without_repeats
 from mindstream_town.scenes.prompts import Evening, LetOn, PlanScenes, SceneDay, TalkScene, WhatCame
 from mindstream_town.setting import Setting
 from mindstream_town.source import setting_of
@@ -339,6 +339,26 @@ async def test_who_needs_an_answer_asks_the_person_in_sight(tmp_path: Path) -> N
     assert not await met_at_ten(tmp_path / "beside", **{"with": emil, "weight": 1})
     assert await met_at_ten(tmp_path / "matters", **{"with": emil, "weight": 4})
     assert await met_at_ten(tmp_path / "errand", **{"with": emil, "open": "whether the boat is ready"})
+
+
+async def test_the_last_call_for_a_talk_is_left_for_the_one_that_matters_most(tmp_path: Path) -> None:
+    """Ada has small matters for Emil in every quarter of an hour, and a great one for Ben at six."""
+
+    def plans(ask: PlanScenes) -> dict[str, Any]:
+        plan = out_all_day(ask)
+        for item in plan["items"] if ask.who == "Ada Brook" else ():
+            great = item["from"] == "18:00"
+            item |= {"with": ["Ben Hale" if great else "Emil Kern"], "weight": 9 if great else 2}
+        return plan
+
+    async with Town.open(tmp_path, five(), model=Models(SceneMind(plan_scenes=plans))) as town:
+        await town.run(until=11 * HOUR)
+        setting, state = town.setting, town.residents["Ada Brook"].state
+    last = setting.profile.day_calls - RESERVED - 1
+    for calls, small, great in ((last - 1, True, True), (last, False, True), (last + 1, False, False)):
+        asked = state.model_copy(update={"asked": (calls, 5_000)})
+        assert [is_free(asked, setting, town.step, errand=weight) for weight in (2, 9)] == [small, great]
+        assert not is_free(asked, setting, town.step), "a chance meeting gets less"
 
 
 async def test_an_errand_of_ones_own_leaves_an_appointment_with_others_whole(tmp_path: Path) -> None:

@@ -805,8 +805,9 @@ def outcome_draft(
     )
 
 
-REST_AT_HOME, REST = 180, 100
-"""Minimum minutes between two scenes of the same two residents: in one household, and otherwise."""
+REST_AT_HOME, REST, REST_BEFORE_ERRAND = 180, 100, 30
+"""Minimum minutes between two scenes of the same two residents: in one household, otherwise, and before one for which
+one of them has come to speak to the other."""
 AN_HOUR, MOST_AN_HOUR = 60, 2
 RESERVED = 2
 """Number of a day's calls that are reserved for the evening."""
@@ -849,9 +850,12 @@ def may_meet(setting: Setting, step: int, state: ResidentState, other: ResidentS
     if not all(is_free(each, setting, step, weight) and _is_guest_or_home(each, setting, step) for each in both):
         return False
     last = max(state.scenes.get(other.name, -1), other.scenes.get(state.name, -1))
-    if errands:
-        return all(last < began(setting, one, step) - SHORTLY_BEFORE * setting.profile.a_minute for one in errands)
-    return last < 0 or step - last >= _rest(setting, state.name, other.name)
+    if errands and any(
+        last >= began(setting, one, step) - SHORTLY_BEFORE * setting.profile.a_minute for one in errands
+    ):
+        return False
+    rest = REST_BEFORE_ERRAND * setting.profile.a_minute if errands else _rest(setting, state.name, other.name)
+    return last < 0 or step - last >= rest
 
 
 WORTH_A_TALK, WORTH_AT_HOME = 2, 5
@@ -941,8 +945,10 @@ def _is_guest_or_home(state: ResidentState, setting: Setting, step: int) -> bool
     return f"{act.place}:".startswith(f"{room}:") or is_common(setting, room)
 
 
-MORNING, EVENING, AT_FIRST = 8 * 60, 19 * 60, 0.5
-"""Minutes of the day between which the usable share of the daily budget grows, and the share before them."""
+MORNING, EVENING = 8 * 60, 19 * 60
+AT_FIRST, AT_LAST = 0.4, 0.75
+"""Share of the daily budget that chance meetings may have used up by MORNING and by EVENING (minutes of the day). The
+rest is left for planned talks, and for others who come to speak to the resident."""
 
 
 def pace(minute: int) -> float:
@@ -951,7 +957,7 @@ def pace(minute: int) -> float:
     This leaves a part of the budget for the evening.
     """
     passed = (minute - MORNING) / (EVENING - MORNING)
-    return AT_FIRST + (1 - AT_FIRST) * min(1.0, max(0.0, passed))
+    return AT_FIRST + (AT_LAST - AT_FIRST) * min(1.0, max(0.0, passed))
 
 
 def has_left(state: ResidentState, profile: Profile, share: float = 1.0, reserved: int = 0) -> bool:
