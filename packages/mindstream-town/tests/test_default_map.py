@@ -26,7 +26,7 @@ async def test_a_morning_without_a_model_in_which_news_is_told() -> None:
         await town.run(until="12:30")
         lines = await town.timeline("ben")
         knowers = await town.knowers("the ferry rests")
-        with pytest.raises(InputError, match="no first memory has half"):
+        with pytest.raises(InputError, match="has half of the words"):
             await town.knowers("a whale in the harbour")
         found = await town.residents["Ben Marsh"].memory.find()
         told = [each.text for each in found]

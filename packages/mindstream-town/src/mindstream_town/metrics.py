@@ -276,8 +276,8 @@ def find_fact(text: str, history: History) -> Fact:
     )
     if share < ENOUGH:
         raise InputError(
-            f"no first memory has half of the words {text.strip()!r:.99}: use words that occur in a resident's first"
-            " memory"
+            f"no memory that a resident had when the town began, or that a user added, has half of the words"
+            f" {text.strip()!r:.99}: use words from such a memory"
         )
     held = {(name, each.id) for name in history.names for each in history.records[name] if each.text == said}
     return Fact(text.strip(), frozenset(key for key in held if is_first(history.by_id[key[0]][key[1]])), said)

@@ -22,9 +22,9 @@ class Profile(BaseModel, frozen=True, extra="forbid"):
             data of its 25 residents.
         decay: factor of recency per hour since a memory was last recalled.
         recency, importance, relevance: weights in the ranking of memories.
-        recalled: number of memories per recall.
-        talk_lines: maximum lines of a conversation.
-        talk_rest: minimum steps between two talks of the same residents.
+        recalled: number of memories per recall, where no other number is set.
+        talk_lines: maximum lines of a conversation; no effect in scenes (see `lives`).
+        talk_rest: minimum steps between two talks of the same residents; no effect in scenes.
         observes, reflects, plans: parts of the residents that can be switched off, for ablations.
         recalls, talks: parts that can be switched off, too; without one of these two, news cannot spread (a control
             run).

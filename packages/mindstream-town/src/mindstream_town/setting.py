@@ -123,7 +123,7 @@ class Setting:
     def places_near(self, spot: Spot) -> tuple[str, ...]:
         """Return the addresses in sight of a spot, sorted; other arenas are represented by their houses.
 
-        As in the published code, walls do not block the view.
+        As in the published code of Park 2023, walls do not block the view.
         """
         found = self._near.get(spot)
         if found is None:

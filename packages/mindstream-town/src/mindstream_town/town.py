@@ -494,7 +494,7 @@ class Town:
         """Return a resident's acts, utterances and thoughts as lines with times, below their dates.
 
         Args:
-            name: the resident's name, or an unambiguous part of it.
+            name: the resident's name, or a word of it that no other resident has.
             about: only lines that contain this text, such as a name.
 
         Raises:

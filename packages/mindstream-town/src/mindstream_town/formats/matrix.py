@@ -26,7 +26,7 @@ TABLES = ("world", "sector", "arena", "game_object", "spawning_location")
 COLUMNS = MappingProxyType({"world": 2, "sector": 3, "arena": 4, "game_object": 4, "spawning_location": 5})
 """Number of cells per row of each table; the first cell is the id."""
 WALL_ID, WORLD_ID = 32125, 32134
-"""Ids of walls and of the world in the authors' files; the published code relies on the id of walls."""
+"""Ids of walls and of the world in the map of Park 2023; its published code relies on the id of walls."""
 TILE_PIXELS = 32
 MOST_ID = (1 << 29) - 1
 Rows = tuple[tuple[str, ...], ...]
@@ -147,7 +147,7 @@ def world_of_matrix(matrix: Matrix, skip: frozenset[int] = frozenset()) -> TileW
 
 
 def matrix_of_world(world: TileWorld) -> Matrix:
-    """Convert a world into a matrix with ids that the published code accepts.
+    """Convert a world into a matrix with ids that the published code of Park 2023 accepts.
 
     Raises:
         InputError: a name contains a comma or a quotation mark, which the tables cannot represent.

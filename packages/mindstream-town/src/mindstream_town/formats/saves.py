@@ -146,7 +146,7 @@ def read_memory(folder: Path) -> AssociativeMemory:
 
 
 def plain_strength(nodes: Sequence[ConceptNode]) -> JsonObject:
-    """Count keywords as the published code does, which ignores idle objects and chats."""
+    """Count keywords as the published code of Park 2023 does, which ignores idle objects and chats."""
     strength: dict[str, Counter[str]] = {"event": Counter(), "thought": Counter()}
     for node in nodes:
         if node.type != "chat" and f"{node.predicate} {node.object}" != "is idle":
@@ -514,7 +514,7 @@ def find_meta(folder: Path) -> Path:
 
 
 def write_save(save: Save, folder: Path) -> None:
-    """Write a saved simulation, which the published code can continue, into a new or empty folder.
+    """Write a saved simulation, which the published code of Park 2023 can continue, into a new or empty folder.
 
     Raises:
         InputError: the folder is not empty, or cannot be written.

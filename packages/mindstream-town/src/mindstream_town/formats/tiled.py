@@ -37,8 +37,8 @@ LAYERS = MappingProxyType(
         "spawning_location": "Spawning Blocks",
     }
 )
-"""The name that the layer of each maze has in the authors' map. A layer with the maze's own name ("arena") is accepted,
-too."""
+"""The name that the layer of each maze has in the map of Park 2023. A layer with the maze's own name ("arena") is
+accepted, too."""
 ADDRESS = "address"
 """The tile property that contains the address of its place or object."""
 TILE = 0x1FFFFFFF

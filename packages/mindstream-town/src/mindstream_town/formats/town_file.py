@@ -495,7 +495,7 @@ def parse_town(text: str, folder: Path, file: str = "") -> TownFile:
     tables, names = _parse_tables(text, faults)
     if tables is None:
         faults.require_none(file)
-        raise InputError("it cannot be read")
+        raise InputError("the town file cannot be read")
     return _build_town(tables, names, folder, faults, file)
 
 
@@ -529,7 +529,7 @@ def _build_town(tables: TownTables, names: Counter[str], folder: Path, faults: F
         weather = _weather(tables.town.weather)
     if world is None or weather is None:
         faults.require_none(file)
-        raise InputError("it cannot be read")
+        raise InputError("the town file cannot be read")
     rules = PlaceRules(_rules(name, tables.places, world, names, faults, tables.map is not None))
     working = [_with_usual_day(each, rules) for each in tables.residents]
     described = [_describe_person(each, name, world, names, faults) for each in working]

@@ -110,7 +110,8 @@ def find_outcome(history: History, typed: str, span: tuple[int, int] | None) -> 
         if found:
             return _event_outcome(history, find_resident(history.setting, name), rest, span)
     raise InputError(
-        f'expected "NAME at EVENT" or "NAME knows FACT", such as "Klaus at the party"; found {typed!r:.99}'
+        'expected "NAME at EVENT", "NAME at PLACE" or "NAME knows FACT", such as "Klaus at the party";'
+        f" found {typed!r:.99}"
     )
 
 

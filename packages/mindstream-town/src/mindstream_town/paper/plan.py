@@ -58,7 +58,8 @@ NEWS: tuple[Kind, ...] = ("observation", "thought", "note")
 
 
 async def next_act(turn: ResidentTurn) -> None:
-    """Begin the act that the plan has for now; first break its block down into tasks if necessary."""
+    """Begin the act that the plan has for now; if necessary, first plan the day, and break the block for now down into
+    hours and tasks."""
     day, minute = turn.day, turn.minute
     if turn.state.day != day:
         await begin_day(turn, day)

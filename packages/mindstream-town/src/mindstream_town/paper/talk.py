@@ -98,7 +98,10 @@ async def converse(first: ResidentTurn, second: ResidentTurn) -> Talk:
 
 
 async def _speak(one: Speaker, two: Speaker) -> tuple[list[SpokenLine], str]:
-    """Let both speak in turns until one of them ends the talk; return the lines and the way it ended."""
+    """Let both speak in turns until one of them ends the talk, or the maximum of lines is reached.
+
+    Return the lines, and how the talk ended: a `Manner`; "talks" after the maximum of lines.
+    """
     lines: list[SpokenLine] = []
     most, manner = one.turn.profile.talk_lines, "talks"
     while len(lines) < most and manner == "talks":

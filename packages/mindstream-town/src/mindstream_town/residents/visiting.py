@@ -98,8 +98,8 @@ class ResidentResponder:
         self._lines = [f"{each.by}: {each.text}" for each in said]
 
     async def attend(self, text: str, *, one_answer: bool) -> Handling:  # noqa: ARG002
-        """Return how to answer an utterance: `_answer` in the visitor's name; the utterance gets ids derived from the
-        town's seed."""
+        """Return how to answer an utterance: by `_answer`. The utterance is logged under the visitor's name, with ids
+        derived from the town's seed."""
         memory = self._host.memory
         number = await memory.store.count(memory.key, "heard")
         memory.ids = Ids(memory.name, f"{self._keep.setting.seed} {memory.name} heard {number}")

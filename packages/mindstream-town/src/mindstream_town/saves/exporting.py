@@ -316,7 +316,7 @@ async def save_of_town(
     Args:
         embedder: computes missing vectors; existing vectors must be of the same embedder.
         upto: step after which to save; None: the last one.
-        maze: name of the map in the published code.
+        maze: name of the map in the published code of Park 2023.
         saved: the save that the town was imported from; values that a town does not store are restored from it.
 
     Raises:
@@ -396,7 +396,8 @@ def _talk(history: History, name: str, act: Act | None) -> tuple[str, tuple[Spok
 
 
 def _recording(history: History, steps: range, maze: str) -> Recording:
-    """Return the files of all steps, with the positions also of the step at which the published code continues."""
+    """Return the files of all steps, with the positions also of the step at which the published code of Park 2023
+    continues."""
     setting = history.setting
 
     def environment(step: int) -> JsonValue:

@@ -71,7 +71,7 @@ from mindstream_town.world.tree import Spot, parse_address
 from mindstream_town.world.world import DAY_MINUTES, World
 
 RECORDED_EMBEDDER = "text-embedding-ada-002"
-"""A part of the name of the embedder that computed the vectors in the authors' saves."""
+"""A part of the name of the embedder that computed the vectors in the saves of Park 2023."""
 KINDS: Mapping[str, Kind] = {"event": "observation", "thought": "thought", "chat": "chat"}
 
 
@@ -149,7 +149,7 @@ def news_of(node: ConceptNode, evidence: tuple[str, ...]) -> list[RecordDraft]:
 
 
 ASLEEP = "sleeping"
-"""Prefix of sleeping activities in the authors' saves."""
+"""Prefix of sleeping activities in the saves of Park 2023."""
 
 
 def rows_of_scratch(setting: Setting, persona: PersonaSave, step: int) -> Iterator[Event]:
@@ -247,7 +247,7 @@ SCRATCH_KEYS = {
 IDENTITY = 4.0
 """Importance of memories from descriptions, for which a save has no rating."""
 BED = "bed"
-"""Name of beds on the authors' maps."""
+"""Name of beds on the maps of Park 2023."""
 CLOSE = 0.6
 """Minimum similarity, from 0 to 1, at which two names count as the same."""
 

@@ -620,8 +620,9 @@ the resident will do about an insight; `corrects` contains the ids of memories t
 UNHEARD = "no one has heard it yet"
 KEPT = "kept to oneself"
 MAX_NEWS, MAX_OPEN, MAX_LIVED = 3, 2, 12
-"""Maximum numbers: of memories in a prompt that the resident knew from the start and has told nobody yet; of acts in a
-plan whose result is left open; of acts and results of the last 24 hours in a prompt."""
+"""Maximum numbers: of memories in a prompt that the resident knew from the start and has not told yet (to anyone; in a
+talk, to the other); of acts in a plan whose result is left open; of acts and results of the last 24 hours in a
+prompt."""
 ALIKE = 0.75
 """Minimum share of the letter pairs of the shorter of two texts that the other must contain, so that the two count as a
 repetition."""
@@ -634,13 +635,16 @@ OPEN_MEMORIES, OUTCOMES = 6, 2
 
 
 async def remember_deed(turn: ResidentTurn) -> None:
-    """Remember the current act when it ends or is interrupted, and find out its result. Only acts of the plan (except
-    sleep) and reactions are remembered, and only if the resident reached their place.
+    """Remember the current act when it ends or is interrupted. Only acts of the plan (except sleep) and reactions are
+    remembered, and only if the resident reached their place.
 
     The memory names the people in sight; the partners of an appointment who did not come; those who came, but with
     whom the resident did not talk; others with whom the act was to be done whom the resident did not meet; and the
-    hosts of a visit if none of them was at home. No model is asked for the result if the act is done with a person who
-    was there, because only a talk with that person can settle it.
+    hosts of a visit if none of them was at home.
+
+    If the act has an open question and was not interrupted, a model is asked for its result, unless the daily budget
+    does not suffice, no host was at home, or the act was done with a person who was there: then only a talk with that
+    person can settle it.
     """
     act = turn.state.act
     if act is None or act.asleep or act.why not in ("plan", "react") or not act.has_arrived(turn.step):
