@@ -13,7 +13,7 @@ from mindstream.significance import holm, mcnemar, student
 FULL = "full"
 """Name of the condition in which no part of the residents is switched off."""
 MOST = 1_000_000
-"""Maximum number of seeds."""
+"""Maximum number of seeds in one range."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Run:
 
     @property
     def condition(self) -> str:
-        """The name of the condition, used in tables and for the folder."""
+        """The name of the condition, used in tables and as the name of a folder."""
         return f"without {','.join(self.without)}" if self.without else FULL
 
 
@@ -95,11 +95,11 @@ class Spread:
 
 @dataclass(frozen=True)
 class Difference:
-    """The difference between a condition and the whole town in one measure, paired by seed.
+    """The difference between a condition and FULL (no part switched off) in one measure, paired by seed.
 
     Attributes:
-        mean: mean of (condition - whole town), with its 95 % interval.
-        more, fewer: number of seeds in which the condition has a higher value, or a lower one.
+        mean: mean of (condition - FULL), with its 95 % interval.
+        more, fewer: number of seeds in which the condition has a higher value than FULL, or a lower one.
         p: p-value of the two-sided sign test. adjusted: p after Holm's correction over all comparisons.
     """
 
@@ -138,7 +138,7 @@ def spreads(lived: Sequence[Lived]) -> list[Spread]:
 
 
 def differences(lived: Sequence[Lived]) -> list[Difference]:
-    """Return the differences between each condition and the whole town, on the seeds that both have."""
+    """Return the differences between each other condition and FULL, on the seeds that both have."""
     by_condition = _by_condition(lived)
     whole, found = by_condition.get(FULL, {}), []
     for condition, of_seed in by_condition.items():

@@ -50,7 +50,8 @@ from mindstream_town.state import ResidentState, applied
 from mindstream_town.world.whereabouts import Change, Condition, set_condition
 
 OF_PROCESS = (Unknown, TownSaved, TownRested, TownReached, TownForked, ModelCalled, Opened, Failed)
-"""Events that describe the process and not the town: starts, model calls, failures."""
+"""Events that describe the process and not the town: starts, model calls, failures, saved states, steps without other
+rows, forks, and events that this version does not know."""
 DIGEST = 16
 """Size of a checksum in bytes."""
 OF_RECORD = ("id", "kind", "text", "by", "episode", "importance", "keywords", "evidence", "depth")

@@ -32,7 +32,7 @@ from mindstream_town.opened import open_town
 from mindstream_town.residents.person import Appointment, appointment_of
 
 CONTROL = "control"
-"""`Cause.how` of a memory that is not on the path of the outcome; its removal must change nothing."""
+"""`Cause.how` of a memory that is not on the path of the outcome; its removal is expected to change nothing."""
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,7 @@ class SeeTo(Prompt[Remedy]):
 
 
 PATIENCE = 15
-"""Maximum minutes of waiting for an object that is in use."""
+"""Maximum minutes of waiting for an object that others use or repair."""
 
 
 @rule(SeeTo)

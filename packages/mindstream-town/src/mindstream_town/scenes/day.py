@@ -863,8 +863,8 @@ def may_meet(setting: Setting, step: int, state: ResidentState, other: ResidentS
 
 
 WORTH_A_TALK, WORTH_AT_HOME = 2, 5
-"""Minimum weight of an act, or part of a plan, that is done with others and needs a talk with them: with others in
-general, and with those of one's own home. Work side by side and meals at home need none."""
+"""Minimum weight (1 to 10) from which an act that is done with others needs a talk with them; the second value is for
+members of the same household. An act with an open question, or one that was agreed on, needs a talk at any weight."""
 
 
 def whom_to_speak_to(setting: Setting, act: Act | Block, name: str) -> frozenset[str]:
