@@ -280,7 +280,7 @@ async def beliefs(runtime: Runtime, principal: Principal, request: WhyRequest) -
     "towns.whisper", "write", "POST /towns/{town}/whisper", mcp="town_whisper", cli="town whisper", tenant_wide=True
 )
 async def whisper(runtime: Runtime, principal: Principal, request: WhisperRequest) -> Whispered:
-    """Add a thought to a resident's memory, as if it had always been there."""
+    """Add a thought to a resident's memory; the resident may use it in plans, and tell it to others."""
     from mindstream_town.inspect.lookup import find_resident
 
     async with open_town(runtime, principal, request.town) as town:
