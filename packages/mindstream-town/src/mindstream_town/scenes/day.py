@@ -810,8 +810,8 @@ def outcome_draft(
 
 
 REST_AT_HOME, REST, REST_BEFORE_ERRAND = 180, 100, 30
-"""Minimum minutes between two scenes of the same two residents: in one household, otherwise, and before one for which
-one of them has come to speak to the other."""
+"""Minimum minutes between two scenes of the same two residents: of one household; of different ones; and in place of
+both, if one of them has come to speak to the other (`is_errand_to`)."""
 AN_HOUR, MOST_AN_HOUR = 60, 2
 RESERVED = 2
 """Number of a day's calls that are reserved for the evening."""
@@ -842,7 +842,8 @@ def may_meet(setting: Setting, step: int, state: ResidentState, other: ResidentS
     """Return whether two residents in sight of each other may begin a scene now.
 
     At an appointment with each other they may do so even if they are busy or have met shortly before. One that has come
-    to speak to the other (`is_errand_to`) may do so once during that act.
+    to speak to the other (`is_errand_to`) may do so once during that act, if their last scene was REST_BEFORE_ERRAND
+    minutes ago or earlier.
     """
     if not setting.profile.talks or setting.when(step).hour >= LATEST_HOUR:
         return False
@@ -893,8 +894,9 @@ def is_free(state: ResidentState, setting: Setting, step: int, errand: int = 0) 
     """Return whether a resident can be spoken to.
 
     It is awake, not in bed, not talking, not busy and not reacting to an event, and its daily budget allows a talk in
-    addition to those that are planned and matter more. If it meets the other by chance, it must also be below the limit
-    of scenes per hour, and the talk must fit into the part of the budget that is free at this hour.
+    addition to today's appointments and to later planned talks that matter more. If it meets the
+    other by chance, it must also be below the limit of scenes per hour, and the talk must fit into the part of the
+    budget that is free at this hour (`pace`).
 
     Args:
         errand: the weight of the act for which one of the two has to speak to the other; 0: they meet by chance.
@@ -951,14 +953,15 @@ def _is_guest_or_home(state: ResidentState, setting: Setting, step: int) -> bool
 
 MORNING, EVENING = 8 * 60, 19 * 60
 AT_FIRST, AT_LAST = 0.4, 0.75
-"""Share of the daily budget that chance meetings may have used up by MORNING and by EVENING (minutes of the day). The
-rest is left for planned talks, and for others who come to speak to the resident."""
+"""Share of the daily budget up to which a chance meeting is allowed, at MORNING and at EVENING (minutes of the day).
+The rest is left for planned talks, and for others who come to speak to the resident."""
 
 
 def pace(minute: int) -> float:
-    """Return the share of the daily budget that chance meetings may have used up to a minute of the day.
+    """Return the share of the daily budget up to which a chance meeting is allowed at a minute of the day; all use of
+    this day counts.
 
-    This leaves a part of the budget for the evening.
+    The rest is left for planned talks, for others who come to speak to the resident, and for the evening.
     """
     passed = (minute - MORNING) / (EVENING - MORNING)
     return AT_FIRST + (AT_LAST - AT_FIRST) * min(1.0, max(0.0, passed))
