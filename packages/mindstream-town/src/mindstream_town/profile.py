@@ -30,8 +30,8 @@ class Profile(BaseModel, frozen=True, extra="forbid"):
             run).
         lives: mode of residents whose planner is a model: `scenes` (one call plans a day, one call is a talk), or
             `paper` (step by step as in the paper). Without a model it has no effect.
-        day_calls, day_tokens: for `scenes`: a resident's daily budget for plan, talks and reflection, in calls and in
-            tokens (input and output). When it is spent, the resident meets no one until its next plan; it still reacts
+        day_calls, day_tokens: for `scenes`: a resident's daily budget for its model calls, in calls and in tokens
+            (input and output). When it is spent, the resident meets no one until its next plan; it still reacts
             to objects and dangers.
         compat: no effect; stored profiles contain it.
     """

@@ -92,7 +92,7 @@ def metrics(
     since: Annotated[str, flag("TIME", "With --event: when the event begins.", "--from")] = "",
     until: Annotated[str, flag("TIME", "With --event: when the event ends.", "--to")] = "",
     at: At = "",
-    odd: Annotated[bool, switch("--odd", "Also list each act at a place that is closed or private.")] = False,
+    odd: Annotated[bool, switch("--odd", "Also list each act at a place that is closed, private or full.")] = False,
     csv: Annotated[Path | None, flag("DIR", "Also write tables as CSV into this folder.")] = None,
     plot: Annotated[Path | None, flag("DIR", "Also write charts as SVG into this folder.")] = None,
     json: AsJson = False,
@@ -102,7 +102,7 @@ def metrics(
     With a model, a resident knows a --fact if the model says that one of its memories states the fact (about one call
     per resident). Without a model, the fact is the initial memory that shares the most words with it, and a resident
     knows it if one of its memories is that memory or is derived from it. Also shows acquaintance, adherence to plans,
-    and acts at closed or private places.
+    and acts at closed, private or full places.
     """
     history = read(settings)
     if at:

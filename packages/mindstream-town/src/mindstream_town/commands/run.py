@@ -337,7 +337,7 @@ def show_counts(counted: Counting, usd: float | None, json: bool, note: str, **m
 def estimate(settings: Settings, days: Days = None, hours: Hours = None, json: AsJson = False) -> None:
     """Estimate what running the town with a model would cost: calls, tokens, US dollars.
 
-    Simulates at most one day of the town without a model, and discards it. Counts the calls that a model would get,
+    Simulates at most the town's first day without a model, and discards it. Counts the calls that a model would get,
     with replies of average length; for more days, the counts are scaled up.
     """
 

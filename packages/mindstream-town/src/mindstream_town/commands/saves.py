@@ -89,7 +89,9 @@ def import_(
             "--map",
         ),
     ] = None,
-    whispers: Annotated[Path | None, flag("FILE", "First memories of the residents (agent_history….csv).")] = None,
+    whispers: Annotated[
+        Path | None, flag("FILE", "Memories that residents have at the beginning (agent_history….csv).")
+    ] = None,
     seed: Seed = 0,
     profile: ProfileOf = None,
     json: AsJson = False,

@@ -519,8 +519,8 @@ MOST_DETOUR = 3
 
 
 def _around(turn: ResidentTurn, path: list[Spot]) -> list[Spot]:
-    """Return a walk that passes through no house of people that the resident avoids, if there is such a walk of at most
-    MOST_DETOUR times the length; else the given one.
+    """Return a walk that passes through no home or workplace of people that the resident avoids, if there is such a walk
+    of at most MOST_DETOUR times the length; else the given walk.
 
     A house in which the walk begins or ends is no obstacle.
     """
@@ -539,7 +539,8 @@ def _around(turn: ResidentTurn, path: list[Spot]) -> list[Spot]:
 def walk_to(turn: ResidentTurn, place: str) -> str | None:
     """Return the encoded walk from the resident's position to a place; None if the place cannot be reached.
 
-    In scenes the walk goes around the houses of people that the resident avoids.
+    In scenes the walk goes around the homes and workplaces of people that the resident avoids, if it is then at most
+    MOST_DETOUR times as long.
     """
     address = turn.setting.addresses.get(place)
     if address is None:

@@ -85,7 +85,7 @@ class ResidentTurn:
         percepts: what the resident has in sight.
         places: addresses in sight that the resident did not know.
         wish: name of the other resident that this one wants to talk to; "": none.
-        calls, tokens: use of models in this turn, which counts toward the daily budget.
+        calls, tokens: in scenes, use of models in this turn, which counts toward the daily budget.
         revisions: changes of existing memories.
         by: the user who controls the resident and is the author of the rows; "": the resident is the author.
     """

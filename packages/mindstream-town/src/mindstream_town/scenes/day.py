@@ -635,16 +635,15 @@ OPEN_MEMORIES, OUTCOMES = 6, 2
 
 
 async def remember_deed(turn: ResidentTurn) -> None:
-    """Remember the current act when it ends or is interrupted. Only acts of the plan (except sleep) and reactions are
-    remembered, and only if the resident reached their place.
+    """Remember the current act, which has ended. Only acts of the plan (except sleep) and reactions are remembered, and
+    only if the resident reached their place.
 
     The memory names the people in sight; the partners of an appointment who did not come; those who came, but with
     whom the resident did not talk; others with whom the act was to be done whom the resident did not meet; and the
     hosts of a visit if none of them was at home.
 
-    If the act has an open question and was not interrupted, a model is asked for its result, unless the daily budget
-    does not suffice, no host was at home, or the act was done with a person who was there: then only a talk with that
-    person can settle it.
+    If the act has an open question, a model is asked for its result, unless the daily budget does not suffice, no host
+    was at home, or the act was done with a person who was there: then only a talk with that person can settle it.
     """
     act = turn.state.act
     if act is None or act.asleep or act.why not in ("plan", "react") or not act.has_arrived(turn.step):
