@@ -82,8 +82,8 @@ def _now(turn: ResidentTurn, minute: int) -> Block:
 
 
 async def begin_day(turn: ResidentTurn, day: int) -> None:
-    """Plan the day; after the first day, rate the unrated memories and renew the resident's summary of itself
-    before."""
+    """Plan the day; before that, except on the first day, rate the unrated memories and renew the resident's summary of
+    itself."""
     if not turn.profile.plans:
         await idle_away(turn, day)
         return
@@ -382,8 +382,8 @@ def _lasting(block: Block, minutes: int) -> Block:
 
 
 def _with_early_starts(turn: ResidentTurn, blocks: Sequence[Block]) -> list[Block]:
-    """Let each block except the first begin early enough for the walk to it; if one would begin before the previous
-    block, change none."""
+    """Let each block except the first begin early enough for the walk to it; if one would then not begin
+    after the previous block begins, change none."""
     for before, part in pairwise(blocks):
         ahead = minutes_between(turn, before.place, part.place)
         if part.start - ahead <= before.start:

@@ -519,8 +519,8 @@ MOST_DETOUR = 3
 
 
 def _around(turn: ResidentTurn, path: list[Spot]) -> list[Spot]:
-    """Return a walk that passes through no home or workplace of people that the resident avoids, if there is such a walk
-    of at most MOST_DETOUR times the length; else the given walk.
+    """Return a walk that passes through no home or workplace of people that the resident avoids, if there is such a
+    walk of at most MOST_DETOUR times the length; else the given walk.
 
     A house in which the walk begins or ends is no obstacle.
     """
