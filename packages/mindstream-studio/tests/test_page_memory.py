@@ -109,7 +109,9 @@ def test_sleep_can_be_started_and_undone(studio: OpenStudio, served: Served, nod
     seen.page.get_by_role("link", name="Sleep and dreams").click()
     part = seen.page.get_by_role("region", name="Sleep")
     part.get_by_role("button", name="Sleep now").click()
-    seen.page.get_by_role("dialog").get_by_text("With retention “decay”: twenty memories are drawn.").wait_for()
+    seen.page.get_by_role("dialog").get_by_text(
+        "With retention “decay”: twenty memories are drawn at random."
+    ).wait_for()
     seen.page.get_by_role("dialog").get_by_role("button", name="Sleep", exact=True).click()
     part.get_by_role("row").nth(1).get_by_role("button", name="Undo").click()
     seen.page.get_by_role("dialog").get_by_role("button", name="Undo it").click()

@@ -122,10 +122,11 @@ async def undo_sleep(
     ] = 0,
     json: AsJson = False,
 ) -> None:
-    """Undo a sleep: restore the records that it archived, or replaced by a merged one.
+    """Undo a sleep: restore the records that it archived, weakened, or replaced by a merged one.
 
-    Records that were recalled or forgotten after the sleep stay as they are. The dream and the merged records that the
-    sleep wrote are archived. A sleep cannot be undone after one of its records was purged or corrected.
+    Weakened records that were recalled, archived or deleted since stay as they are. The dream and the merged records
+    that the sleep wrote are archived. A sleep cannot be undone after a record that it archived or merged was changed or
+    deleted, or a record that it wrote was corrected.
     """
     async with calling(settings, own=True, known=True) as call:
         done = await call("memory.undo_sleep", sleep=row)

@@ -191,8 +191,9 @@ class RecallResult(Reply):
     """The recalled memories, best first.
 
     `certainty`: the probability that any of them answers the question, 0 to 1. `low_confidence`: the certainty is below
-    0.1. `without_vectors`: why some or all memories were compared by words only, without vectors; "" if all were
-    compared by both. `not_reranked`: why the configured reranker was not used; "" if it was, or if none is configured.
+    0.1, and each confidence below 0.3. `without_vectors`: why some or all memories were compared by words only, without
+    vectors; "" if all were compared by both. `not_reranked`: why the configured reranker was not used; "" if it was, or
+    if none is configured.
     """
 
     memories: list[RecalledMemory]

@@ -87,7 +87,7 @@ function askUndo({ sleep, at, forgotten, weakened }) {
     verb: "Undo it",
     preview: async () => html`
       <p>${counted(forgotten.length, "memory that faded is", "memories that faded are")} restored, and ${counted(weakened.length, "memory that became weaker is", "memories that became weaker are")} as strong as before.</p>
-      <p>The dream and the merged memories that this sleep wrote are archived. Memories that were recalled or forgotten after the sleep stay as they are.</p>`,
+      <p>The dream and the merged memories that this sleep wrote are archived. Weaker memories that were recalled or forgotten after the sleep stay as they are. The sleep cannot be undone if a memory that faded or was merged has been forgotten since.</p>`,
     act: async () => { await ask({ path: "/users/{user}/memories/undo-sleep", body: { sleep } }); askAllAgain(); },
   });
 }
@@ -98,7 +98,7 @@ function SleepNow() {
     title: "Let this mind sleep now?",
     verb: "Sleep",
     preview: async () => html`
-      <p>With retention “decay”: twenty memories are drawn. Those that were not recalled for two weeks become weaker, and the weakest fade: they are archived, and no search finds them. The mind writes a dream, a summary of what fades. With “keep” (the default), nothing fades.</p>
+      <p>With retention “decay”: twenty memories are drawn at random. Those that were not recalled for two weeks become weaker, and the weakest fade: they are archived, and no search finds them. The mind writes a dream, a summary of what fades. With “keep” (the default), nothing fades.</p>
       <p>The sleep can be undone.</p>`,
     act: async () => {
       const done = /** @type {{dream: string}} */ (await askAndWait({ path: "/users/{user}/memories/sleep", body: {} }, tell));
