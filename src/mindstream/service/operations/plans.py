@@ -109,9 +109,10 @@ class RunSpent(Reply):
 class RunShape(Reply):
     """A run.
 
-    `state`: running, waiting (for an approval), answered, or stopped (`plans.resume` continues it). `unanswered`: why
-    there is no answer. `stopped`: why the run was stopped. `foreign`: third-party content was used. `operation`: the id
-    of the operation that runs it now, "" if none does. `spent`: its cost so far, from its rows of the log.
+    `state`: running, waiting (for an approval), answered, or stopped (`plans.resume` continues it). `unanswered`: the
+    part of the task that the answer lacks, "": none. `stopped`: why the run was stopped. `foreign`: third-party content
+    was used. `operation`: the id of the operation that runs it now, "" if none does. `spent`: its cost so far, from its
+    rows of the log.
     """
 
     run: str
