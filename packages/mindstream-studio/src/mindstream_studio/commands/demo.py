@@ -70,7 +70,8 @@ def demo(
 ) -> int:
     """Play a recording of the coach, a plan, a life, a town or a pool.
 
-    Playing it calls no model, needs no API key and changes no data of yours. In a terminal any key skips the recording.
+    Playing it calls no model, needs no API key and changes no data of yours. In a terminal any key skips the recording,
+    and `demo town` then simulates a morning of the shipped town by rules and writes a page that replays it.
     """
     if talk:
         return play_then_talk(settings, name, speed)
