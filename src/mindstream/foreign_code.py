@@ -87,7 +87,8 @@ class ForeignTask(Generic[T]):
         if self._task is None or self._outcome is None or self._task.done():
             return False
         self._stopped = True
-        self._task.add_done_callback(partial(_settle, self._outcome, None))  # for a task that has not begun yet
+        # a task that is cancelled before it begins never enters `_run`, which would settle the outcome
+        self._task.add_done_callback(partial(_settle, self._outcome, None))
         return self._task.cancel()
 
     async def _end(self) -> None:

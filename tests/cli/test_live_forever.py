@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from fake_endpoint import Asked, Behaviour, FakeEndpoint, Says
 from living_door import GOAL, finish, lives
 from running import mistaken, run
+
+from mindstream.errors import InputError
+from mindstream.service.living import read_beat
 
 LOOKS = "nothing in your ledger can be done now"
 
@@ -41,3 +45,16 @@ def test_the_heartbeat_flag_needs_forever_and_at_least_a_minute(folder: Path) ->
     mistaken(run("live", "--goal", GOAL, "--beat", "2h", "--data", folder))
     mistaken(run("live", "--goal", GOAL, "--forever", "--beat", "2 s", "--data", folder))
     mistaken(run("live", "--goal", GOAL, "--dream-tools", "R,luck", "--data", folder))
+
+
+@pytest.mark.parametrize("words", ["18:00", "monday 8:00", "tomorrow", "in", "", "1h at 8:00", "30 s"])
+def test_a_heartbeat_is_a_time_span_and_no_time(words: str) -> None:
+    with pytest.raises(InputError, match="is not a time span of at least a minute"):
+        read_beat(words)
+
+
+@pytest.mark.parametrize(
+    ("words", "seconds"), [("30 min", 1_800), (" 1h ", 3_600), ("1 day and 2h", 93_600), ("in 2m", 120)]
+)
+def test_the_interval_of_heartbeats(words: str, seconds: float) -> None:
+    assert read_beat(words) == seconds

@@ -95,8 +95,13 @@ def tools(server: WebServer) -> dict[str, FunctionTool]:
     }
 
 
+PAST = "Wed, 21 Oct 2015 07:28:00 GMT"
 BAD = {
-    "too often": (Answers("slow down", 429, {"Retry-After": "30"}), "asked too often.*30 seconds"),
+    "too often": (Answers("slow down", 429, {"Retry-After": "30"}), "asked too often.*: wait 30 seconds$"),
+    "too often, until a past date": (
+        Answers(status=429, headers={"Retry-After": PAST}),
+        r"asked too often \(HTTP 429\)$",
+    ),
     "broken": (Answers(f"no: {KEY}", 500), "failed .HTTP 500.: no: ...$|failed"),
     "moved": (Answers(status=302, headers={"Location": "http://169.254.169.254/"}), "not followed"),
     "not JSON": (Answers("<html>hello", 200), "expected JSON"),

@@ -146,7 +146,7 @@ def test_a_task_can_be_solved_repeated_and_compared_with_the_keyboard(studio: Op
     seen.page.get_by_role("dialog").wait_for(state="detached")
     others = seen.page.get_by_role("region", name="Other runs of this task")
     others.wait_for()
-    seen.tab_to("button", "Compare with rewoo")
+    seen.tab_to("button", "Compare with the rewoo run")
     seen.page.keyboard.press("Enter")
     seen.page.get_by_text("3 of 3 steps done, answered.").nth(1).wait_for()
     assert seen.page.get_by_role("region", name="By rewoo").count() == 2

@@ -175,7 +175,7 @@ class MemoryCapability(AbstractCapability[Any]):
 
 
 async def _for_prompt(memory: Memory, said: str, k: int) -> list[Record]:
-    """Recall facts, and half as many messages if they may answer."""
+    """Recall k facts, and up to k/2 messages that answer with at least LOW_CERTAINTY."""
     facts = await memory.recall(said, k, kinds=FACTS)
     talk = await memory.recall(said, max(1, k // 2), kinds=["chat"], floor=LOW_CERTAINTY)
     return [each.record for each in (*facts, *talk)]

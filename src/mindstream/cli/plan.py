@@ -192,7 +192,8 @@ def export(
         Path | None, word("FILE", "A plan: JSON, or text in the form of ReWOO or LLMCompiler, or a numbered list.")
     ] = None,
     solved: Annotated[
-        bool, switch("--solved", "Export the planner's plans of your runs that answered their whole task unchanged.")
+        bool,
+        switch("--solved", "Export the plans of your runs that answered the whole task with the planner's first plan."),
     ] = False,
     task: TaskText = "",
     form: Annotated[

@@ -234,8 +234,8 @@ RETURNED, SHARE = 5, 20
 SHARE of the records that can decay, so that it draws more from a large memory."""
 LONGEST_LINE = 1_500
 QUOTED = 20
-"""Number of memories, found by a recall of the given words, among which the tool U (store a memory) searches the one
-that it replaces."""
+"""Number of memories to recall by the given words; among them the tool U (store a memory) looks for the one that the
+new memory replaces."""
 _DAY = re.compile(r"^(?:- )?\d{4}-\d\d-\d\d: ")
 NO_DREAM = {"en": "nothing was forgotten, so there is no dream", "zh": "没有遗忘什么，所以没有梦"}
 NOTHING = {"en": "nothing is remembered of that", "zh": "没有相关记忆"}

@@ -28,7 +28,7 @@ LONGEST_LEASE_S = 120.0
 and counts as expired."""
 
 STOPPED = "stop"
-"""Error text by which another process asks the one that is answering to stop."""
+"""Value of `Work.error` by which another process asks the process that is answering to stop."""
 HOURS = 2**50
 """Bound between the two kinds of occasions, which are stored as negative causes. Hours of the day are below -HOURS,
 silences are above."""

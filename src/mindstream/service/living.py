@@ -32,7 +32,7 @@ from mindstream.service.opening import answering, unpriced
 from mindstream.service.pools import open_member
 from mindstream.service.solving import PLANNER, open_tools
 from mindstream.settings import Settings
-from mindstream.text.times import read_moment
+from mindstream.text.times import read_moment, read_spans
 from mindstream.tools.mcp.pins import Approve
 from mindstream.tools.named import Means
 from mindstream.tools.tool import Tool
@@ -231,7 +231,7 @@ def read_beat(words: str) -> float:
     Raises:
         InputError: the text is not a time span of at least a minute.
     """
-    moment = read_moment(words.strip(), 0.0, UTC)
+    moment = read_moment(words, 0.0, UTC) if read_spans(words) else None
     if moment is None or moment < LEAST_BEAT_S:
         raise InputError(f"--beat {words!r} is not a time span of at least a minute, such as 30 min, 1h or 1 day")
     return moment

@@ -105,7 +105,7 @@ class Solver:
         return [tool.spec for tool in checked_tools(self.planner.tools)]
 
     async def offer(self, task: str, plan: str) -> str:
-        """Offer a plan to the pool in `task.offer`; return a description of the result."""
+        """Offer a plan to the pool that the task's settings name; return a description of the result."""
         return await self.offering.offer(task, plan) if self.offering else "no pool was named"
 
     def estimate(self, plan: Plan | None = None) -> Estimate:

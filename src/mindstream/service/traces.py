@@ -289,7 +289,7 @@ class Talks:
         self._tools: dict[str, list[tuple[Logged, ToolCalled, Logged, Observed]]] = {}
 
     def take(self, row: Logged) -> Iterator[Span]:
-        """Yield the spans that end with this row."""
+        """Read the next row of the log; yield the spans that are then complete."""
         match row.event:
             case Heard(session=session, text=text):
                 yield from self._over()
@@ -309,7 +309,7 @@ class Talks:
                 yield from self._thought(row, slot, about)
 
     def close(self) -> Iterator[Span]:
-        """Yield the spans that are open at the end of the log."""
+        """Yield the spans of the turns that are still open at the end of the log."""
         for turn in self._turns.values():
             yield self._root(turn)
             for row, call in turn.calls:
@@ -377,7 +377,7 @@ class Runs:
         self._steps: dict[tuple[str, str], tuple[Logged, StepBegan]] = {}
 
     def take(self, row: Logged) -> Iterator[Span]:
-        """Yield the spans that end with this row."""
+        """Read the next row of the log; yield the spans that are then complete."""
         match row.event:
             case Solving(run=name) as solving:
                 self._by_seq[row.seq] = name
@@ -443,7 +443,7 @@ class Lives:
         self._latest = 0.0
 
     def take(self, row: Logged) -> Iterator[Span]:
-        """Yield the spans that end with this row."""
+        """Read the next row of the log; yield the spans that are then complete."""
         self._latest = row.at
         match row.event:
             case TurnBegan() as began:

@@ -165,7 +165,8 @@ class AnswerFit:
 
 
 def _contrast(own: float, others: Doubles) -> float:
-    """Return how many standard deviations (plus BLUR) a value is above the mean of others; 0 if there are none."""
+    """Return how far a value is above the mean of others, in units of their standard deviation plus BLUR (which
+    prevents division by almost 0); 0 if there are no others."""
     return float((own - others.mean()) / (others.std() + BLUR)) if len(others) else 0.0
 
 

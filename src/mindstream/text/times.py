@@ -78,7 +78,7 @@ def read_moment(text: str, now: Moment, zone: tzinfo) -> Moment | None:
     """
     words = plain(text).strip(" .,;")
     try:
-        if SPAN.sub("", words).strip() in ("", "in") and (spans := SPAN.findall(words)):
+        if spans := read_spans(words):
             return _later(spans, now, zone)
         today = datetime.fromtimestamp(now, zone).date()
         for since in (today, today + timedelta(days=1)):
@@ -92,6 +92,13 @@ def read_moment(text: str, now: Moment, zone: tzinfo) -> Moment | None:
     except (ValueError, OverflowError):
         raise InputError(f"{text!r:.99} is outside the calendar, which has the years 1 to 9999") from None
     raise InputError(f"{text!r:.99} is in the past: name a later time")
+
+
+def read_spans(text: str) -> list[tuple[str, str]]:
+    """Return the time spans of a text ("in 20 minutes", "1 day 2h"), each as number and unit; [] if it contains
+    anything else."""
+    words = plain(text).strip(" .,;")
+    return SPAN.findall(words) if SPAN.sub("", words).strip() in ("", "in") else []
 
 
 def _later(spans: list[tuple[str, str]], now: Moment, zone: tzinfo) -> Moment:

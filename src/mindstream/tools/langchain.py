@@ -53,8 +53,8 @@ def langchain_tool(tool: Any, traits: Traits = UNKNOWN) -> LangChainTool:
 
 
 def _schema(tool: Any, name: str) -> JsonSchema:
-    """Return the schema of the tool's arguments; arguments that LangChain itself adds to a call are left out if the
-    tool declares them (`tool_call_schema`)."""
+    """Return the schema of the tool's arguments: `tool_call_schema`, which lacks those that LangChain itself adds to a
+    call (the tool marks them), or else `args_schema`."""
     for schema in (getattr(tool, each, {}) for each in ("tool_call_schema", "args_schema")):
         if isinstance(schema, dict) and schema:
             return schema

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import re
 import socket
 import ssl
@@ -23,7 +24,9 @@ from pydantic import Field
 import mindstream
 from mindstream.errors import ToolError, clipped
 from mindstream.models.providers.address import mask, remember, split_web_url
+from mindstream.models.providers.failures import retry_after_s
 from mindstream.models.providers.wire import certificates
+from mindstream.text.words import count_of
 from mindstream.tools.addresses import may_reach
 from mindstream.tools.child import run_child
 from mindstream.tools.tool import UNTRUSTED, FunctionTool, ShortWords, Traits, run_in_thread, tool
@@ -121,9 +124,11 @@ class WebResponse:
         """Raise ToolError if the status is an error; `key`: the name of the environment variable with the API key."""
         if self.status < 400:
             return
-        who, wait = _host(self.url), self.headers.get("Retry-After", "")
+        who = _host(self.url)
         if self.status == 429:
-            raise ToolError(f"{who} was asked too often (HTTP 429)" + (f": wait {wait[:40]} seconds" if wait else ""))
+            wait_s = math.ceil(retry_after_s(self.headers) or 0)
+            wait = f": wait {count_of(wait_s, 'second')}" if wait_s else ""
+            raise ToolError(f"{who} was asked too often (HTTP 429){wait}")
         if self.status in (401, 403) and key:
             raise ToolError(f"{who} refuses the key in {key} (HTTP {self.status})")
         raise ToolError(f"{who} failed (HTTP {self.status}): {_quote(self.text) or 'it does not say why'}")

@@ -178,7 +178,7 @@ class BroughtIn(TownEvent):
 
 
 class Perceived(TownEvent):
-    """A resident's new percepts, known places, or other memories of a step, such as that of an act in scenes."""
+    """A resident's new percepts, newly known places, and other new memories of a step, such as of an act in a scene."""
 
     kind = "resident_perceived"
     seen: Quotes[tuple[tuple[str, str, str], ...]]

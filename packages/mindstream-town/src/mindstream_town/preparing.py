@@ -68,7 +68,7 @@ class Preparing:
                 else:
                     self._add_resident(name, await ask(models.of(PrepareResident.role), self._ask_resident(name)))
             except ModelError as error:
-                raise ModelError(f"the model did not return the keys of {name}: {error}") from error
+                raise ModelError(f"the model did not return the town file's entries for {name}: {error}") from error
             self.prepared.append(name)
         text = tomlkit.dumps(self._document)
         try:

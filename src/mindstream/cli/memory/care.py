@@ -198,11 +198,11 @@ def erase(
     """Permanently erase all data of a user.
 
     This erases records, vectors, the log, background work and the terminal's input history; the user's pairs and
-    queries in pools, with the name; passages of documents that no other user searches; and forks of towns that the
-    user visited. The command asks for the name again. The database file is then rewritten and searched, byte by byte,
-    for the user's text (with --tenant it is only rewritten; in PostgreSQL the tables are rewritten and searched for the
-    user's name). An interrupted erasure is finished when the folder is opened next. First close other programs that use
-    this memory. Exports and recordings in other places are not erased: delete them yourself.
+    queries in pools, and the user's name there; passages of documents that no other user searches; and forks of towns
+    that the user visited. The command asks for the name again. The database file is then rewritten and searched, byte
+    by byte, for the user's text (with --tenant it is only rewritten; in PostgreSQL the tables are rewritten and
+    searched for the user's name). An interrupted erasure is finished when the folder is opened next. First close other
+    programs that use this memory. Exports and recordings in other places are not erased: delete them yourself.
     """
     if tenant_key_of(tenant):
         _erase_of_tenant(settings, user, tenant, yes=yes, json=json)

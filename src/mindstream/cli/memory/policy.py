@@ -142,7 +142,9 @@ be returned, so the gain of a setting that keeps them is not seen."""
 @command(app, "data user", "mindstream memory fit --user ann", "mindstream memory fit --svg held.svg", notes=FIT_NOTES)
 async def fit(
     settings: Settings,
-    limit: Annotated[int, flag("N", "Number of settings to show.", "-n", "--limit", min=1)] = 10,
+    limit: Annotated[
+        int, flag("N", "Maximum number of decay settings to show, the best first.", "-n", "--limit", min=1)
+    ] = 10,
     file: Svg = None,
     json: AsJson = False,
 ) -> None:

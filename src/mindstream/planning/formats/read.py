@@ -529,7 +529,7 @@ def _as_rewoo(text: str, tools: Sequence[ToolSpec]) -> str:
 
 
 def _columns(cells: Sequence[str]) -> tuple[int, int] | None:
-    """Return the numbers of a table's columns with the tool and its input, by their heads; None if there are none."""
+    """Return the indexes of a table's tool column and input column, found by their headings; None if one is missing."""
     heads = [bare_name(each) for each in cells]
     found = [
         next((heads.index(bare_name(name)) for name in names if bare_name(name) in heads), -1)

@@ -53,7 +53,7 @@ class Found(Frozen):
 
 
 class Insights(Prompt[Found]):
-    """The insights that memories support, for a question."""
+    """Write up to `count` insights that answer `question` and that the memories of `who` support."""
 
     who: str
     question: str
@@ -68,7 +68,7 @@ class Questions(Frozen):
 
 
 class SalientQuestions(Prompt[Questions]):
-    """The most salient high-level questions that memories can answer."""
+    """Write the `count` most salient high-level questions that the memories of `who` can answer."""
 
     who: str
     memories: tuple[str, ...]

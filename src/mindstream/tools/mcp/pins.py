@@ -25,7 +25,7 @@ from mindstream.private_files import make_private_folder, write_private
 
 MAX_BYTES = 50_000_000
 MAX_LINES = 500
-"""Maximum number of lines of two definitions that are compared to show a person the changes."""
+"""Maximum number of lines of each of the two definitions that are compared to show a person the changes."""
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,11 @@ def evaluate(
     ] = 100_000,
     arms: Annotated[
         str,
-        flag("A,B", "What the reader gets: messages found by memory or by bm25, or the newest ones (whole).", "--arms"),
+        flag(
+            "A,B",
+            "What the reader gets: memory or bm25 (messages that it finds), or whole (the newest that fit).",
+            "--arms",
+        ),
     ] = ",".join(ARMS),
     questions: Annotated[int, flag("N", "Number of questions, equally from all types [all].", min=0)] = 0,
     types: Annotated[str, flag("A,B", "Only questions of these types [all].", "--types")] = "",

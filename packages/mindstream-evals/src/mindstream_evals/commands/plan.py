@@ -90,7 +90,8 @@ class Compared:
         Literal["shuffled"] | None,
         flag(
             "shuffled",
-            "With --judge: have the judge also score the control, which is otherwise scored by text alone.",
+            "With --judge: have the judge also score the control (each question with the answer to the next),"
+            " which is otherwise only compared as text.",
             "--control",
         ),
     ] = None

@@ -177,7 +177,8 @@ def evaluate(
         str,
         flag(
             "NAME",
-            "The workplace: database, tool, archive; all: each separately; company: all three, with shared experience.",
+            "The workplace: database, tool or archive; or all (each of them separately), or company (all three, with"
+            " shared experience).",
         ),
     ] = "database",
     arms: Annotated[

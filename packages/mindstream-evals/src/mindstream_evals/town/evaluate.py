@@ -87,9 +87,10 @@ def draw_comparisons(
     drawn = chance.sample(items, len(items), seed, "items")
     before = Counter[str]()
     place: dict[tuple[str, str], int] = {}
-    for each in drawn:  # each resident occurs once before any occurs twice
+    for each in drawn:  # number each resident's items
         place[each.key] = before[each.resident]
         before[each.resident] += 1
+    # items that a person answered come first; among them, and among the others, one of each resident before a second
     drawn.sort(key=lambda each: (each.key not in by_person, place[each.key]))
     found = []
     for item in drawn:

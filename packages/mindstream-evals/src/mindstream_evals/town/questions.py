@@ -281,5 +281,7 @@ def _rows(file: Path, wanted: tuple[str, ...]) -> list[Mapping[str, str]]:
     for at, row in enumerate(rows, 1):
         missing = [name for name in wanted if not isinstance(row.get(name), str)]
         if missing:
-            raise InputError(f"{file}, row {at}: the field {missing[0]} is missing; expected {', '.join(wanted)}")
+            raise InputError(
+                f"{file}, row {at}: the field {missing[0]} is missing or not text; expected {', '.join(wanted)}"
+            )
     return list(rows)

@@ -39,8 +39,8 @@ async def cause(
     outcome: Annotated[str, word("OUTCOME", '"NAME at EVENT", "NAME at PLACE" or "NAME knows FACT".')] = "",
     seeds: Annotated[int, flag("N", "Number of random seeds with which each fork is run.", min=1, max=1_000)] = 10,
     most: Annotated[int, flag("N", "Maximum number of memories to remove, one at a time.", min=1, max=100)] = 6,
-    since: Annotated[str, flag("TIME", "For NAME at a PLACE: from when NAME was there.", "--from")] = "",
-    until: Annotated[str, flag("TIME", "For NAME at a PLACE: until when NAME was there.", "--to")] = "",
+    since: Annotated[str, flag("TIME", 'If OUTCOME is "NAME at PLACE": from when NAME was there.', "--from")] = "",
+    until: Annotated[str, flag("TIME", 'If OUTCOME is "NAME at PLACE": until when NAME was there.', "--to")] = "",
     into: Annotated[Path | None, flag("FILE", "Keep results in this file; the same command resumes.")] = None,
     against: Annotated[
         Path | None, flag("DIR", "Without OUTCOME: show where the town in DIR first differs from this one.")

@@ -430,7 +430,7 @@ def prepare(
         target = str(out or file) if is_wanted else ""
         print_json({"file": str(file), "prepared": preparing.prepared, "written": target, "difference": difference})
     elif is_wanted:
-        say(f"{out or file} has the new keys of {count_of(len(preparing.prepared), 'description')}", sys.stderr)
+        say(f"{out or file} has new entries for {count_of(len(preparing.prepared), 'description')}", sys.stderr)
     else:
         complain("the file was not changed: add --yes, or --out NEW.toml")
     return 0

@@ -164,7 +164,7 @@ class PaperTask(BaseModel, frozen=True):
 
     @property
     def condition(self) -> str:
-        """The condition in which the task leaves its object, as acts store it: "" unchanged, MENDED in order."""
+        """The condition in which the task leaves its object, as acts store it: "": unchanged; MENDED: repaired."""
         return MENDED if self.mends else self.leaves.strip()
 
 

@@ -281,7 +281,7 @@ class Task(Frozen):
 
     @property
     def condition(self) -> str:
-        """The condition in which the task leaves its object, as acts store it: "" unchanged, MENDED in order."""
+        """The condition in which the task leaves its object, as acts store it: "": unchanged; MENDED: repaired."""
         return MENDED if self.mends else self.leaves.strip()
 
 

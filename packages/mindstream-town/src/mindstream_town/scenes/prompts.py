@@ -52,7 +52,7 @@ class SceneItem(BaseModel, frozen=True, populate_by_name=True):
     @field_validator("start", "end", mode="before")
     @classmethod
     def _of_next_day(cls, given: Any) -> Any:
-        """Return a time after midnight that continues the hours of the evening, such as `24:30`, as `00:30`."""
+        """Convert a time after 24:00, such as `24:30`, to the time of the next day, `00:30`; `24:00` is unchanged."""
         after = AFTER_MIDNIGHT.fullmatch(given) if isinstance(given, str) else None
         return f"{int(after[1]) - 24:02d}:{after[2]}" if after and given != "24:00" else given
 

@@ -107,7 +107,7 @@ function Others({ others, shown }) {
         ${others.slice().reverse().map((run) => html`
           <li class="row small" key=${run.run}>
             <span class="tag">${run.how}</span><span class="soft">${stateOf(run)}, ${timeOf(run.at)}</span>
-            <button class="link" onClick=${() => change({ runs: [...shown, run.run].join(","), seq: "" })} aria-label=${`Compare with ${run.how} of ${timeOf(run.at)}`}>compare</button>
+            <button class="link" onClick=${() => change({ runs: [...shown, run.run].join(","), seq: "" })} aria-label=${`Compare with the ${run.how} run of ${timeOf(run.at)}`}>compare</button>
           </li>`)}
       </ul>
     </section>`;

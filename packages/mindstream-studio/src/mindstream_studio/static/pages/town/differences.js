@@ -45,7 +45,7 @@ export function Differences({ player, beside, step, own, since }) {
   const found = differences(player.town, there, step, beside.step, since), elsewhere = found.filter((each) => each.moved).length;
   if (!found.length) return html`<p>Nothing differs at this moment.</p>`;
   return html`
-    <p class="soft small">${elsewhere ? counted(elsewhere, "resident is at another place", "residents are at other places") : "No resident is at another place"}, ${counted(found.filter((each) => each.only.length || each.lacking.length).length, "knows", "know")} something else.</p>
+    <p class="soft small">In the two towns, ${counted(elsewhere, "resident is at a different place", "residents are at different places")}; ${counted(found.filter((each) => each.only.length || each.lacking.length).length, "resident has different memories", "residents have different memories")}.</p>
     <ul class="list differences">
       ${found.map((each) => html`
         <li key=${each.name}>

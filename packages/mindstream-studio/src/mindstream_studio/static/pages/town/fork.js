@@ -69,7 +69,7 @@ function forkHere(name, player) {
 function letGo(fork, of) {
   askChange({
     title: `Delete ${fork.town}`, verb: "Delete it", grave: true,
-    preview: async () => html`<p>${fork.town}, with everything that has happened since it was forked, is deleted. This cannot be undone. ${of} stays.</p>`,
+    preview: async () => html`<p>${fork.town}, with everything that has happened since it was forked, is deleted. This cannot be undone.${of && ` ${of} stays.`}</p>`,
     act: async () => {
       change({ ...MOMENT, town: of, beside: "" }); // first, so that no open query requests the deleted town
       await ask({ method: "DELETE", path: pathOf(fork.town) });

@@ -15,7 +15,7 @@ const KINDS = /** @type {const} */ ({ talk: "Talks", reaction: "Reactions", refl
  * @returns {View}
  */
 export function feedView(player) {
-  const shown = new Set(Object.keys(KINDS)), list = growing((/** @type {Happening} */ each) => entry(player, each), "Nothing has happened yet.");
+  const shown = new Set(Object.keys(KINDS)), list = growing((/** @type {Happening} */ each) => entry(player, each), "Nothing of these kinds has happened yet.");
   let key = "";
   /** @type {View} */
   const view = {
