@@ -246,6 +246,9 @@ async def test_answers_of_a_person_are_read_from_a_file(folder: Path, tmp_path: 
         filled.with_suffix(".csv").write_text(text)
         with pytest.raises(InputError, match=words):
             read_person(filled.with_suffix(".csv"), names, ids)
+    filled.write_text(json.dumps([{"resident": "Ada Brook", "question": "self-1", "answer": 5}]))
+    with pytest.raises(InputError, match="row 1: the field answer is missing or not text"):
+        read_person(filled, names, ids)
 
 
 async def test_verdicts_of_people_are_matched_by_pair_id(folder: Path, tmp_path: Path) -> None:

@@ -260,6 +260,16 @@ def test_a_fork_and_its_origin_play_in_step(
         seen.forgive("404")  # a request sent at the moment of dropping
 
 
+@pytest.mark.parametrize(("origin", "ending"), [("hamlet", " hamlet stays."), ("gone", "")], ids=["there", "deleted"])
+def test_deleting_a_fork_names_the_town_that_stays(studio: OpenStudio, origin: str, ending: str) -> None:
+    seen = studio()
+    towns = {"towns": ["hamlet"], "forks": [{"town": "hamlet", "of": origin, "step": 0}]}
+    seen.page.route("**/api/v1/towns", lambda route: route.fulfill(json=towns))
+    watch(seen).get_by_role("button", name="Delete this fork").click()
+    effect = seen.page.get_by_role("dialog").get_by_text("This cannot be undone.")
+    assert effect.inner_text().endswith(f"This cannot be undone.{ending}")
+
+
 def test_differences_between_fork_and_origin_are_marked(studio: OpenStudio) -> None:
     page = watch(studio())
     found = page.evaluate("""async () => {
