@@ -638,9 +638,9 @@ async def remember_deed(turn: ResidentTurn) -> None:
     """Remember the current act, which has ended. Only acts of the plan (except sleep) and reactions are remembered, and
     only if the resident reached their place.
 
-    The memory names the people in sight; the partners of an appointment who did not come; those who came, but with
-    whom the resident did not talk; others with whom the act was to be done whom the resident did not meet; and the
-    hosts of a visit if none of them was at home.
+    The memory names the people in sight; the partners of an appointment who did not come, or who came but did not talk
+    with the resident; the act's partners (`Act.whom`) that the resident did not meet; and the hosts of a visit if none
+    of them was at home.
 
     If the act has an open question, a model is asked for its result, unless the daily budget does not suffice, no host
     was at home, or the act was done with a person who was there: then only a talk with that person can settle it.
@@ -868,8 +868,10 @@ members of the same household. An act with an open question, or one that was agr
 
 
 def whom_to_speak_to(setting: Setting, act: Act | Block, name: str) -> frozenset[str]:
-    """Return the residents to whom a resident (`name`) has to speak for an act or a part of its plan: those with whom
-    it is done, if it was agreed on, has an open question, or matters enough (WORTH_A_TALK, WORTH_AT_HOME)."""
+    """Return the partners (`whom`) of an act, or of a part of a plan, that the resident `name` has to speak to for it.
+
+    There are some only if it was agreed on, has an open question, or matters enough (WORTH_A_TALK, WORTH_AT_HOME).
+    """
     if not act.whom or not (act.open or act.agreed or act.weight >= WORTH_A_TALK):
         return frozenset()
     matters = act.open or act.agreed or act.weight >= WORTH_AT_HOME
@@ -982,7 +984,7 @@ def whom_to_meet(turn: ResidentTurn, others: Mapping[str, ResidentState]) -> str
     """Return the resident in sight to meet now; "": none.
 
     Residents at an appointment with this one come first; then those to whom it has come to speak (`is_errand_to`); then
-    those with whom the act is done or whom it visits (`is_sought`); then all others. Among equals
+    its partners in the act and the hosts of its visit (`is_sought`); then all others. Among equals
     the least recently met comes first, then the nearest. A resident does not approach people that it avoids, except for
     an appointment.
     """
