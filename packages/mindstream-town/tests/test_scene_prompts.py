@@ -361,6 +361,30 @@ async def test_the_last_call_for_a_talk_is_left_for_the_one_that_matters_most(tm
         assert not is_free(asked, setting, town.step), "a chance meeting gets less"
 
 
+async def test_what_one_talk_has_settled_is_neither_asked_again_nor_remembered_as_missed(tmp_path: Path) -> None:
+    """Ada means to speak to Emil at eight and again at ten; their first talk gives the result of both."""
+
+    def plans(ask: PlanScenes) -> dict[str, Any]:
+        plan = out_all_day(ask)
+        for item in plan["items"] if ask.who == "Ada Brook" else ():
+            if item["from"] in ("08:00", "10:00"):
+                item |= {"what": "asking Emil Kern for oars", "with": "Emil Kern", "weight": 5}
+        return plan
+
+    def settles(ask: TalkScene) -> dict[str, Any]:
+        numbers = [int(line.split(".")[0]) for side in ask.sides for line in side.plan if "oars" in line]
+        return talk(ask, results=[{"number": each, "text": "Emil Kern lends the oars."} for each in numbers])
+
+    mind = SceneMind(plan_scenes=plans, talk_scene=settles, let_on=lambda _: {})
+    async with Town.open(tmp_path, five(), model=Models(mind)) as town:
+        await town.run(until=9 * HOUR)
+        later = [each for each in town.residents["Ada Brook"].state.blocks if each.start == 10 * 60]
+        await town.run(until=11 * HOUR)
+        deeds = await remembered(town, "Ada Brook", ("observation",))
+    assert [(each.what, each.whom) for each in later] == [("asking Emil Kern for oars", ())]
+    assert [each for each in deeds if "oars" in each] and not any("no talk with Emil" in each for each in deeds), deeds
+
+
 async def test_an_errand_of_ones_own_leaves_an_appointment_with_others_whole(tmp_path: Path) -> None:
     def agree(ask: TalkScene) -> dict[str, Any]:
         said = agrees_on(ask, "下棋", "16:00", "17:00")

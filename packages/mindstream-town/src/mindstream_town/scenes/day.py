@@ -17,7 +17,7 @@ from mindstream_town.profile import Profile
 from mindstream_town.prompts.plans import AT_HOME, BED, LEAST_AWAKE, WAKE, DayPlan, Item, Memory, Place, say_date
 from mindstream_town.residents.converse import OF_PEOPLE, TELLABLE, can_be_told, find_name
 from mindstream_town.residents.moving_in import SECRET
-from mindstream_town.residents.person import KEY, Appointment, DayItem, Person, appointment_of
+from mindstream_town.residents.person import Appointment, DayItem, Person, appointment_of
 from mindstream_town.residents.places import (
     avoided_by,
     home_to_visit,
@@ -595,13 +595,14 @@ def change_day(turn: ResidentTurn, changes: Mapping[int, SceneChange], blocks: M
 
 
 def close_questions(turn: ResidentTurn, blocks: Iterable[Block]) -> None:
-    """Remove the open question of planned acts whose result a talk has given, so that no model is asked for the result
-    again."""
+    """Remove the open question and the partners of planned acts whose result a talk has given, so that no model is
+    asked for the result again, and nobody is spoken to once more."""
     minute = turn.setting.minute(turn.step)
     for block in blocks:
-        if block.open and block.end > minute and block in turn.state.blocks:
+        if (block.open or block.whom) and block.end > minute and block in turn.state.blocks:
             start = max(block.start, minute)
-            now = block.model_copy(update={"start": start, "minutes": block.end - start, "open": ""})
+            settled = {"start": start, "minutes": block.end - start, "open": "", "whom": ()}
+            now = block.model_copy(update=settled)
             turn.write(TasksPlanned(step=turn.step, blocks=(now,)))
 
 
@@ -1059,17 +1060,16 @@ async def think_about_the_day(turn: ResidentTurn) -> None:
 
 async def _evening_come_to_mind(turn: ResidentTurn) -> list[Record]:
     """Return the results and the most important memories of the last 24 hours, and memories related to the resident's
-    concerns, in the order of time; without memories of appointments, descriptions and plans."""
+    concerns, in the order of time; without memories of appointments that are over, descriptions and plans."""
     memory = turn.resident.memory
     newest = await memory.store.latest(memory.key, ("observation", "thought"), LOOKED_THROUGH, now=turn.now)
     own = [each for each in newest if each.created > turn.now - DAY_S and not _is_in_passing(each)]
-    own = without_repeats(each for each in own if appointment_of(each.data) is None)
+    own = without_repeats(without_past(turn, own))
     own.sort(key=lambda each: (OUTCOME not in each.data, -(each.importance or 0.0), -each.created, each.id))
     recalled = await turn.recall(turn.at_heart, MAX_EVENING_PER_QUESTION, kinds=OF_A_DAY)
     fresh = {normalised(each.text): each for each in (*own[:MAX_EVENING_MEMORIES], *(each.record for each in recalled))}
-    left_out = {"background", KEY}
-    plain = (each for each in fresh.values() if not left_out & each.data.keys() and "plan" not in each.keywords)
-    return sorted(without_repeats(plain), key=lambda each: (each.created, each.id))
+    plain = (each for each in fresh.values() if "background" not in each.data and "plan" not in each.keywords)
+    return sorted(without_repeats(without_past(turn, plain)), key=lambda each: (each.created, each.id))
 
 
 def _is_in_passing(record: Record) -> bool:
