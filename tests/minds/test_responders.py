@@ -17,6 +17,7 @@ import mindstream
 from mindstream import InputError, Memory, Mind, RunContext, RunResult, ToolError, Trigger, run_tool_loop, tool
 from mindstream.coach.coach import Coach
 from mindstream.coach.packs.load import load
+from mindstream.errors import StorageError
 from mindstream.log.events import BeliefChanged, Failed, FollowUp, Heard, Logged, Opened, Piece, Said
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.store import Entry
@@ -446,3 +447,68 @@ async def test_a_mind_that_closes_while_a_stopped_answer_is_stored_lets_it_be_st
     async with Memory.open(tmp_path, "ann") as memory:
         lines = [record.text for record in await memory.latest("chat", 9)]
         assert lines[0] == "The noise keeps me awake." and lines[1].startswith("This goes") and len(lines) == 2
+
+
+async def pieces_of(text: str, host: Host) -> AsyncGenerator[str]:
+    for word in ("one ", "two ", "three "):
+        yield word
+
+
+@pytest.mark.parametrize(("read", "kept"), [(1, []), (2, ["one"]), (3, ["one two"]), (5, ["one two three"])])
+async def test_pieces_that_nobody_has_read_are_not_stored_as_said(folder: Path, read: int, kept: list[str]) -> None:
+    async with Mind.open(folder, user="ann", responder=answer_with(pieces_of)) as mind:
+        rows = mind.hear("hi")
+        for _ in range(read):
+            await anext(rows)
+            await asyncio.sleep(0.05)
+        await rows.aclose()
+        said = [row.event.text.strip() async for row in mind.memory.log() if isinstance(row.event, Said)]
+    assert said == kept
+
+
+async def test_a_timeout_within_an_answer_does_not_keep_it_from_being_stopped(folder: Path) -> None:
+    async def respond(text: str, host: Host) -> AsyncGenerator[str]:
+        yield "a "
+        try:
+            async with asyncio.timeout(0.05):
+                try:
+                    await asyncio.sleep(9)
+                finally:
+                    await asyncio.sleep(0.3)
+        except TimeoutError:
+            for number in range(100):
+                yield f"w{number} "
+                await asyncio.sleep(0.1)
+
+    async with Mind.open(folder, user="ann", responder=answer_with(respond)) as mind:
+        rows = mind.hear("hi")
+        await anext(rows), await anext(rows)
+        await asyncio.sleep(0.15)  # the timeout is over, and what it stops still ends
+        await rows.aclose()
+        said = [row.event.text.strip() async for row in mind.memory.log() if isinstance(row.event, Said)]
+    assert said == ["a"]
+
+
+@pytest.mark.parametrize("begins", ["partial ", ""])
+async def test_closing_a_mind_in_the_middle_of_an_answer_is_told(folder: Path, begins: str) -> None:
+    async def respond(text: str, host: Host) -> AsyncGenerator[str]:
+        if begins:
+            yield begins
+        await asyncio.sleep(9)
+        yield "rest"
+
+    async with Mind.open(folder, user="ann", responder=answer_with(respond)) as mind:
+        asked = asyncio.ensure_future(mind.send("hi"))
+        await asyncio.sleep(0.2)
+    (answer,) = await asyncio.gather(asked, return_exceptions=True)
+    assert answer.strip() == "partial" if isinstance(answer, str) else isinstance(answer, StorageError) and not begins
+
+
+async def test_an_answer_that_was_read_to_its_end_stays_at_its_end() -> None:
+    exchange = responder.Exchange()
+    turn = asyncio.ensure_future(asyncio.sleep(0))
+    await turn
+    first = Logged(1, key_of("ann"), 0.0, "bot", Piece(text="hi", answers=1))
+    rows = exchange.events(first, turn)
+    exchange.end(turn)
+    assert [await anext(rows, "end") for _ in range(4)] == [first, "end", "end", "end"]

@@ -301,6 +301,12 @@ async def test_other_sampling_parameters_get_an_answer_of_their_own(tmp_path: Pa
     assert text_of(await parts_of(model, talk("a").but(longest_reply=99))) == "plain"
 
 
+async def test_a_cache_around_a_fallback_finds_its_answers_whichever_model_gave_them(tmp_path: Path) -> None:
+    down, up = Says(error=ModelUnavailable("down")), talks("first", "second")
+    for text in ("first", "first", "first"):
+        assert text_of(await parts_of(Cache(Fallback([down, up]), tmp_path), talk("a"))) == text
+
+
 async def test_incomplete_answers_are_not_cached(tmp_path: Path) -> None:
     broken = Cache(Says(Piece("half"), error=ModelUnavailable("cut")), tmp_path)
     for _ in range(2):

@@ -14,8 +14,9 @@ from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias
+from weakref import WeakSet
 
-from mindstream.errors import InputError
+from mindstream.errors import InputError, StorageError
 from mindstream.log.events import FollowUp, Heard, Logged, Piece, Said
 from mindstream.log.feed import Signal
 from mindstream.memory.memory import Memory
@@ -251,6 +252,7 @@ class FunctionResponder:
         self.name = self.title = name
         self._host, self._respond = host, respond
         self._turns = set[asyncio.Task[None]]()
+        self._is_closed = False
         self._alone = 0
         """Log row of the last utterance with `one_answer`, after which no follow-up is sent."""
 
@@ -265,24 +267,27 @@ class FunctionResponder:
             exchange = Exchange()
 
             async def take_turn() -> None:
-                said, stopped, logged = "", asyncio.Event(), None
+                said, stopped = list[str](), asyncio.Event()
                 async with thinkers.turns.of(heard.seq, stopped.set) as turn, thinkers.floor:
                     pieces = self._respond(text, replace(self._host, asked_in=asked_in))
                     try:
                         async for piece in pieces:
                             if stopped.is_set():
                                 break
-                            said += piece
+                            said.append(piece)
                             await exchange.show(memory.show(Piece(text=piece, answers=heard.seq), self.name))
+                    except asyncio.CancelledError:
+                        del said[len(said) - exchange.unread :]
+                        if self._is_closed and not is_visible("".join(said)):
+                            raise StorageError("the mind was closed before it answered") from None
+                        raise
                     finally:
                         try:
                             if isinstance(pieces, AsyncGenerator):
                                 await pieces.aclose()
                         finally:
-                            if is_visible(said):
-                                logged = await asyncio.shield(self._keep(heard, said, turn))
-                if logged:
-                    exchange.put(logged)
+                            if is_visible(shown := "".join(said)):
+                                exchange.put(await asyncio.shield(self._keep(heard, shown, turn)))
 
             def end(turn: asyncio.Task[None]) -> None:
                 self._turns.discard(turn)
@@ -310,13 +315,21 @@ class FunctionResponder:
         return await follow_up(self._host, self.name, context, result) if is_seen else ()
 
     async def close(self) -> None:
+        self._is_closed = True
         await end_turns(*self._turns)
 
 
+_stopped = WeakSet[asyncio.Task[None]]()
+
+
 def stop_turns(*turns: asyncio.Task[None]) -> None:
-    """Cancel the tasks of answers, each only once: a second cancellation would stop the storing of the shown part."""
+    """Cancel the tasks of answers, each only once: a second cancellation would stop the storing of the shown part.
+
+    `Task.cancelling` does not tell, because a timeout within the task cancels it, too.
+    """
     for turn in turns:
-        if not turn.cancelling():
+        if turn not in _stopped:
+            _stopped.add(turn)
             turn.cancel()
 
 
@@ -359,6 +372,11 @@ class Exchange:
         if not self._is_gone:
             self._is_gone = not await self._all_taken.wait(GONE_S)
 
+    @property
+    def unread(self) -> int:
+        """The number of pieces of the answer that the listener has not read yet."""
+        return sum(logged is not None and isinstance(logged.event, Piece) for logged in self._events)
+
     def end(self, turn: asyncio.Task[None]) -> None:
         """Mark the end of the answer; call this when its task is done."""
         if not turn.cancelled():
@@ -385,6 +403,7 @@ class Exchange:
             self._more.clear()
             await self._more.wait()
         if (logged := self._events.popleft()) is None:
+            self._events.appendleft(None)  # for further calls
             if not self._turn.cancelled():
                 self._turn.result()
             raise StopAsyncIteration

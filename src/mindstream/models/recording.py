@@ -201,7 +201,7 @@ class Cache(Layered):
 
     def __init__(self, inner: Model, folder: Path | str) -> None:
         super().__init__(inner)
-        self._folder = Path(folder)
+        self._folder, self._of = Path(folder), inner.name  # the name of a `Fallback` changes with its answers
         caches.watch(self)
 
     def forget(self, _: str) -> None:
@@ -211,7 +211,7 @@ class Cache(Layered):
                 path.unlink()
 
     def layer(self, request: Request) -> Layer:
-        key = fingerprint(request, self.name)
+        key = fingerprint(request, self._of)
         path = self._folder / key[:2] / f"{key}.json"
         with contextlib.suppress(OSError, ValueError):
             return Layer(_Known(self.name, ANSWER.validate_json(path.read_bytes())), request)

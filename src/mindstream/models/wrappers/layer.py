@@ -93,6 +93,8 @@ async def _read(model: Model, request: Request) -> AsyncGenerator[Part]:
                     asked, rest = await stack.end(failure)
                     for each in await stack.take(rest):
                         yield each
+                    if stack.is_ended:
+                        failure = stack.break_off(failure)
                 except Exception as error:  # noqa: BLE001 (see above)
                     failure = stack.break_off(error)
         if failure is not None:

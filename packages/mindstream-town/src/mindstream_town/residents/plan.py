@@ -338,8 +338,8 @@ def take_up(turn: ResidentTurn, agreed: Appointment, because: str) -> bool:
     """Add an agreed appointment to today's plan; return whether the plan changed.
 
     The plan does not change if the appointment is not ahead today, is in the plan already, or is at a place that the
-    resident may not enter. In scenes, something that the resident will do alone does not replace an appointment with
-    others: it begins after that appointment, or is left out if too little of its time remains.
+    resident may not enter. In scenes, something that the resident will do alone does not replace appointments with
+    others: it takes the time before, between or after them, or is left out if too little of its time remains.
     """
     minute, (start, end) = turn.minute, _minutes_of(turn, agreed)
     if not is_ahead_today(turn, agreed):
@@ -352,9 +352,8 @@ def take_up(turn: ResidentTurn, agreed: Appointment, because: str) -> bool:
     start = max(minute + 1, start - minutes_between(turn, before.place or turn.person.home, agreed.place))
     fine = turn.lives_in_scenes
     who = agreed.who if fine else ()
-    alone, others = not {*who} - {turn.name}, {*before.agreed} - {turn.name}
-    if fine and alone and others:
-        start = before.end
+    if fine and not {*who} - {turn.name}:
+        start, end = _beside_appointments(turn, start, end)
         if end - start < MIN_REST // 2:
             return False
     whom = tuple(sorted({*agreed.whom} - {turn.name}))
@@ -366,6 +365,21 @@ def take_up(turn: ResidentTurn, agreed: Appointment, because: str) -> bool:
         blocks = _without_slivers(turn, blocks[0])
     turn.write(TasksPlanned(step=turn.step, blocks=tuple(blocks), because=because[:300]))
     return True
+
+
+def _beside_appointments(turn: ResidentTurn, start: int, end: int) -> tuple[int, int]:
+    """Return the first part of a time (minutes of the day) in which the resident has no appointment with others; its
+    end is not after its start if there is none."""
+    for each in sorted(turn.state.blocks, key=lambda each: each.start):
+        if _is_with_others(turn, each) and each.start < end and each.end > start:
+            if each.start > start:
+                return start, each.start
+            start = each.end
+    return start, end
+
+
+def _is_with_others(turn: ResidentTurn, block: Block) -> bool:
+    return bool({*block.agreed} - {turn.name})
 
 
 MIN_REST = 20
@@ -383,10 +397,10 @@ def _without_slivers(turn: ResidentTurn, block: Block) -> list[Block]:
     before, after = turn.state.block_at(block.start), turn.state.block_at(block.end)
     start, end = block.start, block.end
     is_late = before is not None and before.why == "plan" and not before.asleep and before.start > minute
-    if before and is_late and start - before.start < SHORT_GAP:
+    if before and is_late and start - before.start < SHORT_GAP and not _is_with_others(turn, before):
         start = before.start
     rest = after.end - end if after and after.why == "plan" and not after.asleep and after.start < end else 0
-    if 0 < rest < MIN_REST:
+    if after and 0 < rest < MIN_REST and not _is_with_others(turn, after):
         end, rest = end + rest, 0
     kept = [block.model_copy(update={"start": start, "minutes": end - start})]
     if rest and after and after == before:

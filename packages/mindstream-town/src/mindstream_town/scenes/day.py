@@ -512,7 +512,7 @@ def _agreed(turn: ResidentTurn, blocks: Sequence[Block], dated: Sequence[Appoint
             is_then = block.start <= minute + 1 < block.end
             if is_then and (not at.place or sector_of(at.place) == sector_of(block.place)):
                 who = tuple(sorted({*at.who, at.host} - {""}))
-                whom = tuple(sorted({*block.whom, *at.whom}))
+                whom = tuple(sorted({*block.whom, *at.whom} - {turn.name}))
                 marked[number] = block.model_copy(update={"agreed": who, "whom": whom})
     return marked
 
@@ -835,7 +835,7 @@ def keep_appointment(setting: Setting, step: int, state: ResidentState, other: R
     began = setting.step_at(setting.day(step), block.start) if block else step
     last = max(state.scenes.get(other.name, -1), other.scenes.get(state.name, -1))
     can = all(has_left(each, setting.profile) and not each.is_talking(step) for each in (state, other))
-    return can and last < began - SHORTLY_BEFORE * setting.profile.a_minute
+    return can and (last < 0 or last < began - SHORTLY_BEFORE * setting.profile.a_minute)
 
 
 def may_meet(setting: Setting, step: int, state: ResidentState, other: ResidentState) -> bool:
@@ -855,7 +855,7 @@ def may_meet(setting: Setting, step: int, state: ResidentState, other: ResidentS
     if not all(is_free(each, setting, step, weight) and _is_guest_or_home(each, setting, step) for each in both):
         return False
     last = max(state.scenes.get(other.name, -1), other.scenes.get(state.name, -1))
-    if errands and any(
+    if last >= 0 and any(
         last >= began(setting, one, step) - SHORTLY_BEFORE * setting.profile.a_minute for one in errands
     ):
         return False
