@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import shlex
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Generator, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from contextvars import ContextVar
@@ -14,9 +15,15 @@ from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar
 
 from mindstream.errors import InputError
 
-LOCATED: ContextVar[Callable[[], str]] = ContextVar("LOCATED", default=str)
-"""Returns the flags of the running command that a command for the user's next step needs, too, such as ` --data DIR`;
-"" outside the command line."""
+
+def unlocated(user: str) -> str:
+    """Return ` --user` with a user; "" without one."""
+    return f" --user {shlex.quote(user)}" if user else ""
+
+
+LOCATED: ContextVar[Callable[[str], str]] = ContextVar("LOCATED", default=unlocated)
+"""Returns the flags that say whose data a command for the next step is about, such as ` --data DIR --user ann`; its
+argument is the user, "": the user of the running command. Outside the command line it is `unlocated`."""
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
@@ -28,9 +35,13 @@ def nearest(name: str, known: Iterable[str], least: float = 0.6) -> str:
     return next(iter(difflib.get_close_matches(name, list(known), 1, least)), "")
 
 
-def next_step(words: str) -> str:
-    """Return a command for a message, in backquotes, with the flags that say whose data it is about."""
-    return f"`mindstream {words}{LOCATED.get()()}`"
+def next_step(words: str, user: str = "") -> str:
+    """Return a command for a message, in backquotes, with the flags that say whose data it is about.
+
+    Args:
+        user: the user who has to give the command; "": the user of the running command.
+    """
+    return f"`mindstream {words}{LOCATED.get()(user)}`"
 
 
 COMMON = {

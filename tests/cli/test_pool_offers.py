@@ -68,7 +68,7 @@ def test_feedback_is_counted_and_refused_from_non_members(where: tuple[str | Pat
     assert told.out == f"{row['id']}: of 2 answers 1 were good\n"
     stranger = run("pool", "helped", "verse", row["id"], "yes", "--user", "eve", *where)
     refused = mistaken(stranger)
-    assert "'eve' is not a member" in refused and f"--add eve --user olga --data {where[1]}`" in refused
+    assert "'eve' is not a member" in refused and f"--add eve --data {where[1]} --user olga`" in refused
     assert "does not serve the exemplar" in mistaken(
         run("pool", "helped", "verse", "nothing", "yes", "--user", "ann", *where)
     )

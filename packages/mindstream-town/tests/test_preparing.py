@@ -113,7 +113,7 @@ async def test_prepared_parts_are_not_requested_again() -> None:
 
 async def test_invalid_keys_and_town_files_are_refused() -> None:
     wrong = {"day": [{"start": "08:00", "end": "09:00", "what": "x", "place": 1, "on": ["someday"]}]}
-    with pytest.raises(ModelError, match="keys of Ada Brook"):
+    with pytest.raises(ModelError, match="entries for Ada Brook"):
         await Preparing(PROSE, Path()).run(Models(Reads(wrong)))
     with pytest.raises(InputError, match="is missing"):
         Preparing("[town]\n", Path())

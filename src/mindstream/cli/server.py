@@ -19,7 +19,7 @@ from mindstream.cli.shell.flags import PLAIN, AsJson, Docs, Mcp, command, flag, 
 from mindstream.cli.shell.output import complain, print_json, print_table, say, tell, warn_if_unpriced
 from mindstream.clock import SystemClock, format_iso
 from mindstream.errors import InputError
-from mindstream.guidance import LOCATED
+from mindstream.guidance import LOCATED, unlocated
 from mindstream.paths import read_text, variable
 from mindstream.plugins import registered
 from mindstream.settings import Settings
@@ -161,7 +161,7 @@ def serve(
         added = [plugin.pages(api_app) for plugin in registered() if plugin.pages]
         if not added:
             raise InputError("--studio: the pages are in another distribution: pip install mindstream-studio")
-    LOCATED.set(str)  # commands in messages to clients name neither this machine's folders nor its user
+    LOCATED.set(unlocated)  # commands in messages to clients name neither this machine's folders nor its user
     with asyncio.Runner(loop_factory=new_loop()) as runner:
         runner.run(run(api_app, host, port))
 
@@ -411,5 +411,5 @@ def mcp(
     from mindstream.service.operations.runtime import runtime_for
 
     warn_if_unpriced(settings)
-    LOCATED.set(str)  # as in `serve`
+    LOCATED.set(unlocated)  # as in `serve`
     asyncio.run(serve_stdio(runtime_for(settings.data, settings), settings.user, checked_sets(tools)))

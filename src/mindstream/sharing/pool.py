@@ -190,10 +190,10 @@ class Pool:
         agent = normal_name(agent)
         state = await self.state()
         if not state.is_member(agent):
+            adds = next_step(f"pool members {shlex.quote(self.name)} --add {shlex.quote(agent)}", state.owner)
             raise InputError(
                 f"{agent!r} is not a member of the pool {self.name!r}; its owner {state.owner!r} can add it with"
-                f" `mindstream pool members {shlex.quote(self.name)} --add {shlex.quote(agent)}"
-                f" --user {shlex.quote(state.owner)}`, or add all agents with --add '*'"
+                f" {adds}, or add all agents with --add '*'"
             )
         return state
 

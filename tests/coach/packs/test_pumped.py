@@ -54,7 +54,7 @@ MATCHED_AT_POSITION = {
     *(f"mindstream.planning.formats.rewoo.{name}" for name in ("NUMBERED", "OTHER_HEAD", "ESCAPED_HEAD")),
     *(f"mindstream.text.links.{name}" for name in ("_NO_LINK", "_DEFINITION")),
     "mindstream.models.providers.address._PREFIX",
-    *(f"mindstream.tools.{name}" for name in ("call._ADDRESS", "extracts.ITEM")),
+    *(f"mindstream.tools.{name}" for name in ("call._ADDRESS", "documents.ITEM")),
 }
 """Patterns that are matched at the current position instead of searched."""
 SHORT_TEXT_MODULES = tuple(f"mindstream.{name}." for name in ("tools.calculator",))

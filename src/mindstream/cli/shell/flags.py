@@ -16,7 +16,7 @@ from typer.core import TyperGroup
 
 from mindstream import redaction
 from mindstream.errors import InputError
-from mindstream.guidance import LOCATED
+from mindstream.guidance import LOCATED, unlocated
 
 if TYPE_CHECKING:
     from mindstream.settings import Chosen, Settings
@@ -285,19 +285,20 @@ def flags_again(chosen: Chosen) -> list[str]:
 
 def next_command(settings: Settings, words: str) -> str:
     """Return a command for the user's next step, with --data and --user where they are not the defaults."""
-    return words + _located(settings)
+    return words + _located(settings, "")
 
 
-def _located(settings: Settings) -> str:
-    """Return --data and --user with their quoted values where they are not the defaults; "" if both are."""
+def _located(settings: Settings, user: str) -> str:
+    """Return --data and --user with their quoted values where they are not the defaults; "" if both are.
+
+    Args:
+        user: another user than that of the settings; "": none.
+    """
     from mindstream.settings import choose as choose_quietly
 
     usual = choose_quietly({}).settings
-    return "".join(
-        f" {flag_name(name)} {shlex.quote(str(getattr(settings, name)))}"
-        for name in ("data", "user")
-        if getattr(settings, name) != getattr(usual, name)
-    )
+    data = f" --data {shlex.quote(str(settings.data))}" if settings.data != usual.data else ""
+    return data + unlocated(user or (settings.user if settings.user != usual.user else ""))
 
 
 def flags_given(context: typer.Context) -> Iterator[str]:
