@@ -31,7 +31,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked
 def test_a_killed_town_has_the_same_journal(model: str, order: Order, tmp_path: Path) -> None:
     file = tmp_path / "town.toml"
     file.write_text(HAMLET)
-    found = compare(str(file), 1, model, MORNING, 6, order=order)
+    found = compare(str(file), 1, model, MORNING, 16, order=order)
     assert found["killed"] > 0 and found["same_journal"], found["first_difference"]
 
 
