@@ -31,6 +31,8 @@ from mindstream.tools.addresses import may_reach
 from mindstream.tools.child import run_child
 from mindstream.tools.tool import UNTRUSTED, FunctionTool, ShortWords, Traits, run_in_thread, tool
 
+__path__: list[str] = []  # so that its earlier submodules are found (moved.py)
+
 
 class PublicTransport(httpx2.AsyncHTTPTransport):
     """Resolves a host name once, and connects only to permitted addresses among those found, because the name could
