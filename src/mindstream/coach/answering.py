@@ -92,8 +92,8 @@ class AnswerLog:
         self._stream, self._session, self._slot = talker.stream, talker.session, talker.pack.name
         self._gate, self._reasoners = gate, reasoners
         self._left: list[str] | None = None
-        """The utterances that are left for the reasoner's next run. None: this process has answered no utterance yet;
-        if there is no belief yet either, the utterance is the user's first one and is not left."""
+        """The utterances that are left for the reasoner's next run. None: no utterance was answered since the mind was
+        opened; the first one is not left."""
 
     async def keep(self, answer: Answer) -> Logged:
         """Commit an answer and store it in memory. If the utterance does not need the reasoner, also end the reasoner's

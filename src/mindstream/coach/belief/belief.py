@@ -45,8 +45,8 @@ LINES, TALK_TOKENS, RECALLED, RECALLED_TOKENS = 8, 700, 4, 300
 """Maximum number of earlier lines of the conversation that are read, and their maximum total tokens; maximum number of
 recalled memories, and their maximum total tokens. Older lines are covered by belief, plan and the last briefing."""
 SHOWN = 2
-"""Number of lines directly before the utterances whose questions are not listed among the coach's earlier questions.
-The prompt (think.md) shows the last of these lines. A belief may also rest on older lines, up to LINES lines back."""
+"""Number of lines directly before the utterances that the prompt (think.md) shows; their questions are not listed among
+the coach's earlier questions. A belief may also rest on older lines, up to LINES lines back."""
 QUESTIONS, LONGEST_QUESTION = 5, 120
 """Maximum number of the coach's earlier questions in the prompt, and their maximum length in characters."""
 
