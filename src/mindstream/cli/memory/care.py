@@ -388,7 +388,9 @@ def picked(removal: Removal, answer: str) -> list[str]:
 def describe_done(done: Forgotten) -> str:
     """Return the result of forgetting."""
     if not (done.records or done.items):
-        return "no record matches" + (f"; kept: {count_of(len(done.similar), 'similar record')}" if done.similar else "")
+        return "no record matches" + (
+            f"; kept: {count_of(len(done.similar), 'similar record')}" if done.similar else ""
+        )
     items = f", {count_of(done.items, 'item of beliefs and plans')}" if done.items else ""
     changed = f"; {done.changed} kept without those words" if done.changed else ""
     pending = f"; {done.pending}" if done.pending else ""
