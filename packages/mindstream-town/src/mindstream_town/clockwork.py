@@ -2,8 +2,8 @@
 
 A step of a group of residents has three parts. First all turns run concurrently, each on the state before the step.
 Then encounters (talks) take place, in a fixed order. Then the results are written in one commit. A scheduler chooses
-the groups: all residents in lock-step, or those who may perceive each other. So a town resumes after the last complete
-steps after a crash, and the order in which models answer does not change the result.
+the groups: all residents in lock-step, or those who may perceive each other. After a crash, the town therefore resumes
+after the last complete step of each group. The order in which models answer does not change the result.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ Turns = dict[str, ResidentTurn]
 class Begun(NamedTuple):
     """A running step of a group.
 
-    `marked` and `entered`: residents of the group who had these marks of `Whereabouts` before the step.
+    `marked`, `entered`: the members of the group who were in `Whereabouts.marked` and `Whereabouts.entered` before the
+    step. If the step is cancelled, they are put back there.
     """
 
     group: Group
@@ -64,7 +65,7 @@ class Clockwork:
         state: conditions of objects, and the steps that residents have finished.
 
     Attributes:
-        deeds: actions of users in the next step, by the resident that the user controls.
+        deeds: actions of users in the next step, by the name of the controlled resident.
     """
 
     def __init__(
@@ -100,8 +101,7 @@ class Clockwork:
     def state(self) -> TownState:
         """Return the conditions of objects and the finished steps.
 
-        `TownState.reached` is empty if all residents have finished the same step and also run the next one in
-        lock-step.
+        `TownState.reached` is empty if the town runs in lock-step and all residents have finished the same step.
         """
         where, steps, low = self.whereabouts, self._steps(), self.step
         changes = [each for each in where.changes if each[0] >= low]
@@ -216,7 +216,7 @@ class Clockwork:
         return [self.residents[name].state.spot(steps[name] + 1) for name in names]
 
     def _rest(self, names: Iterable[str], step: int) -> None:
-        """Skip the steps up to this one, in which nothing can happen to these residents."""
+        """Record that these residents have finished `step`, because nothing can happen to them until then."""
         self.whereabouts.steps.update(dict.fromkeys(names, step))
 
     def _hand_back(self, order: Scheduler | LockStep, group: Group, step: int) -> None:
@@ -247,7 +247,8 @@ class Clockwork:
             where.entered = where.entered.difference(names) | begun.entered
 
     def _begin(self, names: Sequence[str], step: int) -> Turns | None:
-        """Move a group to a step and return the turns of its residents; None if nothing happens."""
+        """Move a group to a step and return the turns of its residents. If no resident has a turn and no user controls
+        a member of the group, return None."""
         self.whereabouts.walk(names, step)
         ended = self._ended(names, step)
         marked = self.whereabouts.take_marked(names) | self.deeds.keys()
@@ -273,8 +274,8 @@ class Clockwork:
         return step, turns, [commit for turn in turns.values() if (commit := await turn.commit())]
 
     def _finish(self, names: Sequence[str], step: int, turns: Turns) -> list[Commit]:
-        """Apply the results of a step to the residents; return the commit of the changes of objects that they
-        caused."""
+        """Apply the results of a step to the residents. Return a commit of the changes of objects that they caused, if
+        any."""
         self.deeds = {}
         changes = [change for name, turn in turns.items() if (change := self._left_behind(name, turn))]
         for name in names:
@@ -293,7 +294,10 @@ class Clockwork:
         return Commit(mind=self.journal, at=self.setting.moment(step), entries=entries)
 
     def _turn(self, name: str, step: int, ended: bool) -> ResidentTurn | None:
-        """Return a turn if the resident's act has ended or the resident sees something new; else None."""
+        """Return the resident's turn if it has something to decide, else None.
+
+        A resident has something to decide if its act has ended, it sees something new, a user acts for it, or it may
+        begin a talk."""
         resident, where = self.residents[name], self.whereabouts
         if name not in where.spots:
             return ResidentTurn(resident, step, self.setting, resident.state) if name in self.deeds else None

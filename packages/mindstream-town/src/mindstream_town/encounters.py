@@ -181,7 +181,7 @@ class Encounters:
 
     Attributes:
         turns: turns by name; a resident without a turn gets one if a user or another resident involves it.
-        deeds: actions of users, by the resident that the user controls.
+        deeds: actions of users, by the name of the controlled resident.
     """
 
     setting: Setting

@@ -42,7 +42,7 @@ class Block(Frozen):
         busy: whether the resident must not be spoken to. weight: importance of the memory of it, 1 to 10; 0: not rated.
         hour: whether the block is part of an hourly plan, which is broken down into tasks later.
         state: state of its object during the act, such as "in use".
-        seen: what others see of it, if that is less than `what`; "": `what`.
+        seen: what others see of it, if that is less than `what`; "": they see `what`.
         open: the question that the act answers, such as whether the projector runs; "": none.
         agreed: names of all who have agreed to do it together; empty: it is no appointment.
         whom: names of the people it is done with, such as those to be asked, told or visited.

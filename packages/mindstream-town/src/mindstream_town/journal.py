@@ -82,9 +82,9 @@ class TownState:
     Attributes:
         step: the last step that all residents have finished; -1: none.
         changes: changes of objects in that step or later.
-        reached: the last finished step of each resident, if residents are at different steps; else empty.
-        marked, entered: if residents are at different steps: residents who may see something new, and residents who
-            have not looked around in their arena yet.
+        reached: the last finished step of each resident, while residents may be at different steps; else empty.
+        marked, entered: used only with `reached`: residents who may see something new, and residents who have not
+        looked around in their arena yet.
     """
 
     profile: Profile
@@ -240,7 +240,7 @@ def _payload(event: Event, heard: Mapping[int, str]) -> dict[str, object]:
 
 
 def _rated_later(event: Event) -> tuple[str, ...]:
-    """Return a row's records whose importance is rated by a later `MemoriesRated`."""
+    """Return the ids of the event's records whose importance is set by a later `MemoriesRated`."""
     if isinstance(event, Perceived | Talked):
         return event.unrated
     if isinstance(event, Overheard):
@@ -265,7 +265,7 @@ async def digest(store: Store, setting: Setting) -> str:
 
 
 TAIL = 2 * DIGEST + 5
-"""Bytes at the end of a line that do not belong to the row: comma, quotes, checksum, bracket, newline."""
+"""Number of bytes at the end of a line that do not belong to the row: comma, quotes, checksum, bracket, newline."""
 
 
 async def write_journal(store: Store, setting: Setting, path: Path) -> int:

@@ -52,13 +52,14 @@ class Conduct:
     """The conduct of all residents.
 
     Attributes:
-        planned, kept: waking minutes with a planned place, and those of them spent in the arena of that place.
-        acts, believable: acts at a place, and the permitted ones of them. An act is permitted if the place is not full
-            and the resident may enter it: it is an owner, the place is open to it now, or an owner is awake in the
-            house.
-        not_believable: number of other acts by reason. odd: the other acts, by resident and time.
-        in_walls: steps inside a wall. asleep_elsewhere: sleep outside the resident's own house.
-        talking_asleep: conversations of sleeping residents.
+        planned, kept: waking minutes with a planned place, and those of them spent in the arena of that place. acts,
+        believable: number of acts at a place, and of those that were permitted. An act is permitted if the place is not
+        full and the resident may enter it: it is an owner, the place is open to it now, or an owner is awake in the
+        house.
+        not_believable: number of acts that were not permitted, by reason. odd: these acts, by resident and time.
+        in_walls: number of positions inside a wall. asleep_elsewhere: number of sleeps outside the resident's own
+        house.
+        talking_asleep: number of conversations that began while the resident slept, counted for each resident.
     """
 
     planned: int
@@ -204,7 +205,8 @@ def count_events(history: History) -> Counts:
 
 @dataclass(frozen=True)
 class Acquaintance:
-    """Pairs of residents who both know each other by their own memory, and the step at which they did first."""
+    """The pairs of residents of whom each knows the other by its own memory. `since`: the first step at which both did,
+    by pair."""
 
     residents: int
     since: dict[tuple[str, str], int]

@@ -56,7 +56,7 @@ class Preparing:
         """Ask the model for the missing keys and return the new text of the file.
 
         Raises:
-            ModelError: a model call failed; nothing was changed.
+            ModelError: a model call failed.
             InputError: the model's reply does not result in a valid town file.
         """
         left = self.left

@@ -51,7 +51,8 @@ from mindstream_town.world.tiles import TileWorld
 Timeline = list[list[object]]
 WHYS = ("", "plan", "talk", "wait", "react")
 CUT = ("acts", "days", "plans", "decisions", "lived")
-"""Timelines without the entries that are over when the replay starts; the other timelines are complete."""
+"""Names of the timelines from which entries that are over when the replay starts are left out; the other timelines are
+complete."""
 
 
 @dataclass

@@ -275,7 +275,7 @@ class Town:
 
         Raises:
             InputError: the text is not a time.
-            ModelError: a model is not available, or its budget is spent; call it again to continue.
+            ModelError: a model is not available, or its budget is spent; call `run` again to continue.
             StorageError: rows could not be written; open the town again to continue after the last written step.
         """
         until = find_step(self.setting, until, self.step) if isinstance(until, str) else until

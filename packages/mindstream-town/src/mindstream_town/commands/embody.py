@@ -31,7 +31,7 @@ from mindstream_town.town import Town
 
 app = group()
 PACE = 20.0
-"""Default pace: seconds of the town's time per second of real time; an hour takes three minutes."""
+"""Default pace: seconds of the town's time per second of real time. An hour in the town takes three minutes."""
 TICK_S = 1.0
 LARGEST = 1 << 20
 MISTAKE, SPOKEN_TO = 2, 3
@@ -155,7 +155,8 @@ async def _obey(screen: Screen) -> int:
     """Run typed or piped commands, with time passing only during commands, and return the exit code.
 
     A user who types, or a program that reads the output, sees each result before it sends the next line. Lines that are
-    in the pipe already were written without that knowledge, so they are not run after an interruption or a mistake.
+    already in the pipe were written before the last result was known: after an interruption or a mistake, they are not
+    run.
     """
     lines, code, typed = Lines(), 0, sys.stdin.isatty()
     while not screen.left:
@@ -181,7 +182,7 @@ async def _obey(screen: Screen) -> int:
 
 
 async def _keep_pace(screen: Screen, pace: float) -> int:
-    """Run typed commands while time passes at the given pace (during a talk in real time). Return the exit code."""
+    """Run typed commands while time passes, at the given pace; during a talk, in real time. Return the exit code."""
     me, lines, owed, elapsed = screen.me, Lines(), 0.0, SystemClock().elapsed
     complain("time passes while you type; help lists the commands, leave ends the control")
     reading = asyncio.ensure_future(lines.next())

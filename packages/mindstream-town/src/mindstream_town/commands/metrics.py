@@ -133,7 +133,8 @@ def metrics(
 
 
 def _spread(settings: Settings, history: History, facts: Sequence[str]) -> tuple[Diffusion, ...]:
-    """Return who knows each fact: by meaning with a model, else by evidence."""
+    """Return who knows each fact. A model reads whether memories state the fact; without a model, a fact is traced
+    through memories that are derived from each other."""
     if not facts or towns.is_free(settings):
         return tuple(trace_fact(history, find_fact(text, history)) for text in facts)
 

@@ -54,10 +54,10 @@ class Span:
     to_midnight: bool = False
 
     def target(self, setting: Setting, now: int) -> int:
-        """Return the last step to run, after the step `now`.
+        """Return the last step to run; `now` is the last step that the town has finished.
 
         Raises:
-            InputError: two values are set, or the time is in the past.
+            InputError: more than one value is set, or the time is in the past.
         """
         if [self.days, self.hours, self.steps].count(None) + (not self.until) < 3:
             raise InputError("give only one of --days, --hours, --until and --steps")

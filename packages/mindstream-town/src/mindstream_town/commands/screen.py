@@ -43,7 +43,8 @@ class Typed:
     Attributes:
         at: time of the day (HH:MM) to wait for before the command; "": none.
         verb: one of the verbs in HELP. words: its arguments.
-        minutes: None if not given. place, until: "" if not given.
+        minutes: duration of `do` or `wait`; None: not given. place: place of `do`. until: end of `wait` (HH:MM); both
+        "" if not given.
     """
 
     verb: str
@@ -342,7 +343,8 @@ def describe(mind: str, event: Event, texts: Sequence[str] = ()) -> str | None:
     """Return an event as one line; None for routine events, which are not shown.
 
     Args:
-        texts: texts of the event's records.
+    mind: name of the resident whose event it is; "": an event of the town itself.
+    texts: texts of the event's records.
     """
     match event:
         case Talked() if event.lines and event.lines[0].by == mind:

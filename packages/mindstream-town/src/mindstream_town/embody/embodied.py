@@ -7,8 +7,8 @@ await me.leave()
 
 The user's acts are like those of any resident: an act takes at least one step, others see it, and the resident
 remembers it. Time passes only while a method is awaited: `go` and `do` run until the act is over, `wait` as long as it
-is asked to. All of them end early when a resident speaks to the user, and return that resident's name. With
-`waits=False` `go` and `do` take one step, and the caller lets time pass with `wait`.
+is asked to. These three end early when a resident speaks to the user, and return that resident's name. With
+`waits=False`, `go` and `do` run one step, and the caller lets time pass with `wait`.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Embodied:
 
     Attributes:
         waits: whether `go` and `do` wait until the act is over.
-        on_step: called after each step.
+        on_step: called with the step's number after each step.
     """
 
     def __init__(self, town: OpenTown, resident: Resident, *, waits: bool = True) -> None:
@@ -157,13 +157,14 @@ class Embodied:
         return self._speaks_since(heard) or await self._live(self.town.step + 1)
 
     async def do(self, what: str, minutes: int = MINUTES, place: str = "") -> str:
-        """Do something, here or elsewhere. Returns and raises: see `go`."""
+        """Do something, here or at `place`. Returns and raises: see `go`; also InputError if the text is empty or too
+        long."""
         there = find_open_place(self.town, self.resident.person, place) if place else ""
         return await self._do(Do(what=_told(what, LONGEST_DONE), minutes=minutes, place=there))
 
     async def say(self, text: str, to: str = "") -> None:
-        """Say something; the call runs one step of the town, in which the other (unless a user controls it) answers or
-        declines.
+        """Say something. The call runs one step of the town, in which the addressee answers or declines, unless a user
+        controls it.
 
         Args:
             to: a name; ALL: all residents in sight; "": the partner of the current talk, else all in sight. If the
@@ -171,7 +172,7 @@ class Embodied:
                 the nearest who is awake; the others remember the words.
 
         Raises:
-            InputError: there is no such resident, or it is not in sight.
+            InputError: the text is empty or too long, there is no such resident, or it is asleep or not in sight.
         """
         told = _told(text, LONGEST_SAID)
         awake = [each for each in self._people() if not each.state.asleep]
@@ -188,7 +189,7 @@ class Embodied:
         await self.perform(Say(text=told, to=whom, to_all=to_all))
 
     async def decline(self) -> None:
-        """End the talk; if the user has not answered yet, refuse it.
+        """End the talk with a resident, or refuse it if the user has not answered yet.
 
         Raises:
             InputError: there is no talk.

@@ -65,7 +65,7 @@ class Say(Frozen):
 
 
 class End(Frozen):
-    """End the talk; if the resident has not answered yet, refuse it."""
+    """End the talk, or refuse it if the controlled resident has not answered yet."""
 
 
 class Leave(Frozen):
@@ -93,7 +93,8 @@ def doing(state: ResidentState) -> str:
 
 
 async def live_as(turn: ResidentTurn, deed: Deed | None, ended: bool, taken: Mapping[str, Spot]) -> None:
-    """Perceive, then apply the user's action; words are spoken after all turns are over.
+    """Let the controlled resident perceive, then apply the user's action. `Say`, `End` and `Leave` are applied later,
+    after all turns of the step (`Encounters`).
 
     Args:
         ended: whether the resident's act has ended.
@@ -141,7 +142,8 @@ def entrance(setting: Setting, place: str, taken: Mapping[str, Spot]) -> Spot:
 
 
 def stand(turn: ResidentTurn, *spots: Spot, what: str = STANDING) -> None:
-    """Let the resident wait, at its position or at the last of these spots, until the user acts."""
+    """Let the resident wait for the user's next action, at most a day, at its position or at the last of these
+    spots."""
     spots = spots or (turn.spot,)
     act = Act(
         what=what,

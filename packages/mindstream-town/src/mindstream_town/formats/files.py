@@ -52,7 +52,8 @@ def parse_json(text: str, where: str) -> JsonValue:
     """Parse JSON.
 
     Raises:
-        InputError: the text is not JSON, or nested deeper than DEEPEST; the message begins with `where`.
+        InputError: the text is not JSON, is nested deeper than DEEPEST, or contains a number with too many digits or an
+        unpaired surrogate; the message begins with `where`.
     """
     try:
         data: JsonValue = json.loads(text)

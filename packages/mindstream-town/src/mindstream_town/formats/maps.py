@@ -26,7 +26,7 @@ from mindstream_town.world.tree import ARENA, OBJECT, SECTOR, Address, Spot
 ASSETS = Path("static_dirs", "assets")
 """Path of the maps' folder in the repository of Park 2023."""
 NEAR = 4
-"""Number of folders to search for a map: the given one and its parents."""
+"""Number of folders to search for a map: the given folder and its next three parents."""
 
 
 def load_matrix(path: Path, tables: Path | None = None) -> Matrix:
@@ -64,8 +64,8 @@ def load_map(path: Path, tables: Path | None = None, skip: frozenset[int] = froz
 
 
 def find_map(folder: Path, name: str) -> Path:
-    """Return the map of a saved simulation: in its folder or a parent folder, or in `static_dirs/assets` of one of
-    these.
+    """Return the folder of a saved simulation's map. It is searched for by name in the simulation's folder and its next
+    three parents, and in `static_dirs/assets` of each of these.
 
     Raises:
         InputError: the map is not found.
@@ -119,11 +119,11 @@ def world_of_drawing(world: Address, drawing: Drawing, faults: list[str] | None 
     """Build a world from a drawing.
 
     Args:
-        faults: collects the faults of single tiles, which are then left empty; None: raise them.
+        faults: a list to which the faults of tiles are added, instead of raising them; these tiles stay empty.
 
     Raises:
-        InputError: rows differ in length, a character has no meaning or two, or an object is outside of a room; the
-            message has one line for each tile, with row and column.
+        InputError: rows differ in length, a character has no meaning or two, or an object is outside of a room. If
+        tiles are faulty, the message has one line with row and column for each kind of fault, at its first tile.
     """
     _check_legend(drawing)
     width, height = len(drawing.rows[0]) if drawing.rows else 0, len(drawing.rows)

@@ -4,7 +4,7 @@ The steps are in folders with one file per step, in `movement+environment.tar.gz
 demo. In the short form `master_movement.json` has only the changes of each step, `environment` is missing, and
 `meta.json` is next to `personas`.
 
-A resident's associative memory has nodes, embeddings, and keyword strengths, a file each. A save that is read and
+A resident's associative memory has three files: nodes, embeddings, and keyword strengths. A save that is read and
 written again has the same JSON content; unknown keys are kept.
 """
 

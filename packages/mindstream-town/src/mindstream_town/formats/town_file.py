@@ -462,7 +462,8 @@ class Faults:
 
     @contextmanager
     def at(self, *place: int | str) -> Iterator[None]:
-        """Add an InputError of the block as a fault at a key, and go on after the block."""
+        """If the block raises InputError, record it as a fault of the key at this path, and continue after the
+        block."""
         try:
             yield
         except InputError as error:

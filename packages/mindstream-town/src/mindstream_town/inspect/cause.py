@@ -37,7 +37,7 @@ CONTROL = "control"
 
 @dataclass(frozen=True)
 class Outcome:
-    """What is to be explained: `who` is at an event, or knows a fact before the step `end`.
+    """What is to be explained: `who` is at an event that ends at the step `end`, or knows a fact at that step.
 
     Attributes:
         event: the event at which `who` is present; None: the outcome is knowledge of `fact`. fact: words of the fact,

@@ -53,7 +53,7 @@ BED = "22:30"
 SOMETHING = "a thing or two of what is to be done now"
 """A text with the length of a typical task."""
 MUNDANE = 3
-"""Typical importance rated by a model; the rule rates higher."""
+"""Typical importance (1 to 10) that a model gives to a memory; the rule gives higher ones."""
 
 
 @dataclass

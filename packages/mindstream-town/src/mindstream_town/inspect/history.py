@@ -90,7 +90,7 @@ class History:
         return self.setting.world.address_at(self.spot(name, step))
 
     def talks(self) -> Iterator[tuple[str, Talked]]:
-        """Yield each conversation once, with the name of the resident who began it, in order."""
+        """Yield each conversation once, with the name of the resident who began it, in the order of steps."""
         begun = [
             (event.step, name, event)
             for name in self.names
@@ -160,7 +160,8 @@ async def read_history(source: Source, upto: int | None = None) -> History:
 
 @asynccontextmanager
 async def open_store(source: Source) -> AsyncIterator[Store]:
-    """Open the store of a town for reading; wait first until an open town has written all rows."""
+    """Open the store of a town for reading. If the source is an open town, wait first until it has written all its
+    rows."""
     if isinstance(source, OpenTown):
         for resident in source.residents.values():
             await resident.written()

@@ -150,7 +150,8 @@ def _line(history: History, said: SpokenLine) -> Reason:
 
 
 def _plans(history: History, name: str, step: int) -> Iterator[Reason]:
-    """Yield the block of the plan that led to an act: its task, and its part of the day's first plan."""
+    """Yield the blocks of the plan behind an act: the newest change of the day's plan for this minute, and the plan of
+    the day as it was before such changes."""
     minute, day = history.setting.minute(step), history.setting.day(step)
     tasks = [e for at, e in history.events(name, TasksPlanned) if at <= step and history.setting.day(at) == day]
     for planned in reversed(tasks):
@@ -234,7 +235,8 @@ def condition_at(history: History, place: str, step: int) -> str:
 
 
 def _planted(history: History, name: str, step: int) -> list[Belief]:
-    """Return what a resident knows from whispers, also those that another resident heard first."""
+    """Return what a resident knows from whispers (thoughts added by users), including whispers to other residents that
+    were passed on to it."""
     found = []
     for first, rows in history.rows.items():
         whispers = {row.seq for row in rows if isinstance(row.event, Remembered) and row.by == "whisper"}

@@ -382,8 +382,8 @@ def _lasting(block: Block, minutes: int) -> Block:
 
 
 def _with_early_starts(turn: ResidentTurn, blocks: Sequence[Block]) -> list[Block]:
-    """Let each block except the first begin early enough for the walk to it; if one would then not begin
-    after the previous block begins, change none."""
+    """Let each block except the first begin earlier by the time of the walk to it. If a block would then not begin
+    later than the block before it, return all blocks unchanged."""
     for before, part in pairwise(blocks):
         ahead = minutes_between(turn, before.place, part.place)
         if part.start - ahead <= before.start:

@@ -147,7 +147,7 @@ SHORTEST, LONGEST = 5, 15
 
 
 def _within(given: Any) -> Any:
-    """Limit a duration to that of a task; further tasks fill the rest of the time."""
+    """Limit a duration in minutes to the range from SHORTEST to LONGEST; further tasks fill the rest of the time."""
     return min(max(int(given), SHORTEST), LONGEST) if isinstance(given, int | float) and given > 0 else given
 
 
@@ -212,7 +212,7 @@ def go_round_in_tasks(ask: PlanTasks) -> PaperTasks:
 
 
 class Identity(Frozen):
-    """Who somebody is."""
+    """A resident's summary of itself."""
 
     summary: str = Field(min_length=1, max_length=1_200)
 
@@ -276,7 +276,7 @@ Manner = Literal["talks", "ends", "declines", "walks on", "leaves"]
 
 
 class Line(Frozen):
-    """What is said, and whether one goes on talking."""
+    """The next line of a speaker, and whether the speaker continues the talk."""
 
     says: str = Field("", max_length=600)
     does: Manner = "talks"

@@ -16,7 +16,7 @@ from mindstream_town.prompts.plans import MATTERS, Clock, Memory, Task
 
 
 class Remedy(Frozen):
-    """What is done about it.
+    """The tasks with which a resident reacts to an object that is not in order.
 
     Attributes:
         waits: the resident repairs nothing: it waits, or leaves the matter to others.
@@ -115,7 +115,8 @@ class ShouldAct(YesNo, Question):
 
 @rule(ShouldAct)
 def act_by_charge(ask: ShouldAct) -> dict[str, float]:
-    """Rule: always act on dangers, and on objects that the person needs or is in charge of; on others mostly.
+    """Rule: always act on dangers, and on objects that the person needs or is in charge of; on other objects with a
+    probability of 0.6.
 
     A condition that needs no action is ignored. An object that another person uses or repairs matters only to people
     who need it.
@@ -171,7 +172,7 @@ def talk_by_acquaintance(ask: ShouldTalk) -> dict[str, float]:
 
 
 class Learned(Frozen):
-    """Something that was learned of the other."""
+    """Something that a resident learned from the other in a talk."""
 
     text: str = Field(min_length=1, max_length=400, description="One sentence.")
     of: int = Field(0, ge=0, le=100, description="The number of the news that it tells of; 0: none.")
@@ -199,7 +200,7 @@ class Agreed(Frozen):
 
 
 class Taken(Frozen):
-    """What is kept of a conversation."""
+    """What a resident remembers of a conversation."""
 
     about: str = Field(min_length=1, max_length=200, description='What it was about, as in "the new bakery".')
     memo: list[Learned] = Field(default_factory=list, max_length=6, description="What was learned of the other.")
@@ -254,7 +255,7 @@ def keep_what_was_told(ask: TakeFromTalk) -> Taken:
 
 
 class Utterance(Frozen):
-    """What is said."""
+    """The next line of a speaker in a conversation."""
 
     text: str = Field(min_length=1, max_length=600)
     passes_on: list[int] = Field(default_factory=list, max_length=20, description="Numbers of memories that it tells.")

@@ -168,7 +168,7 @@ class Usual(Frozen):
 
 
 class DayPlan(Frozen):
-    """A day."""
+    """A resident's plan of a day."""
 
     wake: Clock
     bed: Clock
@@ -218,7 +218,8 @@ def say_date(day: datetime.date) -> str:
 
 @rule(PlanDay)
 def keep_the_usual_day(ask: PlanDay) -> DayPlan:
-    """Rule: follow the usual day, with home in the gaps, and the appointments that the person hosts or has accepted."""
+    """Rule: follow the usual day, and the appointments that the person hosts or has accepted; spend gaps of GAP minutes
+    or more at home."""
     wake, bed = (ask.usual[0].start, ask.usual[-1].end) if ask.usual else (WAKE, BED)
     day = list(ask.usual)
     for number, memory in enumerate(ask.memories, 1):
@@ -240,7 +241,7 @@ def keep_the_usual_day(ask: PlanDay) -> DayPlan:
 
 
 class RestOfDay(Frozen):
-    """What is left of a day."""
+    """A resident's new plan for the rest of a day."""
 
     items: list[Item] = Field(
         default_factory=list, max_length=16, description="From now to going to bed, in order; empty: as planned."
@@ -350,7 +351,7 @@ class DayPart(Frozen):
 
 
 class Dated(Frozen):
-    """Something that takes place at one time."""
+    """An appointment that a resident's description mentions."""
 
     of: int = Number
     text: str = Field(min_length=1, max_length=1_000, description="One sentence that tells of it.")
@@ -371,7 +372,7 @@ class Acquaintance(Frozen):
 
 
 class ResidentKeys(Frozen):
-    """What a resident's prose says as keys."""
+    """The keys of a town file that a resident's description supports."""
 
     day: list[DayPart] = Field(min_length=1, max_length=60)
     bed: int = Number

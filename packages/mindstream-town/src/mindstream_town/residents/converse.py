@@ -138,8 +138,8 @@ def _described(now: datetime, said: Agreed, places: Sequence[str]) -> Appointmen
 
 
 def find_name(setting: Setting, said: str, others: Iterable[str] = ()) -> str:
-    """Return the full name of the person that a reply means: a resident or one of `others`, named in full or by a part
-    of one name only; else the text as given."""
+    """Return the full name of the person that a reply means: a resident or one of `others`. The reply may contain the
+    full name, or a part that occurs in one name only. Otherwise return the text as given."""
     known = (*setting.people, *others)
     fits = [each for each in dict.fromkeys(known) if said == each] or [
         each for each in dict.fromkeys(known) if said and said.casefold() in each.casefold()
@@ -228,7 +228,8 @@ async def untold_news(turn: ResidentTurn, other: str, *, for_rules: bool = False
     """Return the memories that matter to a resident and that another does not know yet.
 
     Args:
-        for_rules: in any order, which needs no recall while the resident has few memories to tell.
+        for_rules: whether only rules read the result. Rules ignore its order, so no recall is needed if the resident
+        has at most TO_TELL such memories.
     """
     shared = turn.state.shared.get(other, frozenset())
     found = await turn.find(TO_TELL + 1, kinds=TELLABLE) if for_rules else []

@@ -52,7 +52,8 @@ class ResidentMemory(Memory):
             self._recalls += (touch,)
 
     async def take_touched(self, written: Callable[[], Awaitable[None]]) -> list[Revision]:
-        """Return and clear the collected effects of recalls, after `written` has waited for earlier steps."""
+        """Return and clear the collected effects of recalls. If there are any, first await `written`, which waits until
+        earlier steps are written."""
         recalls, self._recalls = self._recalls, ()
         if not recalls:
             return []

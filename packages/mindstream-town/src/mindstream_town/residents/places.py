@@ -38,7 +38,8 @@ def _joint(room: str) -> str:
 
 
 def things_around(turn: ResidentTurn, place: str) -> tuple[str, ...]:
-    """Return the objects in the same house that a resident knows and may use, those in the same room first."""
+    """Return the objects in the house of a place that a resident knows and may use, those in the room of the place
+    first."""
     address = turn.setting.addresses.get(place)
     if address is None:
         return ()
@@ -197,8 +198,8 @@ def hours_on(rules: PlaceRules, address: Address, when: datetime) -> str:
 
 
 def _is_of_the_town(setting: Setting, person: Person, place: Address) -> bool:
-    """Return whether a resident knows a place from the beginning if its description names no known places: the place is
-    not in a home, or the resident may enter it."""
+    """Return whether a resident whose description lists no known places knows this place from the beginning: the place
+    is not in a home, or the resident may enter it."""
     address = str(place.upto(3))
     return not setting.homes.get(str(place.upto(2))) or may_use(setting, person, address)
 

@@ -22,7 +22,7 @@ from mindstream_town.world.world import clock
 
 RECALLED = 8
 PASSING_IMPORTANCE = 2.0
-"""Importance of the memory that the resident waited for something."""
+"""Importance of the memory of a reaction in which the resident only waited, or left the matter to others."""
 
 
 async def react_to_things(turn: ResidentTurn, others: Mapping[str, ResidentState]) -> bool:

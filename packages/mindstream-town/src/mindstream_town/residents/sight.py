@@ -41,7 +41,8 @@ def _was_first(deed: Act, name: str, act: Act, own: str, step: int) -> bool:
 
 
 def _counted_place(setting: Setting, act: Act) -> tuple[str, int] | None:
-    """Return the place whose users count for an act's capacity rule, and the capacity; None: there is no limit."""
+    """Return the place whose users count for an act's capacity rule, and the capacity; None: there is no limit, or the
+    resident sleeps."""
     address = setting.addresses.get(act.place)
     if address is None or act.asleep:
         return None
@@ -50,10 +51,10 @@ def _counted_place(setting: Setting, act: Act) -> tuple[str, int] | None:
 
 
 def look(name: str, where: Whereabouts, residents: Mapping[str, Resident], step: int) -> list[Percept]:
-    """Return what a resident notices: the nearest (`profile.attention`) of the people, of the objects that are not in
-    order, and of the room or object that others have filled; in addition, every danger.
+    """Return what a resident notices: people, objects that are not in order, and the room or object that it is about to
+    use if others have filled it. Of these, it notices the nearest, at most `profile.attention`, and every danger.
 
-    In the mode `paper`, objects in use count, too.
+    In the mode `paper`, it also notices objects in use. The partner of its current talk is left out.
     """
     setting, profile, spot, state = where.setting, where.setting.profile, where.spots[name], residents[name].state
     if not profile.observes:

@@ -211,7 +211,8 @@ class ResidentTurn:
         """Recall from the memory as it was before this step.
 
         Args:
-            touch: whether the recall counts as use and strengthens the memories.
+        k: maximum number of memories; 0: `profile.recalled`.
+        touch: whether the recall counts as use and strengthens the memories.
         """
         if not self.profile.recalls or not query.strip():
             return Recollection()
@@ -281,7 +282,8 @@ class ResidentTurn:
             task.add_done_callback(lambda done: done.cancelled() or done.exception())  # a failed turn never reads it
 
     def stop_asking(self) -> None:
-        """Cancel the calls that were started ahead, because the turn failed."""
+        """Cancel the calls that were started ahead and are not needed any more, because the turn has ended or
+        failed."""
         for task in self._ahead.values():
             task.cancel()
 

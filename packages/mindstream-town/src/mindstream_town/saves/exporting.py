@@ -1,6 +1,7 @@
 """Export a town as of a step as a saved simulation of Park 2023, for the published code and its pages.
 
-If the original save is given, its vectors, steps and unknown keys are kept, and values that did not change.
+If the original save is given, its vectors, steps, unknown keys, and all values that have not changed since the import
+are kept.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ from mindstream_town.world.routes import read_walk
 from mindstream_town.world.tree import PlaceTree, parse_address
 
 ACT = frozenset(field.name for field in fields(Scratch) if field.name.startswith("act_"))
-"""Keys of the act; if one of the keys in TOLD has changed, none of these keys is restored."""
+"""Keys of a scratch that describe the current act. If one of the keys in TOLD has changed since the import, none of
+these keys is restored from the original save."""
 TOLD = ("act_description", "act_address", "act_start_time", "act_duration")
 
 

@@ -153,7 +153,8 @@ ASLEEP = "sleeping"
 
 
 def rows_of_scratch(setting: Setting, persona: PersonaSave, step: int) -> Iterator[Event]:
-    """Yield the events that bring a resident to its state after a step; at the beginning, only its arrival."""
+    """Yield the events that bring a resident to its state after a step; for step -1 (no step was simulated yet), only
+    its arrival."""
     scratch, person = persona.scratch, setting.people[persona.name]
     spot, knows = find_home(setting, person)
     yield MovedIn(step=max(step, 0), spot=spot, knows=knows)
@@ -270,7 +271,8 @@ def setting_of_save(
         tell: called with each difference and how it was resolved.
 
     Raises:
-        InputError: the world has no such or similar home, or a resident is in a wall or cannot reach its home.
+        InputError: the world has no such or similar home, a resident is in a wall or cannot reach its home, or the town
+        would begin before 1970.
     """
     save = settle_clock(save, tell)
     start = parse_time(save.meta.curr_time) - save.meta.step * save.meta.sec_per_step
@@ -320,7 +322,7 @@ async def begin_from_save(
     """Write a saved simulation as a town into an empty folder; `Town.open` then continues it.
 
     Raises:
-        InputError: the folder is in use, or a resident does not fit into this world.
+        InputError: the folder contains data already, or the save does not fit to this world (see `setting_of_save`).
         StorageError: the folder cannot be used.
     """
     save = settle_clock(save, tell)
@@ -507,7 +509,7 @@ def unpack_world(name: str, folder: Path) -> None:
     """Unpack a recorded world into a data folder.
 
     Raises:
-        InputError: there is no such world, or the folder is in use.
+        InputError: there is no such world, or the folder contains data already.
         StorageError: the folder cannot be used.
     """
     if name not in WORLDS:

@@ -621,9 +621,9 @@ the resident will do about an insight; `corrects` contains the ids of memories t
 UNHEARD = "no one has heard it yet"
 KEPT = "kept to oneself"
 MAX_NEWS, MAX_OPEN, MAX_LIVED = 3, 2, 12
-"""Maximum numbers: of memories in a prompt that the resident knew from the start and has not told yet (to anyone; in a
-talk, to the other); of acts in a plan whose result is left open; of acts and results of the last 24 hours in a
-prompt."""
+"""Maximum number of memories in a prompt that the resident knew from the start and has not told yet (for a plan: to
+anyone; in a talk: to the other). Maximum number of acts in a plan whose result is left open. Maximum number of acts and
+results of the last 24 hours in a prompt."""
 ALIKE = 0.75
 """Minimum share of the letter pairs of the shorter of two texts that the other must contain, so that the two count as a
 repetition."""

@@ -212,7 +212,7 @@ class SceneLine(Frozen):
 
 
 class SceneAgreed(BaseModel, frozen=True, populate_by_name=True):
-    """What both have agreed on."""
+    """Something that the two people have agreed on in the talk."""
 
     what: str = Field(min_length=1, max_length=200, description='What is done then, as in "having lunch with Ada".')
     place: str = Field("", max_length=200)
@@ -253,7 +253,8 @@ class SceneResult(Frozen):
 
 
 class SceneStance(Frozen):
-    """One person's attitude towards the other since this meeting; `avoids`: None: as before."""
+    """One person's attitude towards the other since this meeting; `avoids`: whether the person keeps away from the
+    other (None: as before)."""
 
     who: str = Field(max_length=200)
     text: str = Field("", max_length=200)

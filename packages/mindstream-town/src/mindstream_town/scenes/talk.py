@@ -69,7 +69,7 @@ LONGEST = 700
 OF_OTHER, NEWEST, OF_PLACE, DATED, SHOWN = 5, 5, 1, 2, 11
 ON_THE_WAY = "outdoors, on the way"
 PASSING_DEED = 3.0
-"""Importance up to which the resident's own act is not shown in talks."""
+"""Memories of the resident's own acts with at most this importance are not shown in talks."""
 PASSING = 2.0
 """Importance of a meeting or an overheard line that was not rated."""
 
