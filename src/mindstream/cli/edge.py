@@ -28,7 +28,7 @@ QUIET = logging.NullHandler()
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code; no exception passes."""
+    """Run a command and return its exit code. Every exception is reported and converted to an exit code."""
     _streams()
     if is_stripped():
         _say(

@@ -64,7 +64,7 @@ class Prompt(BaseModel, Generic[R_co]):
     role: ClassVar[str] = "reasoner"
     """The role whose model answers, unless the caller names another."""
     reply_tokens: ClassVar[int] = 0
-    """Maximum length of the reply; 0: 1,000 tokens of free text, 4,000 of structured data."""
+    """Maximum tokens of the reply; 0: 1,000 for free text, 4,000 for structured data."""
     trim_order: ClassVar[tuple[tuple[str, Literal["first", "last"]], ...]] = (
         ("exemplars", "first"),
         ("talks", "last"),

@@ -84,7 +84,7 @@ class TownState:
         changes: changes of objects in that step or later.
         reached: the last finished step of each resident, while residents may be at different steps; else empty.
         marked, entered: used only with `reached`: residents who may see something new, and residents who have not
-        looked around in their arena yet.
+            looked around in their arena yet.
     """
 
     profile: Profile

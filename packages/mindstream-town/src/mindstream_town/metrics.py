@@ -52,13 +52,13 @@ class Conduct:
     """The conduct of all residents.
 
     Attributes:
-        planned, kept: waking minutes with a planned place, and those of them spent in the arena of that place. acts,
-        believable: number of acts at a place, and of those that were permitted. An act is permitted if the place is not
-        full and the resident may enter it: it is an owner, the place is open to it now, or an owner is awake in the
-        house.
+        planned, kept: waking minutes with a planned place, and those of them spent in the arena of that place.
+        acts, believable: number of acts at a place, and of those that were permitted. An act is permitted if the place
+            is not full and the resident may enter it: it is an owner, the place is open to it now, or an owner is awake
+            in the house.
         not_believable: number of acts that were not permitted, by reason. odd: these acts, by resident and time.
         in_walls: number of positions inside a wall. asleep_elsewhere: number of sleeps outside the resident's own
-        house.
+            house.
         talking_asleep: number of conversations that began while the resident slept, counted for each resident.
     """
 

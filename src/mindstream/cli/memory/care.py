@@ -56,7 +56,7 @@ from mindstream.text.words import count_of
 
 app = group()
 SHOWN_FINDINGS, SHOWN_RECORDS = 5, 20
-"""Maximum numbers of audit findings and of records to be forgotten that are shown; the others are only counted."""
+"""Maximum number of audit findings that are shown, and of records to be forgotten; further ones are only counted."""
 WHICH = "Also forget similar records? Type their numbers, or Enter for none"
 WITHOUT_MESSAGES: tuple[Kind, ...] = tuple(kind for kind in KINDS if kind != "chat")
 """All kinds of records except messages: what `forget` removes if it keeps messages, which may also say other things."""

@@ -35,7 +35,7 @@ from mindstream.text.words import count_of
 
 Name = TypeVar("Name", bound=str)
 SHOWN = 20
-"""Maximum number of fields without a counterpart in this memory that are shown; the others are only counted."""
+"""Maximum number of fields without a counterpart in this memory that are shown; further ones are only counted."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,8 +122,8 @@ def _load(form: str, kind: str, failure: type[MindstreamError]) -> Any:
         kind: the name of the class in sentence-transformers.
 
     Raises:
-        failure: the model cannot be loaded, or a folder in the working directory has the same name. The folder, which
-            may hold code, would be loaded instead of the hub's model.
+        failure: the model cannot be loaded, or the working directory has a file or folder with the model's name. A
+            folder may hold code, and would be loaded instead of the hub's model.
     """
     prefix, _, model = form.partition(":")
     if not model.startswith(("/", "./", "../")) and os.path.lexists(model):

@@ -178,7 +178,7 @@ class Address:
         vendor: a prefix of model names, or `compatible` for another OpenAI-compatible endpoint.
         model: the model's name at the vendor; for `gguf`, the path of the file.
         url: the base URL; None means the vendor's own.
-        window: the context window in tokens, if it is configured here; otherwise 0.
+        window: the context window in tokens of a model that runs in this process; 0 for a model behind an endpoint.
     """
 
     name: str

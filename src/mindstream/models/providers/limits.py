@@ -100,7 +100,8 @@ class Tally:
 
 
 def price(model: str, at: Address, asked: int, answered: int, cached: int = 0) -> float | None:
-    """Return the price of tokens in US dollars by genai-prices; None if it is not known, 0 for a model on this machine.
+    """Return the price of tokens in US dollars by genai-prices; None if it is not known, 0 for GGUF files and models of
+    Ollama.
 
     Args:
         model: the model's name in the endpoint's reply; if it has no price, the name in the address is used.
@@ -123,7 +124,7 @@ def price(model: str, at: Address, asked: int, answered: int, cached: int = 0) -
 
 
 def has_price(name: str) -> bool:
-    """Return whether the calls of a model, by its address, are free or have a known price in US dollars."""
+    """Return whether the calls of the model with this name are free or have a known price in US dollars."""
     try:
         at = address(name)
     except SettingsError:

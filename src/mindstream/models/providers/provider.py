@@ -55,7 +55,7 @@ def provider(
     Args:
         patience_s: maximum time in seconds before the first word and between two words; by default it depends on the
             address (see limits).
-        window: context window in tokens of a model in this process [4,096]; ignored for endpoints.
+        window: context window in tokens of a model in this process; None: 4,096. Ignored for endpoints.
 
     Raises:
         SettingsError: the name has none of the forms, there is no key, or a package is not installed.

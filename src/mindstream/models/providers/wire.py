@@ -206,7 +206,8 @@ def _headers(at: Address) -> dict[str, str]:
 
 
 def environment_proxy(url: str) -> str | None:
-    """Return the environment's proxy for a URL; None for this machine, and for hosts and networks in `no_proxy`.
+    """Return the environment's proxy for a URL; None if there is none, for this machine, and for hosts and networks in
+    `no_proxy`.
 
     Raises:
         SettingsError: the proxy is of a kind that is not supported, or its address is invalid.

@@ -35,7 +35,7 @@ SIGNED = "x-openwebui-user-jwt"
 ZONE = "x-timezone"
 """Header with the user's time zone."""
 UNKEPT = ("temporary:", "local:", "channel:")
-"""Prefixes of Open WebUI chat ids of which nothing is stored: temporary chats, and channels with several people."""
+"""Prefixes of the ids of Open WebUI chats that are not stored: temporary chats, and channels with several people."""
 MAX_CHAT_ID = 60
 """Maximum length of a chat id that is used as it is; of a longer one a digest is used."""
 AUTHOR = "mind"

@@ -44,7 +44,7 @@ class Typed:
         at: time of the day (HH:MM) to wait for before the command; "": none.
         verb: one of the verbs in HELP. words: its arguments.
         minutes: duration of `do` or `wait`; None: not given. place: place of `do`. until: end of `wait` (HH:MM); both
-        "" if not given.
+            "" if not given.
     """
 
     verb: str

@@ -53,7 +53,7 @@ def parse_json(text: str, where: str) -> JsonValue:
 
     Raises:
         InputError: the text is not JSON, is nested deeper than DEEPEST, or contains a number with too many digits or an
-        unpaired surrogate; the message begins with `where`.
+            unpaired surrogate; the message begins with `where`.
     """
     try:
         data: JsonValue = json.loads(text)

@@ -123,7 +123,7 @@ def world_of_drawing(world: Address, drawing: Drawing, faults: list[str] | None 
 
     Raises:
         InputError: rows differ in length, a character has no meaning or two, or an object is outside of a room. If
-        tiles are faulty, the message has one line with row and column for each kind of fault, at its first tile.
+            tiles are faulty, the message has one line with row and column for each kind of fault, at its first tile.
     """
     _check_legend(drawing)
     width, height = len(drawing.rows[0]) if drawing.rows else 0, len(drawing.rows)

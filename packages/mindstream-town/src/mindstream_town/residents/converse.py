@@ -229,7 +229,7 @@ async def untold_news(turn: ResidentTurn, other: str, *, for_rules: bool = False
 
     Args:
         for_rules: whether only rules read the result. Rules ignore its order, so no recall is needed if the resident
-        has at most TO_TELL such memories.
+            has at most TO_TELL such memories.
     """
     shared = turn.state.shared.get(other, frozenset())
     found = await turn.find(TO_TELL + 1, kinds=TELLABLE) if for_rules else []
