@@ -41,7 +41,7 @@ OTHER_VARIABLES = frozenset({FILE_VARIABLE, "MINDSTREAM_DEBUG", "MINDSTREAM_WEBH
 TABLES = ("memory", "context", "patience_s")
 """Fields whose environment variable may contain JSON."""
 MAX_COUNT = 10**15
-"""Maximum value of a whole number."""
+"""Maximum value of a setting that is a whole number."""
 EXPECTED: Mapping[str, str] = {
     "float_parsing": "a number without a unit is expected, such as 30 or 2.5",
     "float_type": "a number is expected, such as 30 or 2.5",

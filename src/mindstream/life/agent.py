@@ -20,8 +20,9 @@ from mindstream.tools.call import Observation, addresses_of
 AT_ONCE = 8
 """Maximum number of calls in one reply of a model; further calls are refused."""
 NAMED, REFUSED = 3, 4
-"""Number of times in a row that a model makes the same call. At NAMED, a remark in the result warns the model; at
-REFUSED, the call is refused."""
+"""Number of times in a row that a model makes the same call. From NAMED times on, a remark in the result warns the
+model; from REFUSED times on, the call is refused.
+"""
 
 
 @dataclass

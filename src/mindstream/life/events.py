@@ -90,7 +90,9 @@ class Replied(Event):
     text: Quotes[str]
     calls: tuple[WishedCall, ...] = ()
     tokens: int = 0
-    """Tokens used by prompts and replies of all requests; estimated if the endpoint does not report them."""
+    """Tokens used by the prompts and replies of all requests of this step; estimated if the endpoint does not report
+    them.
+    """
     requests: int = 1
     """Number of requests; interrupted or invalid replies are requested again."""
     cost_usd: float | None = None
@@ -99,7 +101,9 @@ class Replied(Event):
 
 
 class TurnEnded(Event):
-    """A turn ended: M2 (the role that decides) requested no more calls, or an error stopped it."""
+    """A turn ended: M2 (the role that decides) requested no more calls, made its last permitted step, or could not
+    reply.
+    """
 
     kind = "turn_ended"
     turn: int
@@ -149,7 +153,9 @@ class Questioned(Event):
     until: Moment
     """When M2 stops waiting; a later answer is shown to M2 as news."""
     shown: bool = True
-    """Whether the user is notified of the question; not outside active hours or beyond the day's word limit."""
+    """Whether the user is notified of the question. False outside active hours, and if the day's word limit would be
+    exceeded.
+    """
 
 
 class Answered(Event):

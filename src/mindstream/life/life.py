@@ -214,7 +214,9 @@ class Life:
             turns: maximum number of turns; None: no limit.
             until: no turn begins at or after that moment; None: no limit.
             wait: whether to wait for tasks and orders that are due later; False: return when none can be done now.
-            stay: whether to wait for people even if nothing is due later; None: only if `until` is given.
+            stay: whether to wait for people even if nothing is due later; None: only if `until` is given. While the
+                life is paused or a call waits for approval, the run waits for people in any case, unless `wait` is
+                False.
         """
         lived, stay = 0, until is not None if stay is None else stay
         while True:

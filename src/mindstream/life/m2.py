@@ -110,7 +110,9 @@ class M2:
 
 FULL, KEPT = 0.75, 0.4
 """FULL: if the prompt of M2 (the role that decides) is longer than this share of its limit, the oldest turns are folded
-(replaced by a summary). KEPT: share of the limit that the turns and the rest of the prompt may have afterwards."""
+(replaced by a summary). KEPT: so many turns are folded that the rest of the prompt, without the new summary, has at
+most this share of the limit.
+"""
 LONGEST = 3_000
 """Maximum length of a summary of folded turns, in characters."""
 
@@ -171,8 +173,9 @@ def _tokens(message: Message) -> int:
 
 
 REMEMBERED, RESULT, LINE = 10, 300, 600
-"""In the prompt that asks M2 (the role that decides) for work: maximum number of memories, maximum characters of a
-task's result, and maximum characters of a memory."""
+"""Limits of the prompt that asks M2 (the role that decides) for work. REMEMBERED: maximum number of memories. RESULT:
+maximum characters of a task's result. LINE: maximum characters of a memory, and of M2's reason in the log.
+"""
 
 
 async def look_for_work(steps: Steps, model: Model, zone: tzinfo) -> None:

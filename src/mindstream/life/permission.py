@@ -17,7 +17,8 @@ from mindstream.tools.tool import Tool, traits_of
 
 @dataclass(frozen=True, slots=True)
 class Permits:
-    """Which calls that change the world are allowed.
+    """Which calls that change the world are allowed. A call that contains an address that no trusted source gave needs
+    approval in any case.
 
     Attributes:
         tools: names of tools that need no approval, unless the arguments may contain third-party content.

@@ -30,8 +30,9 @@ if TYPE_CHECKING:
 STEPS = {"M1": 12, "M0": 4}
 """Maximum number of model calls of the role M1 for one task, and of the role M0 for one question."""
 EXEMPLAR_S, OFFER_S = 10.0, 120.0
-"""Maximum seconds that M1 (the role that does tasks) waits for exemplars before its task, and for the grading of its
-offered result after it."""
+"""EXEMPLAR_S: maximum seconds that M1 (the role that does tasks) waits for exemplars (solved tasks of others) before
+its task. OFFER_S: maximum seconds for offering M1's result as an exemplar, including its grading.
+"""
 OPENED, CLOSED = "<|thinking_start|>", "<|thinking_end|>"
 """Marks around the result of M0 (the role that thinks) in the prompt of M1 (which does the task). If M0's text contains
 such marks itself, they are escaped, like all data."""

@@ -70,15 +70,17 @@ def quote_what_is_found(ask: CarryOut, turns: Sequence[Message]) -> str | list[C
     """Rule for M1, which carries out tasks: search in memory and with the tools that need only a query, and quote the
     results.
 
-    If `context` is set, it names a file to which the quotations are also written.
+    If `context` is set and there is a tool that writes files, the quotations are also written to the file with the name
+    `context`.
     """
     return _next(_look_up(ask), turns)
 
 
 @rule(FoldTurns)
 def name_turns(ask: FoldTurns) -> str:
-    """Rule for the summary of turns: return the first line of the first and of the last turn. The user's words need no
-    summary, because they are stored as memories."""
+    """Rule for the summary of turns: return one line of the first turn and one of the last: the line after the turn's
+    number. The user's words need no summary, because they are stored as memories.
+    """
     first, last = (text.split("\n", 2)[1] for text in (ask.turns[0], ask.turns[-1]))
     return f"{first} … {last}"
 
@@ -109,7 +111,9 @@ def _wish(line: str) -> Call:
 
 
 def _show(ask: Live, task: Task) -> Script:
-    """Ask the user with the words of the standing order, store the answer as a memory, and let the memory sleep."""
+    """Ask the user with the words of the standing order, store the answer as a memory, and let the memory sleep. If the
+    user does not answer, finish the task as not done.
+    """
     says = SAYS[ask.language]
     (answer,) = yield [_call("I", tip=says["due"].format(task.text), timeout=PATIENCE_S)]
     if answer in NOT_YET.values():

@@ -46,7 +46,8 @@ class Done:
         found: the result.
         records: records to remember.
         events: further events for the log.
-        touch: the records that a recall returned, which are strengthened, and those that it found but did not return.
+        touch: the records that a recall returned, which are strengthened, and those that it found but did not return,
+            which are weakened.
         revisions: changes of records, such as the end of a memory's validity.
     """
 

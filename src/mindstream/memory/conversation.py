@@ -31,8 +31,9 @@ class Line(BaseModel):
     by: str = "mind"
     """The speaker's name, if the speaker is not the user."""
     later: str = ""
-    """How much time has passed since the previous conversation, such as "the next day"; set for the first line of a
-    conversation after another one."""
+    """How much time has passed since the previous conversation, such as "the next day". Set only on the first line of a
+    conversation that follows another one.
+    """
 
     @property
     def words(self) -> str:
@@ -76,8 +77,9 @@ def _day(record: Record, now: Moment | None) -> str:
 
 
 def format_ago(passed_s: float) -> str:
-    """Return how long ago a moment was, in whole days: the time zone is unknown, so calendar days cannot be
-    compared."""
+    """Return how long ago a moment was, such as "3 days ago"; "earlier" if it was less than half a day ago. Days are
+    rounded periods of 24 hours, not calendar days, because the time zone is unknown.
+    """
     return _format_days(passed_s, "earlier", "a day ago", "ago")
 
 
@@ -120,8 +122,9 @@ def lines_of_talks(
 
 
 def format_later(passed_s: float) -> str:
-    """Return how much later a moment is, in whole days: the time zone is unknown, so calendar days cannot be
-    compared."""
+    """Return how much later a moment is, such as "3 days later"; "later" if it is less than half a day. Days are
+    rounded periods of 24 hours, not calendar days, because the time zone is unknown.
+    """
     return _format_days(passed_s, "later", "the next day", "later")
 
 

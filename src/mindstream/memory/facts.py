@@ -99,7 +99,9 @@ def note_nothing(ask: ExtractFacts) -> Facts:  # noqa: ARG001
 KNOWN = 40
 """Maximum number of known facts in the prompt, newest last."""
 SHOWN_LINES = 6
-"""Number of lines of the conversation that the prompt contains before the utterances from which facts are extracted."""
+"""Number of lines of the conversation that the prompt shows for context, before the messages from which facts are
+extracted.
+"""
 
 
 async def find_facts(
@@ -153,7 +155,7 @@ async def facts_to_write(
 
 
 AT_ONCE = 8
-"""Number of messages whose facts are extracted in one model call."""
+"""Maximum number of messages, including the mind's own, per model call that extracts facts."""
 
 
 async def extract_facts(stream: Stream, model: Model, messages: Sequence[Record]) -> list[Record]:

@@ -133,10 +133,12 @@ def curve(
     drawn: float = 0.1,
     passed_over_per_day: float = 0.0,
 ) -> list[Point]:
-    """Predict day by day how many records at `level` are not archived if they are not returned any more.
+    """Predict for each day the share of the records at `level` that are not archived if no recall returns them any
+    more.
 
     Args:
-        drawn: the probability that one sleep draws a given record: n / (number of records that a sleep can draw).
+        drawn: the probability that one sleep draws a given record: the number of records that a sleep draws, divided by
+            the number that it can draw.
         passed_over_per_day: number of times per day that a recall finds the record but returns others.
     """
     if laws.keeps_all or level >= laws.lasting_level:

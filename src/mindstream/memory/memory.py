@@ -42,7 +42,7 @@ Records: TypeAlias = list[Record]
 
 
 def _message_text(message: object) -> str:
-    """Return the text of a message of a chat API; "" if it has none, as a call of a tool.
+    """Return the text of a message of a chat API; "" if it has none, such as a tool call.
 
     Raises:
         InputError: `message` has another form.

@@ -20,7 +20,8 @@ from mindstream.memory.store.kept_columns import delete_erased, kept_beside
 
 LOOK_S = 1.0
 """Poll interval for erasures by other processes, in seconds: the maximum time until this process drops the erased data.
-A step of a mind that is running is finished first."""
+If a mind is running a step, that step is finished first.
+"""
 
 
 class TellsErasures(Protocol):
@@ -30,7 +31,7 @@ class TellsErasures(Protocol):
         """Return the number of the last erasure."""
 
     async def erased_since(self, number: int) -> tuple[str, list[Erased]]:
-        """Return the salt of the digests, and the erasures with a higher number."""
+        """Return the erasures with a number above this one, and the salt with which they hash the keys of streams."""
 
     def subscribe(self, stream: StreamKey | None, told: Callable[[], None]) -> AbstractContextManager[None]:
         """Call `told` after each erasure by any process."""

@@ -168,8 +168,8 @@ def to_instruction(plan: Plan, tools: Sequence[ToolSpec] = ()) -> InstructionExa
 def solved_plans(runs: Iterable[RunCheckpoint]) -> list[Plan]:
     """Return the plans of the runs that answered their whole task with the planner's original plan; each plan once.
 
-    Runs are left out if they were stopped, answered only a part of the task, or used ReAct, and if their plan was
-    revised, given by the caller, or remembered from another task.
+    Runs are left out if they were stopped, answered only a part of the task, or used ReAct, and if a revision of their
+    plan was begun. Plans that the caller gave, or that were remembered from another task, are left out, too.
     """
     plans = {
         run.plan.save(): run.plan.model_copy(update={"task": run.task})

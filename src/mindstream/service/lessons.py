@@ -105,7 +105,9 @@ def calls_of(run: RunCheckpoint | Solution, after: int = 0) -> tuple[tuple[str, 
 
 
 def write_procedure(calls: Sequence[tuple[str, str]], answer: str, steps: Collection[str] = ()) -> str:
-    """Write calls and the answer as text; `steps`: only the calls of these steps, or all if none has such a step."""
+    """Write calls and the answer as text; `steps`: write only the calls of these steps; if no call belongs to one of
+    them, write all calls.
+    """
     named = [each for each in calls if each[0] in steps] or calls
     return "\n".join([*(f"#{step} = {call}" for step, call in named), f"Answer: {answer}"])
 

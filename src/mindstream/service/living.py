@@ -57,7 +57,8 @@ class LifeSettings:
     """The goal of a life, its tools and its limits.
 
     Attributes:
-        goal: the new goal; "": keep the current one. orders: new standing orders; (): keep the current ones.
+        goal: the new goal; "": keep the current one.
+        orders: new standing orders; (): keep the current ones.
         tools: names of tools (see `tools/named.py`), or `planner`; None: the calculator.
         docs: folders of documents that the life can search.
         mcp: MCP servers, as command lines or URLs; requests to the hosts of these URLs are allowed.

@@ -132,8 +132,9 @@ ITEMS: Mapping[str, tuple[int, int]] = {
     "steps": (2, 12),
     "resources": (1, 3),
 }
-"""For measuring prompts, by the name of a list: its number of items in an ordinary conversation, and at most. Lists
-with other names have 2 and 6 items."""
+"""For measuring prompts: for each list by its name, the number of its items in an ordinary conversation, and the
+maximum. Lists with other names have 2 and 6 items.
+"""
 CHARACTERS: Mapping[str, tuple[int, int]] = {
     "utterance": (120, 2_000),
     "utterances": (120, 2_000),
@@ -144,8 +145,9 @@ CHARACTERS: Mapping[str, tuple[int, int]] = {
     "language": (2, 2),
     "link": (40, 40),
 }
-"""For measuring prompts, by the name of a text: its number of characters in an ordinary conversation, and at most.
-Texts with other names have 80 and 200 characters."""
+"""For measuring prompts: for each text by its name, the number of its characters in an ordinary conversation, and the
+maximum. Texts with other names have 80 and 200 characters.
+"""
 
 
 @dataclass(frozen=True, slots=True)

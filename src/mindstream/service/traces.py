@@ -289,7 +289,7 @@ class Talks:
         self._tools: dict[str, list[tuple[Logged, ToolCalled, Logged, Observed]]] = {}
 
     def take(self, row: Logged) -> Iterator[Span]:
-        """Read the next row of the log; yield the spans that are then complete."""
+        """Read the next row of the log; yield the spans that it completes or closes."""
         match row.event:
             case Heard(session=session, text=text):
                 yield from self._over()
@@ -377,7 +377,7 @@ class Runs:
         self._steps: dict[tuple[str, str], tuple[Logged, StepBegan]] = {}
 
     def take(self, row: Logged) -> Iterator[Span]:
-        """Read the next row of the log; yield the spans that are then complete."""
+        """Read the next row of the log; yield the spans that it completes or closes."""
         match row.event:
             case Solving(run=name) as solving:
                 self._by_seq[row.seq] = name
@@ -443,7 +443,7 @@ class Lives:
         self._latest = 0.0
 
     def take(self, row: Logged) -> Iterator[Span]:
-        """Read the next row of the log; yield the spans that are then complete."""
+        """Read the next row of the log; yield the spans that it completes or closes."""
         self._latest = row.at
         match row.event:
             case TurnBegan() as began:

@@ -512,8 +512,9 @@ class Lessons:
         self._whole = None
 
     def withdraw(self, rows: Iterable[int]) -> None:
-        """Remove the lessons of these pairs and the lessons that learn from them as candidates; in other lessons,
-        remove them from the candidates."""
+        """Remove the lessons of these pairs, and the lessons that learn from one of these pairs as a candidate. In all
+        other lessons, these pairs are no longer candidates.
+        """
         gone = np.array(list(rows), np.int64)
         for at, lesson in list(self._known.items()):
             left = ~np.isin(lesson.candidates, gone)

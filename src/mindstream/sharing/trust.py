@@ -44,10 +44,9 @@ AT_FIRST = 2
 """Number of imaginary pairs without an order that are added to the pairs of each source, so that one false detection
 has little effect."""
 TWICE = 2
-"""Two minimums for a source that is neither the writer of its pairs nor trusted by the owner.
-
-They are: its judged pairs before any of them is served, and its answers that mention a name before that name counts as
-planted. A name that another source mentions, too, never does.
+"""For a source that is neither the writer of its pairs nor trusted by the owner: minimum number of its judged pairs
+before any of them is served; and minimum number of its answers that mention a name for the name to count as planted, if
+no other source mentions it.
 """
 
 

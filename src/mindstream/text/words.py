@@ -110,7 +110,7 @@ def sentences(text: str) -> list[str]:
 
 
 def both_ends(text: str) -> str:
-    """Return a text; if it is very long, its beginning and its end on two lines."""
+    """Return a text; if it is longer than MAX_READ characters, its beginning and its end on two lines."""
     return text if len(text) <= MAX_READ else f"{text[: MAX_READ // 2]}\n{text[-MAX_READ // 2 :]}"
 
 

@@ -173,7 +173,9 @@ Groups: TypeAlias = Sequence[str]
 """Groups of alternative cues: 'wheel|driving'. A cue of each group must occur, all near each other; no cue of a group
 that begins with '-' may occur near them."""
 NEAR, NEAR_ZH = 150, 48
-"""The range of characters in which all groups must occur."""
+"""Number of characters within which a cue of each group must occur, in Chinese (NEAR_ZH) and in other languages
+(NEAR).
+"""
 GAP, WIDEST = "*", 3
 """In a cue a star matches up to three words, or six Chinese characters: 'wake * times'."""
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?|\*")
@@ -326,7 +328,7 @@ def _is_of_others(before: str) -> bool:
 
 
 FILE = Path(__file__).with_name("danger.npz")
-"""The classifier of the recogniser, written by benchmarks/train_recogniser.py."""
+"""The file with the recogniser's classifier, written by benchmarks/train_recogniser.py."""
 LONG = 120
 """Maximum length in characters of a sentence that the recogniser reads at once. It reads a longer one in windows, so
 that the beginning does not outweigh the end."""

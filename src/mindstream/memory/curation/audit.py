@@ -29,7 +29,7 @@ JUNK = {
     "marks of a prompt": re.compile(r"</?(system|user|data)>"),
     "code or data": re.compile(r"^\s*[\[{].*[\]}]\s*$|```|^Traceback "),
 }
-"""Patterns of texts that are not proper notes, by the reason that is reported."""
+"""Patterns of texts that are not proper notes. Each key is the reason that the audit reports."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -188,7 +188,8 @@ def no_record(stream: Stream, id_: str) -> InputError:
 
 
 async def read_history(stream: Stream, id_: str) -> list[Record]:
-    """Return all wordings of a record, those before and after the given one, oldest first, the current one last.
+    """Return all wordings of a record, both earlier and later ones than the given one, oldest first. The current
+    wording is the last.
 
     Raises:
         InputError: there is no such record.

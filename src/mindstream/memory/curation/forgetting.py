@@ -229,7 +229,8 @@ async def _within(
 async def _candidates(stream: Stream, request: ForgetRequest) -> AsyncIterator[list[Record]]:
     """Yield the records that may meet a request, in portions and in the order of writing.
 
-    If the stream's columns are loaded, only the records that the columns find are read; otherwise all records.
+    If the stream's columns (its index in memory) are loaded, only the records that the columns find are read; otherwise
+    all records.
     """
     columns = await stream.columns_at_hand()
     rows = None if columns is None else np.arange(len(columns))
@@ -351,7 +352,8 @@ async def _redact_answers(stream: Stream, found: Closure) -> list[Record]:
 
 async def _find_answers(stream: Stream, gone: Sequence[Record], found: Closure) -> list[Record]:
     """Return the answers that were written after the first of the deleted records and may repeat one of them. If the
-    stream's columns are loaded, only the answers that the columns' word index finds are read."""
+    stream's columns (its index in memory) are loaded, only the answers that the columns' word index finds are read.
+    """
     columns = await stream.columns_at_hand()
     rows = None if columns is None else may_quote(columns, [record.text for record in gone])
     ids = None if columns is None or rows is None else [columns.ids[at] for at in rows.tolist()]

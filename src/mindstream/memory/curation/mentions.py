@@ -55,7 +55,9 @@ TOKEN = re.compile(
     rf"|(?P<run>[{UNSPACED}]+)"
 )
 SYMBOLS = "@#%&*/\\_"
-"""Punctuation that belongs to the word that it touches. So do all symbols (Unicode's categories S*)."""
+"""Punctuation that is treated as a part of the word that it touches. All symbols (Unicode's categories S*) are treated
+in the same way.
+"""
 AROUND = "\"'“”‘’„«»()[]{},;:!?。！？，、；：…"
 SMILEYS = frozenset([":)", ":(", ";)", ":-)", ":-(", ";-)"])
 JOINED = "&/+#@.-'"
@@ -71,8 +73,9 @@ AFTER_MING = "天年日早晚白确显后確顯後"
 KATAKANA = "\u30a1-\u30fa\u30fc-\u30ff"
 
 MIN_QUOTED_WORDS, MIN_QUOTED_SHARE = 3, 0.75
-"""MIN_QUOTED_WORDS: minimum number of words of a text whose repetition is detected. MIN_QUOTED_SHARE: minimum share of
-these words in a line for the line to repeat the text."""
+"""MIN_QUOTED_WORDS: minimum number of different words that a text must have for its repetition to be detected.
+MIN_QUOTED_SHARE: minimum share of these words in a line for the line to repeat the text.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +155,8 @@ def necessary_words(subject: str) -> list[tuple[str, ...]]:
 
 
 def quotes(texts: Iterable[str]) -> Callable[[str], bool]:
-    """Return a function that decides whether a line repeats one of these texts, with most of its words.
+    """Return a function that decides whether a line repeats one of these texts: whether it contains at least
+    MIN_QUOTED_SHARE of the text's words.
 
     Texts with fewer than MIN_QUOTED_WORDS words are ignored.
     """
@@ -223,7 +227,8 @@ def _word(wanted: Token) -> Piece:
 
 def _name_beside(wanted: Token, before: Token | None, after: Token | None) -> Piece:
     """Match a capitalised function word in a subject that has other words: the text must have it with the same
-    capitals, or after or before the same word as in the subject."""
+    capitals, or directly after or before the same word as the subject has it.
+    """
     folded = wanted.folded
 
     def check(_: str, tokens: list[Token]) -> bool:
@@ -239,8 +244,9 @@ def _name_beside(wanted: Token, before: Token | None, after: Token | None) -> Pi
 
 
 def _name_piece(words: list[Token]) -> list[Piece]:
-    """Match a subject that consists of function words only, such as IT, Will or The Who. If it has no capital, nothing
-    matches."""
+    """Match a subject that consists of function words only, such as IT, Will or The Who. If it has no capital letter
+    (apart from "I"), nothing matches.
+    """
     if not any(each.raw != each.raw.lower() and each.raw != "I" for each in words):
         return []
 

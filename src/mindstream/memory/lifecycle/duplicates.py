@@ -57,7 +57,7 @@ def _words(text: str) -> list[str]:
 
 
 async def near(stream: Stream, after: int = 0, most: int = 1000) -> AsyncIterator[list[Record]]:
-    """Yield groups of near-duplicate notes or thoughts, each with the record to keep first.
+    """Yield groups of near-duplicate notes or thoughts, each group beginning with the record to keep.
 
     Only records among the `most` newest of each kind that were written after the row `after` of the log are compared
     with all others.
@@ -74,7 +74,9 @@ async def near(stream: Stream, after: int = 0, most: int = 1000) -> AsyncIterato
 
 
 async def groups(stream: Stream, after: int = 0, leaving: Collection[str] = ()) -> list[list[Record]]:
-    """Return disjoint groups of near-duplicates, each with the record to keep first; ids in `leaving` are ignored."""
+    """Return disjoint groups of near-duplicates, each group beginning with the record to keep; ids in `leaving` are
+    ignored.
+    """
     found: list[list[Record]] = []
     group_of: dict[str, list[Record]] = {}
     async for close in near(stream, after):

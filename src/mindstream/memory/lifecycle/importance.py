@@ -53,7 +53,7 @@ class RateImportance(Prompt[Importance]):
 
 
 UNRATED = 4
-"""The rating that every memory gets from the rule that replaces a model."""
+"""The rating (1 to 10) that every memory gets if there is no model."""
 
 
 @rule(RateImportance)

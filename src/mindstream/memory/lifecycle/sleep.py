@@ -108,8 +108,9 @@ class Draw(NamedTuple):
 
 @dataclass
 class SleepRun:
-    """One sleep: its stream, its models, the work that its commits must still hold (`fence`), and the completed
-    steps."""
+    """One sleep: its stream, its models, the work whose lease the process must still hold at each commit (`fence`), and
+    the completed steps.
+    """
 
     stream: Stream
     model: Model
@@ -330,7 +331,9 @@ async def _merge(run: SleepRun, find: Callable[[], Awaitable[list[list[Record]]]
 
 
 async def _archive_expired(run: SleepRun) -> None:
-    """Archive records whose validity has ended since the last sleep and that no other record supersedes."""
+    """Archive the records whose validity has ended since the last sleep. Records that another record supersedes, and
+    records of kinds that cannot decay, are left.
+    """
     if "expiry" in run.steps:
         return
     stream = run.stream

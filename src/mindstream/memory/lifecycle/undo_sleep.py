@@ -48,8 +48,8 @@ async def undo_sleep(stream: Stream, sleep: int = 0) -> UndoneSleep:
         sleep: the row of the log with the sleep's `fading` step; 0: the last sleep that is not undone.
 
     Raises:
-        InputError: there is no such sleep; it is undone already; records that it archived were deleted or changed
-            since; or records that it created were corrected since.
+        InputError: there is no such sleep; it is undone already; records that it archived or merged were deleted or
+            changed since; or records that it created were corrected since.
     """
     await stream.settle()
     for attempt in range(1, ATTEMPTS + 1):

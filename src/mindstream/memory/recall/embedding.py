@@ -330,7 +330,9 @@ class MissingVectors:
         return offer
 
     def _offer(self, columns: Columns) -> str:
-        """Return how many records have no vector of the stream's embedder, and what to do; "" if there are none."""
+        """Return a message that says how many records have no vector of the stream's embedder, and what to do; "" if
+        all have one.
+        """
         if not columns.foreign:
             return ""
         return (

@@ -297,7 +297,9 @@ def _nearness(columns: Columns, vectors: Floats, candidates: Mask, total: Floats
 
 
 COVERED, UNHEARD_OF, NEAR, BIAS = 3.9, -5.0, 0.39, -2.2
-"""Coefficients of the three signals, and the constant (BIAS). The similarity (NEAR) is scaled like a BM25 score."""
+"""Coefficients of the three signals of certainty (see `signs`), and the constant (BIAS) of their logistic function. The
+similarity (NEAR) is scaled like a BM25 score.
+"""
 DATED = 2
 """Minimum number of words that a period in the question counts as. They count as found if a candidate was written in
 that period."""

@@ -52,8 +52,9 @@ from mindstream.text.dates import spans
 from mindstream.text.words import terms
 
 FOUND_PER_RETURNED = 4
-"""Number of records found for each one returned. The others are passed over, which can weaken them
-(memory/forgetting_curve)."""
+"""Number of records that a recall finds for each record that it returns. Those that it does not return are passed over,
+which can weaken them (memory/forgetting_curve).
+"""
 HELD_AT_ONCE = 64
 """Maximum number of records in one read from the store that are cached for later recalls. The records of a larger read
 are not cached, because they would displace too many others."""

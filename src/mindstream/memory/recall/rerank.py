@@ -45,7 +45,7 @@ def leave_order(ask: RankMemories) -> Ranked:
 NONE, MODEL, CROSS = "none", "model", "cross"
 FORMS = "none, model, cross:NAME-OR-FOLDER"
 LONGEST = 600
-"""Number of characters of a memory's text that the reranker reads, from its beginning."""
+"""Maximum number of characters of a memory's text that the reranker reads, from its beginning."""
 
 
 class Reranker(Protocol):

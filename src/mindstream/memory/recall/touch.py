@@ -114,7 +114,8 @@ class Touches:
 
     async def commit_all(self, commit: Commit) -> list[Logged]:
         """Write a commit together with up to AT_ONCE waiting touches, whose log rows come last. A commit without
-        entries is written alone."""
+        entries, or during another write of touches, is written alone.
+        """
         if not self._waiting or not commit.entries or self._writing.locked():
             return await self._store.commit(commit)
         async with self._writing:

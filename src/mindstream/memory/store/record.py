@@ -114,9 +114,9 @@ class RecordDraft:
     """A record to be written; the store sets the other fields of `Record`.
 
     Attributes:
-        created: None: the current time.
+        created: when the statement or observation was made; None: now.
         valid_from, valid_until: the period in which the record is true; a date without a time means 00:00 of that day.
-        depth: None: 1 + the depth of the deepest evidence, or 0 without evidence.
+        depth: if None, 1 + the depth of the deepest evidence, or 0 without evidence.
     """
 
     text: str

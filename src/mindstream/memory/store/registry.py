@@ -92,8 +92,9 @@ def _insert(connection: Sql, key: str, name: StreamName, looks: str | None) -> b
 
 
 WRITTEN_UNDER_DECAY = "written under decay"
-"""Unique name that marks a stream of an earlier version, in which every memory decayed: it keeps that policy
-(memory/policy)."""
+"""Unique name that marks a memory of an earlier version, in which all memories decayed: such a memory keeps the policy
+`decay` (memory/policy).
+"""
 FIRST_MARKED = 10
 """The first version of the SQLite file that has these marks (memory/store/tables)."""
 MARK_DECAYING = (

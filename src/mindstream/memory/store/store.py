@@ -511,7 +511,7 @@ class PrivacyStore(Protocol):
         """Return the number of the last erasure of any stream; 0: there was none."""
 
     async def erased_since(self, number: int) -> tuple[str, list[Erased]]:
-        """Return the salt of the digests, and the erasures with a higher number.
+        """Return the erasures with a number above this one, and the salt with which they hash the keys of streams.
 
         They include those of this tenant's streams, and may include those of other tenants.
         """

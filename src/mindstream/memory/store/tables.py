@@ -21,7 +21,9 @@ SYSTEM = {
     "life": ("heard", "answered", "leave_given", "noticed", "commanded", "task_changed", "life_began"),
     "whisper": ("remembered",),
 }
-"""By name: kinds of rows that the system wrote under this name, although users can write rows of these kinds, too."""
+"""For each name in `by`: kinds of log rows that the system wrote under this name, although users can write rows of
+these kinds, too.
+"""
 
 
 def adopt(connection: sqlite3.Connection) -> None:

@@ -41,7 +41,9 @@ records with the most similar bits."""
 
 
 class Vectors:
-    """One vector per record; the search does not find a record without a vector."""
+    """One vector per record. A record without a vector starts with zeros, so a search compares only the parts that its
+    neighbours add.
+    """
 
     def __init__(self, width: int, without: Sequence[int] = ()) -> None:
         """Start with records that have no vector. `without`: for each of them, the row of the record before it in its

@@ -205,7 +205,8 @@ def _file_faults(connection: sqlite3.Connection) -> Iterator[Damage]:
 
 
 def standing(connection: sqlite3.Connection) -> Literal["ours", "newer", "foreign"]:
-    """Return whether a database is ours, of a newer version, or of another program.
+    """Return whether a database belongs to this mindstream ("ours"), a newer one, or another program. An empty one is
+    ours.
 
     The application id and version in the file decide; if they are damaged, the names of its tables.
 

@@ -4,8 +4,8 @@ A line may also be a conversation, as for fine-tuning: `{"messages": [{"role": �
 `{"conversations": [{"from": …, "value": …}]}`, or one of Open WebUI or LibreChat; each message is an item. Exports of
 Telegram, Slack and Discord are read, too.
 
-Other known fields: id, kind (note, observation or chat), created_at, user, by, episode, keywords, valid_from,
-valid_until, metadata. `NAMES` lists the names that other programs use for these fields.
+Other known fields: id, kind (one of `KINDS`), created_at, user, by, episode, keywords, valid_from, valid_until,
+metadata. `NAMES` lists the names that other programs use for these fields.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Read files of Zep and Graphiti: episodes, facts (edges) with their validity, and summaries of entities (nodes).
 
-The file is an object with any of the lists `episodes`, `edges`, `facts`, `nodes` and `messages`, or one list of such
-objects.
+The file is an object with any of the lists `episodes`, `edges`, `facts`, `nodes` and `messages`, or a single list that
+may mix their entries.
 """
 
 from __future__ import annotations

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from mindstream.tools.approval import Approver, ToolRequest
 
 Strategy: TypeAlias = Literal["rewoo", "react", "plan-execute", "direct", "cot"]
-"""The same type as in planning/planner, which is imported only when a task is solved, so that a server starts quickly.
+"""The same type as `Strategy` in planning/planner. That module is imported only when a task is solved, so that a server
+starts quickly.
 """
 
 

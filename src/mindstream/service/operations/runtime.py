@@ -502,7 +502,8 @@ class Runtime:
 
     @property
     def default_responder(self) -> str:
-        """The name of the responder for messages that name none: the first bot, else the operator's pack.
+        """The name of the responder for messages that name none: the operator's pack; or the first bot, if there are
+        bots and the settings name no pack.
 
         For a pack in a folder, the name is the last part of the folder's path.
         """

@@ -402,7 +402,8 @@ def is_pending(data: Location, user: StreamKey) -> bool:
 async def erase(
     opened: Memory, data: AnyData, what: UserData, progress: Callable[[int], None] = lambda _: None
 ) -> None:
-    """Erase all data of the memory's user, and verify it; other programs that use this mind should be closed before.
+    """Erase all data of the memory's user, and verify that nothing is left. Close other programs that use this mind
+    first.
 
     If the process dies before the end, the next process that opens the folder finishes the erasure (see log/erasure).
 

@@ -46,7 +46,7 @@ SEGMENTS = "SELECT id, first, last, count FROM segments WHERE stream = ? AND rea
 BETWEEN = "SELECT number FROM records WHERE stream = ? AND number > ? AND number < ? ORDER BY number LIMIT ?"
 MAKING = "DELETE FROM segments WHERE stream = ? AND NOT ready"
 BEGUN = "SELECT 1 FROM counters WHERE name = 'changed' FOR SHARE"
-"""Waits until the transactions in progress have ended: they cannot see, and so cannot delete, the new segment's row."""
+"""SQL that waits for the transactions in progress: they cannot see, and so cannot delete, the new segment's row."""
 EXTENSION = (
     "SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE extname = 'vector'"
 )
