@@ -20,7 +20,7 @@ from mindstream.memory.store.validation import fitted_text
 from mindstream.models.embedders.embedder import Embedder
 
 ROOT, MAX_FILES, MAX_BYTES = "/memories", 10_000, 1_000_000
-"""Root of all paths, maximum number of files that are read, and maximum size of a file."""
+"""Root of all paths, maximum number of files that are read, and maximum size of a file in bytes."""
 
 
 class _Files:
@@ -123,7 +123,7 @@ def _command(change: Callable[[_Files, Any], Awaitable[str]]) -> tuple[Any, Any]
 
 
 class _OnFiles:
-    """The common part of both tools: files in a memory.
+    """The common part of the sync and the async tool: files in a memory.
 
     Args:
         data: a folder, a database's URL, or a store. user: the owner of the memory.

@@ -109,7 +109,7 @@ class MindstreamStorage:
         self.save([record])
 
     def get_record(self, record_id: str) -> MemoryRecord | None:
-        """Return a record by its id."""
+        """Return a record by its id; None: there is no such record."""
         return next(iter(self._read(self._found(record_ids=[record_id]))), None)
 
     def list_records(self, scope_prefix: str | None = None, limit: int = 200, offset: int = 0) -> list[MemoryRecord]:

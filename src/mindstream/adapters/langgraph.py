@@ -242,7 +242,7 @@ VALUE: Kind = "evidence"
 WRITE: Kind = "feedback"
 """Kind of the records of pending writes. Their place: thread, namespace, id of the checkpoint, task, number.
 
-The number is negative for LangGraph's special writes, such as errors; a new one replaces the earlier one.
+The number is negative for LangGraph's special writes, such as errors; a new special write replaces the earlier one.
 """
 MAX_NAME = 400
 
@@ -371,7 +371,8 @@ def _record(memory: Memory, kind: Kind, place: RowPlace, row: Any) -> Record:
 
 
 async def _write(memory: Memory, rows: Iterable[tuple[Kind, RowPlace, Any]]) -> None:
-    """Store rows in one commit. Existing values and writes are kept; existing checkpoints are replaced."""
+    """Store rows in one commit. Existing values and ordinary writes are kept; existing checkpoints and special writes
+    (see WRITE) are replaced."""
     records = [_record(memory, *row) for row in rows]
     while records:
         event = Remembered(count=len(records), kinds=dict(Counter(each.kind for each in records)))

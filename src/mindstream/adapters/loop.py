@@ -62,7 +62,7 @@ def wait(work: Work[T]) -> T:
 
 
 async def do(work: Work[T]) -> T:
-    """Run a coroutine on the adapters' loop and return its result; cancelling this cancels the coroutine."""
+    """Run a coroutine on the adapters' loop and return its result; cancelling the call cancels the coroutine."""
     if _is_here():
         return await work
     return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, _running()))
@@ -131,7 +131,7 @@ def both(work: Callable[..., Work[Any]]) -> tuple[Any, Any]:
     """Return a sync and an async method for objects with a `handle`.
 
     Args:
-        work: a method whose last argument is the memory.
+        work: an async method that gets the memory as its keyword argument `memory`.
     """
 
     @wraps(work)

@@ -108,7 +108,7 @@ class CoachProcessor(FrameProcessor):
             asking.cancel()
 
     async def _speak(self, events: AsyncGenerator[Spoken]) -> None:
-        """Speak the events of a mind: its answer piece by piece, others as a whole."""
+        """Speak the events of a mind: pieces of its answer as they come, and all other texts as a whole."""
         speaking = False
         try:
             async for event in events:

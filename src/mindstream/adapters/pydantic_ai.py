@@ -35,7 +35,8 @@ GUIDE = (
 FACTS: tuple[Kind, ...] = ("note", "thought", "dream", "observation", "document")
 NO_MENTION = "Nothing was forgotten: no memory mentions this. Similar ones, which are kept unless the user means one:"
 MAX_SHOWN = 5
-"""Maximum number of forgotten memories that are shown, so that the user can notice a wrong one."""
+"""Maximum number of memories that `forget` shows: of those it has forgotten, so that the user can notice a wrong one,
+or of similar ones."""
 
 
 @dataclass
@@ -175,7 +176,8 @@ class MemoryCapability(AbstractCapability[Any]):
 
 
 async def _for_prompt(memory: Memory, said: str, k: int) -> list[Record]:
-    """Recall k facts, and up to k/2 messages that answer with at least LOW_CERTAINTY."""
+    """Recall up to k facts, and up to k/2 messages (up to 1 if k is 1) if the certainty that they contain an answer is
+    at least LOW_CERTAINTY."""
     facts = await memory.recall(said, k, kinds=FACTS)
     talk = await memory.recall(said, max(1, k // 2), kinds=["chat"], floor=LOW_CERTAINTY)
     return [each.record for each in (*facts, *talk)]

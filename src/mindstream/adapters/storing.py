@@ -39,7 +39,8 @@ BREAKS = ("\n\n", "\n", " ")
 
 
 def memory_name(id_: str) -> str:
-    """Return the name of the memory of a framework's session or user: its id, or a digest if that is no valid name."""
+    """Return the name of the memory of a framework's session or user: the id's normal form, or a digest if that form is
+    not a valid name."""
     normal = normal_name(id_)
     if is_name(normal) and not DIGEST.fullmatch(normal):
         return normal

@@ -69,7 +69,7 @@ class AuditRow:
 
 
 def machine_user() -> str:
-    """Return the name of the operating system's user, or the user id if it has no name."""
+    """Return the name of the operating system's user; the user id if it has no name; `unknown` if there is neither."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # the user id has no name

@@ -285,9 +285,10 @@ def _transact(connection: sqlite3.Connection, gathered: list[Pending[Any]], path
 
 
 def connect(path: Path, wait_s: float = BUSY_S) -> sqlite3.Connection:
-    """Connect to a database that `open_database` has opened before.
+    """Connect to a database, without a check of its tables (see `open_database`).
 
-    In a folder that cannot be written, SQLite can open a file only as immutable: assuming that no process changes it.
+    In a folder that cannot be written, SQLite can open a file only as immutable, that is, on the assumption that no
+    process changes it.
     """
     unchanging = not os.access(path.parent, os.W_OK) and not path.with_name(f"{path.name}-wal").exists()
     address = f"{path.absolute().as_uri()}?mode=ro&immutable=1" if unchanging else path

@@ -1,8 +1,8 @@
 """Finish erasures of users, even if the process dies in the middle of one; delete the files next to the database.
 
-Before the first deletion, a small file (the intent) is written that contains the user and the last row of the log. It
-is deleted when the erasure is complete. The erasing process holds a lock on that file. If the process dies, the lock
-ends: the next process that opens the folder finds an intent without a lock, and finishes the erasure.
+Before the first deletion, a small file (the intent) is written that contains the user's key and the number of the log's
+last row. It is deleted when the erasure is complete. The erasing process holds a lock on that file. If the process
+dies, the lock ends: the next process that opens the folder finds an intent without a lock, and finishes the erasure.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ of the log ("": there is none)."""
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """A user to be erased, and the last row of the log when the erasure began. Later rows are kept: they were written
-    after the erasure began."""
+    """A user to be erased, and the number of the log's last row when the erasure began. Later rows are kept: they were
+    written after the erasure began."""
 
     user: StreamKey
     upto: int
@@ -78,11 +78,11 @@ def pending(folder: Path, user: StreamKey) -> bool:
 
 @contextlib.contextmanager
 def declare_intent(folder: Path, user: StreamKey) -> Iterator[Intent]:
-    """Record that a user is to be erased, before anything is deleted. The record is removed if the block ends without
-    an error.
+    """Write the file that declares an erasure (the intent), before anything is deleted. The file is removed if the
+    block ends without an error.
 
     Raises:
-        StorageError: another process is erasing that user, or the record cannot be written or locked.
+        StorageError: another process is erasing that user, or the file cannot be written or locked.
     """
     place = _place(folder, user)
     with _held(place) as descriptor:
@@ -160,7 +160,8 @@ def overwrite_where_due(
 
 
 def finish(folder: Path, intent: Intent) -> None:
-    """Delete a user's remaining rows and files, and all their bytes in the database.
+    """Delete a user's remaining rows up to the intent's last row, and the user's files; overwrite the deleted bytes in
+    the database.
 
     Raises:
         StorageError: a file cannot be deleted, or another program keeps reading.

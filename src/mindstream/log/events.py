@@ -314,7 +314,7 @@ class Slept(Event):
     kind = "slept"
     step: Literal["fading", "dream", "importance", "duplicates", "expiry", "compaction", "undo"]
     cause: int = 0
-    """For the step `fading`: the row of the log that the sleep was started for; 0: none. For other steps: the row of
+    """For the step `fading`: the seq of the row that the sleep was started for; 0: none. For other steps: the seq of
     the step `fading` of the same sleep."""
     looked_at: int = 0
     changed: int = 0
@@ -331,8 +331,8 @@ class Slept(Event):
 
 
 class Reflected(Event):
-    """The mind derived thoughts from its observations; the sum of importance that triggers this starts again at 0 (see
-    reasoners/reflect)."""
+    """The mind derived thoughts from its observations; the sum of importance that triggers a reflection starts again at
+    0 (see reasoners/reflect)."""
 
     kind = "reflected"
     upto: Name

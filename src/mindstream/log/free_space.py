@@ -7,8 +7,8 @@ Later it reads only the pages that were written since the last time, which the w
 begun anew in the meantime, it reads all pages again.
 
 While a process has a file open through SQLite, other code of the process must not close another descriptor of the file:
-that would release SQLite's locks on it (POSIX). So the descriptor used here stays open until the last user in the
-process has closed the database.
+that would release SQLite's locks on it (POSIX). So the descriptor used here stays open until all parts of the process
+that use the database have closed it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _changing = threading.Lock()
 
 
 def use(path: Path) -> Key:
-    """Register a user of a database in this process; return the key for `leave`, which unregisters it."""
+    """Count one more use of a database in this process; return the key for `leave`, which ends that use."""
     there = path.stat()
     with _changing:
         _users[there.st_dev, there.st_ino] += 1
@@ -47,7 +47,7 @@ def use(path: Path) -> Key:
 
 
 def leave(key: Key) -> None:
-    """Unregister a user that has closed all its connections."""
+    """End a use of a database, after all connections of that use were closed."""
     with _changing:
         _users[key] -= 1
         if _users[key] <= 0:
@@ -59,7 +59,7 @@ def leave(key: Key) -> None:
 
 @contextlib.contextmanager
 def in_use(path: Path) -> Iterator[None]:
-    """Register the caller as a user of a database until the block ends."""
+    """Count a use of a database until the block ends."""
     key = use(path) if path.exists() else None
     try:
         yield

@@ -48,8 +48,8 @@ def read(connection: Sql, tenant: str | None) -> list[Rule]:
 
 
 def claim(connection: Sql, tenant: str, owner: str, now: Moment, lease: Moment, every_s: float) -> bool:
-    """Claim the right to apply a rule until `lease`. Return False if another process has the claim, or the rule was
-    applied less than `every_s` seconds ago."""
+    """Claim the right to apply a rule until `lease`. Return False if the rule is claimed already, was applied less than
+    `every_s` seconds ago, or does not exist."""
     sql = "UPDATE retention SET owner = ?, lease = ? WHERE tenant = ? AND lease <= ? AND applied <= ?"
     return bool(connection.execute(sql, (owner, lease, tenant, now, now - every_s)).rowcount)
 

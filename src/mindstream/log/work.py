@@ -46,10 +46,10 @@ def hour(at: Moment) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A piece of work: one utterance, or one occasion, for one reasoner.
+    """A piece of work: one event (usually an utterance), or one occasion, for one reasoner.
 
     Attributes:
-        cause: the seq of the utterance; below 0: an occasion.
+        cause: the seq of the utterance, or of another event that woke the reasoner; below 0: an occasion.
         attempts: number of runs that claimed it, including the current run, but without the runs that released it
             without a failure.
         failures: number of runs that failed.
@@ -87,7 +87,7 @@ TABLES = (
 
 
 def add(connection: Sql, mind: str, slots: Sequence[str], cause: int, owner: str, lease: Moment) -> None:
-    """Add work for an utterance, leased to `owner`."""
+    """Add work for an event, such as an utterance, leased to `owner`."""
     connection.executemany(
         "INSERT INTO work (mind, slot, cause, owner, lease) VALUES (?, ?, ?, ?, ?)",
         [(mind, slot, cause, owner, lease) for slot in slots],

@@ -256,7 +256,8 @@ class Mind:
     async def hear(
         self, text: str, *, one_answer: bool = False, by: str = "", once: str = ""
     ) -> AsyncGenerator[Logged]:
-        """Commit an utterance and answer it; yield the log rows: heard, perhaps waiting, pieces, said.
+        """Commit an utterance and answer it; yield the log rows: heard, perhaps redacted, perhaps waiting, pieces,
+        said.
 
         Once `heard` is yielded, the utterance is on disk, and reasoners will process it. Closing the generator cancels
         the answer. If the caller stops reading without closing the generator, the answer is still completed and stored.

@@ -614,7 +614,8 @@ class Background:
                 await self._use_silence(slot, trigger.on, trigger.idle_s)
 
     async def _use_silence(self, slot: Slot, on: Sequence[str], idle_s: float) -> None:
-        """Create the work that silence causes if no process has logged an event of these kinds for `idle_s` seconds.
+        """Create the work that silence causes if no process has logged an event of the kinds in `on` for `idle_s`
+        seconds.
 
         Otherwise, set the time of the next check.
         """

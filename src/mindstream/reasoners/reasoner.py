@@ -57,7 +57,7 @@ class Trigger:
         phases: wake only in these phases; (): in any phase.
         entering: wake only at the first event after the phase has changed.
         on: kinds of the events; `heard` is an utterance.
-        idle_s: wake once after this many seconds without such an event.
+        idle_s: wake once after this many seconds without an event of the kinds in `on`.
         at: wake at this time; afterwards `Reasoner.trigger` should return another time.
         each: whether every process that has the mind open wakes its own reasoner at the time `at`. A life uses this,
             because it has a lease of its own. Otherwise only one process does the work that a silence or a set time
@@ -152,7 +152,7 @@ class RunContext:
         events: the log rows that woke the reasoner, oldest first.
         found: results of successful tool calls of this run.
         strangers: tool results with third-party content; if there are any, all records of the run are marked as
-        tainted.
+            tainted.
         searched: results of search tools; the pages that they name may be fetched.
         recorded: tool results of interrupted runs about the same events, as one table; empty until the log is read.
     """
@@ -418,15 +418,15 @@ class Slot:
 
     Attributes:
         silent_at: time of the next check for silence (`Trigger.idle_s`), in seconds of the event loop's clock; None:
-        there is none before the next utterance.
+            there is none before the next utterance.
         hour: the last time `Trigger.at` at which the reasoner was woken in this process.
         run: the run in progress.
         due: time of the next attempt after a failure, in seconds of the event loop's clock; None: the last attempt did
-        not fail.
+            not fail.
         stuck: number of store failures in a row.
         outages: number of times in a row that the model was unavailable.
         quiet: number of polls in a row that found nothing, at most QUIET (background.py); each quadruples the poll
-        interval.
+            interval.
     """
 
     reasoner: Reasoner

@@ -103,7 +103,7 @@ class Document:
         noun: what the numbers count.
         note: a message for the user: an encoding that was assumed, a part that was not read.
         tables: the length in characters of each table with column names, by the position of its first line. A passage
-        that has no room left for a whole table ends before the table.
+            that has no room left for a whole table ends before the table.
     """
 
     lines: tuple[str, ...]

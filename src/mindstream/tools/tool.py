@@ -37,7 +37,7 @@ class Traits:
             it is approved (see tools/approval.py), and calls are not repeated without need.
         untrusted: its results are third-party content (of a page, a server): data whose instructions are not obeyed.
         key: name of the tool's argument for an idempotency key; calls with the same key have their effect once. "": the
-        tool has none.
+            tool has none.
         timeout_s: maximum duration of one call; None: the limit of the tool loop, plan or life that makes the call. The
             time that a person takes to approve the call does not count.
         retries: in a plan: maximum number of repetitions of a failed call; a tool with `changes` is called again only

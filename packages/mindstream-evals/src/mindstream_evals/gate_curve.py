@@ -28,8 +28,8 @@ class Point(Frozen):
 
     Attributes:
         deadline_s: maximum waiting time; None: no limit.
-        stale: share of the answers that lacked a needed thought.
-        for_nothing: share of turns that waited for a thought that was not needed.
+        stale: share of the turns whose answer lacked a needed thought.
+        for_nothing: share of the turns that waited for a thought that was not needed.
         seconds: average waiting time per turn.
         tokens: average tokens per turn of Talker and Reasoner.
     """

@@ -485,7 +485,7 @@ async def save_talk(reading: Reading, session: str, *, with_calls: bool = False)
     which contain both.
 
     Args:
-        session: the id of the conversation.
+        session: the name of the conversation.
         with_calls: add the model calls, with their texts if the log stores them.
 
     Raises:

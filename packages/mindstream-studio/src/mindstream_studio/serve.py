@@ -87,7 +87,8 @@ def add_studio(api_app: ApiApp) -> None:
         return Response(found.body, 200, headers)
 
     async def about(request: Request) -> Response:
-        """Describe the recordings, and to programs on this machine that need no token also the location of the data."""
+        """Describe the recordings; to programs on this machine that need no token, also tell the location of the
+        data."""
         inner = next(
             (getattr(route, "app", None) for route in api.routes if getattr(route, "path", "") == RECORDED), None
         )

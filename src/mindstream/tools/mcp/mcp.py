@@ -279,7 +279,7 @@ class McpTools(list[McpTool]):
 
     Attributes:
         refused: reasons why a tool may not be called (key `server/tool`), or why a server is not available (key
-        `server`).
+            `server`).
     """
 
     def __init__(self, tools: Iterable[McpTool] = (), refused: Mapping[str, str] | None = None) -> None:

@@ -118,7 +118,7 @@ class _Pin:
 
     Attributes:
         reads: whether the server's hint that the tool only reads counts; None, in files of older versions, means that
-        it counts.
+            it counts.
     """
 
     hash: str

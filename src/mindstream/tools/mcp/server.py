@@ -41,11 +41,11 @@ class McpServer:
     Attributes:
         address: a command line, or a URL (http, https).
         name: the name of the server in mindstream; the name that the server reports is not used. "": derived from the
-        address.
+            address.
         env: environment variables that the command gets in addition to the harmless ones (PATH, HOME, LANG, …).
         headers: sent with every request to a URL; `$NAME` is replaced by the environment variable.
         reads: the names of tools that you know to change nothing. They are called without approval, whatever the
-        server's hints say.
+            server's hints say.
         folder: the working directory of the command; None: your home.
         timeout_s: maximum duration of one call, in seconds.
         start_s: maximum duration of the server's start, in seconds.

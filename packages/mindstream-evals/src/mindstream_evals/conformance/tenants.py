@@ -29,7 +29,8 @@ PROMISES = Promises[Sequence[Store]]()
 
 
 class Theirs(NamedTuple):
-    """The data of one tenant that another tenant tries to reach: stream, record, open work and its owner."""
+    """The data of one tenant that another tenant tries to reach: stream, record, and open work with its owner and
+    cause."""
 
     key: StreamKey
     record: Record

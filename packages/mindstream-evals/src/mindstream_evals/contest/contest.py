@@ -431,7 +431,8 @@ def interval(values: Sequence[float], seed: int = 0) -> tuple[float, float]:
 def summarise(
     played: Sequence[Played], votes: Mapping[str, Mapping[str, Sequence[str]]], points: Mapping[str, Sequence[float]]
 ) -> dict[str, Any]:
-    """Return the results of each side (contestant): cost per turn, preference for the coach, share of right answers.
+    """Return the results of each side (contestant): cost per turn, share of right answers, and for each opponent the
+    preference for the coach.
 
     Args:
         votes: preferred sides by opponent and conversation. points: for each side, the grades of its answers to lines
@@ -506,7 +507,8 @@ def opponent(pack: Pack, terms: Terms) -> str:
 
 
 def estimate(scripts: Sequence[Script]) -> dict[str, int]:
-    """Estimate the tokens of the coach and of a plain agent that is shown the whole conversation."""
+    """Count the turns, and estimate the tokens of the coach and of a plain agent that is shown the whole
+    conversation."""
     lengths = [(len(each.lines), sum(estimate_tokens(line.text) + 90 for line in each.lines)) for each in scripts]
     talk = sum(length * turns // 2 for turns, length in lengths)
     turns = sum(turns for turns, _ in lengths)
@@ -545,7 +547,8 @@ async def run_contest(
 async def _judged(
     model: Model, folder: Path, script: Script, side: str, played: Sequence[Played], told: Callable[[str], None]
 ) -> tuple[str, list[str]]:
-    """Return a conversation's id and the side that the judge prefers in each order; stored verdicts are reused."""
+    """Return a conversation's id, and the side that the judge prefers (or "same") in each order; stored verdicts are
+    reused."""
     path = folder / f"{script.id}.{side}.votes.json"
     if not path.is_file():
         texts = {each.side: each.written() for each in played if each.id == script.id}

@@ -354,7 +354,8 @@ class ArmStanding:
 
 
 def report(answers: Sequence[GivenAnswer]) -> list[ArmStanding]:
-    """Return the result of each condition, for all questions and for those of each type."""
+    """Return the result of each condition, for all questions and, if there are several types, for those of each
+    type."""
     types = ["", *sorted({each.question.type for each in answers})]
     arms = list(dict.fromkeys(each.arm for each in answers))
     found = []

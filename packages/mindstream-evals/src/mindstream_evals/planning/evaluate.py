@@ -197,7 +197,7 @@ class KeptModel:
 
 
 def _estimated(request: Request, heard: list[Part]) -> list[Usage]:
-    """Estimate the tokens of an interrupted call, or of one without usage data."""
+    """Estimate the tokens of an interrupted call, or of one without usage data; [] if no text was received."""
     said = "".join(
         part.text if isinstance(part, Piece) else part.arguments for part in heard if isinstance(part, Piece | Call)
     )
@@ -321,7 +321,7 @@ class Evaluation:
         return [outcome for outcomes in found for outcome in outcomes]
 
     def find(self, question: Question, way: Way, specs: Sequence[ToolSpec]) -> Outcome | None:
-        """Return a stored result."""
+        """Return a stored result; None: there is none."""
         row = self.asked.ledger.find(self.key(question, way, specs))
         return of_row(Outcome, {**row, "question": question.id, "way": way.label}) if row else None
 
@@ -430,7 +430,7 @@ class Evaluation:
 
 
 def _write_documents(folder: Path, question: Question) -> None:
-    """Write the documents of a question, one sentence per line, each named by its title."""
+    """Write each document of a question to a file that is named by the document's title, with one sentence per line."""
     for number, (title, lines) in enumerate(question.context, 1):
         name = "".join(sign if sign.isalnum() or sign in " -_()," else "_" for sign in title)[:NAME].strip()
         path = folder / f"{name or number}.txt"

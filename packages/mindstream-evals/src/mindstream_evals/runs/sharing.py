@@ -175,7 +175,8 @@ class Experiment:
                 await self._answer_all([cell for cell in some if cell.stage == stage], pool, whose)
 
     async def _offer(self, pool: Pool, stock: Stock, agent: str, exchange: Exchange, whose: dict[str, str]) -> None:
-        """Offer an exchange to the pool for an agent; with `own_answers` the agent answers the question itself."""
+        """Offer an exchange to the pool for an agent; with `own_answers` the agent answers the question itself, except
+        for a shuffled pool."""
         query, key = exchange.query, f"stream/{stock.name}/{agent}/{question_id(exchange.query)}"
         known = self.ledger.answers.get(key)
         if known is None:

@@ -236,10 +236,10 @@ async def _write_page(evaluation: Evaluation, file: Path, pairs: Sequence[Pair])
 
 
 def require_use(evaluation: Evaluation, wish: Wish) -> None:
-    """Refuse an evaluation that has no judge and writes no files.
+    """Refuse an evaluation that would neither judge answers nor write a file.
 
     Raises:
-        InputError: neither a judge nor an output file is set.
+        InputError: there is no judge, no verdict of people, and no file to write.
     """
     if not (evaluation.has_judge or wish.verdicts or wish.pairs_out or wish.answers_out):
         raise InputError(NOBODY_JUDGES)

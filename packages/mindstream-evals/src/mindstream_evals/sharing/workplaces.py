@@ -35,7 +35,8 @@ class Workplace:
 
     Attributes:
         about: description for the agent's prompt; tools: the tools that an agent can use there.
-        says: each convention in a person's words; mistakes: wrong statements of conventions.
+        says: each convention in a person's words; mistakes: wrong statements of conventions, or the right statement of
+            a convention that has no wrong one.
     """
 
     name: str

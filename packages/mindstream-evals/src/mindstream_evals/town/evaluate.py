@@ -150,7 +150,8 @@ class Judged:
 
     Attributes:
         won: 1 if the first answer won, 0 if the second, 0.5 for a draw.
-        verdicts: points that a model gave the first answer, in the shown order and reversed; empty: a person judged.
+        verdicts: points that a model gave the first answer, in the shown order and reversed; empty: a person judged, or
+            both answers have the same words.
     """
 
     pair: Pair
