@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 from mindstream.models.ask import ask
 from mindstream.models.rules import Rules
 from mindstream.sharing.admission import Pair, lay_in
-from mindstream.sharing.grading import DraftRubric
+from mindstream.sharing.grading import DraftRubric, Rubric
 from mindstream.sharing.pool import Pool
 
 CITIES = (
@@ -24,6 +25,12 @@ def city_pair(line: str, model: str = "") -> Pair:
     """Return the pair about a city's river."""
     city, _, river = line.split()
     return Pair(f"Which river flows through {city}?", f"The {river} flows through {city}.", model=model)
+
+
+def grades(rubric: Rubric, share: float) -> str:
+    """Return a scorer's reply that gives this share of each criterion's points."""
+    given = [{"criterion": c.name, "points": share * c.points, "reason": "so"} for c in rubric.criteria]
+    return json.dumps({"grades": given})
 
 
 @contextlib.asynccontextmanager

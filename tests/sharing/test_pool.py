@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pools import CITIES, city_pair, city_pool
+from pools import CITIES, city_pair, city_pool, grades
 
 from mindstream import InputError, ModelError
 from mindstream.models.rules import FakeModel, Rules
 from mindstream.sharing.admission import Pair, judge_open, lay_in, offer
 from mindstream.sharing.exemplar import kshot_text, shots
 from mindstream.sharing.growth import trim
+from mindstream.sharing.learning import training_pair
 from mindstream.sharing.member import Member
 from mindstream.sharing.pool import Pool
 
@@ -103,6 +104,18 @@ async def test_a_missing_pool_is_named_in_the_error(folder: Path) -> None:
             await pool.create("d", "olga")
         with pytest.raises(InputError, match="no frozen rubric"):
             await offer(pool, city_pair(CITIES[0]), "olga", Rules())
+
+
+async def test_a_pool_as_published_grades_labels_and_serves_the_examples_with_the_query(folder: Path) -> None:
+    async with city_pool(folder, as_published=True) as pool:
+        first = await offer(pool, city_pair(CITIES[0]), "ann", Rules())
+        told = FakeModel({"grade_pair": [grades((await pool.state()).rubrics[0], 1)]})
+        second = await offer(pool, Pair("And through Linz?", "The Danube.", examples=(first.id,)), "ann", told)
+        state, (found, *_) = await pool.state(), await pool.recall("And through Linz?", 2, reader="ben")
+        taught = training_pair(state, second.id)
+        shown = told.asked[-1].prompt.model_dump()["query"]
+    whole = "Which river flows through Paris?\nThe Seine flows through Paris.\n\nAnd through Linz?"
+    assert (found.id, found.query, taught.query, shown) == (second.id, whole, whole, whole)
 
 
 async def test_trimming_keeps_seeds_good_grades_and_distinct_pairs(folder: Path) -> None:

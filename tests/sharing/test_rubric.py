@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from pools import CITIES, city_pair, city_pool
+from pools import CITIES, city_pair, city_pool, grades
 
 from mindstream import InputError
 from mindstream.models.ask import ask
@@ -14,15 +14,11 @@ from mindstream.models.rules import FakeModel, Rules
 from mindstream.models.wrappers.repair import Repair
 from mindstream.sharing.admission import Pair, offer
 from mindstream.sharing.grading import DraftRubric, Rubric, read_rubric
+from mindstream.sharing.pool import Pool
 
 
 async def drafted() -> Rubric:
     return await ask(Rules(), DraftRubric(domain='verse, and "more"\\'))
-
-
-def grades(rubric: Rubric, share: float) -> str:
-    given = [{"criterion": c.name, "points": share * c.points, "reason": "so"} for c in rubric.criteria]
-    return json.dumps({"grades": given})
 
 
 async def test_a_rubric_survives_a_round_trip_through_text() -> None:
@@ -64,10 +60,21 @@ async def test_a_frozen_rubric_changes_only_by_a_new_version(folder: Path) -> No
 
 async def test_a_grading_without_numbers_never_admits(folder: Path) -> None:
     async with city_pool(folder) as pool:
-        prose = Repair(FakeModel({"grade_pair": ["It is a wonderful pair, I would give it full marks."] * 3}))
-        judged = await offer(pool, city_pair(CITIES[0]), "ann", prose)
-        assert judged.verdict == "rejected" and "contained no valid grades" in judged.reasons[0]
+        prose = Repair(FakeModel({"grade_pair": ["It is a wonderful pair, I would give it full marks."] * 6}))
+        for _ in range(2):
+            judged = await offer(pool, city_pair(CITIES[0]), "ann", prose)
+            assert judged.verdict == "rejected" and "contained no valid grades" in judged.reasons[0]
         assert await pool.recall("Which river?", 1, reader="ann") == []
+
+
+async def test_a_pair_is_judged_again_if_its_grading_could_not_be_read(folder: Path) -> None:
+    async with city_pool(folder) as pool:
+        best = grades((await pool.state()).rubrics[0], 1)
+        scorer = Repair(FakeModel({"grade_pair": ["Full marks!"] * 3 + [best]}))
+        verdicts = [(await offer(pool, city_pair(CITIES[0]), "ann", scorer)).verdict for _ in range(3)]
+    assert verdicts == ["rejected", "admitted", "admitted"]  # the third offer calls no model
+    async with Pool.open(folder, "cities") as pool:
+        assert len(await pool.recall("Which river?", 1, reader="ann")) == 1
 
 
 @pytest.mark.parametrize("broken", ["one is missing", "too many points"])

@@ -67,6 +67,14 @@ async def create(
             " (bare), or its query and answer (pair)."
         ),
     ] = "composed",
+    as_published: Annotated[
+        bool,
+        switch(
+            "--as-published",
+            "As in Gao 2024: also grade, label and serve a pair as a composed prompt (its query after the examples that"
+            " its answer was given with).",
+        ),
+    ] = False,
     json: AsJson = False,
 ) -> None:
     """Create a pool of exemplars (pairs of query and answer).
@@ -75,7 +83,15 @@ async def create(
     """
     members = [*(member or ()), *[EVERYONE] * is_open]
     async with pools.calling_pool(settings, name, new=True) as call:
-        made = await call("pools.create", pool=name, domain=domain, members=members, private=private, form=form)
+        made = await call(
+            "pools.create",
+            pool=name,
+            domain=domain,
+            members=members,
+            private=private,
+            form=form,
+            as_published=as_published,
+        )
     by = made.local.memory.embedder.name
     if by == USUAL and not is_contextual_installed():
         complain(

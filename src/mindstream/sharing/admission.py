@@ -126,7 +126,8 @@ async def admit_work(pool: Pool, pair: Pair, writer: str, accepted_by: str) -> s
 
 
 async def offer(pool: Pool, pair: Pair, writer: str, scorer: Model) -> ExemplarJudged:
-    """Offer a pair, have it judged, and return the verdict. A pair that was judged before keeps its verdict.
+    """Offer a pair, have it judged, and return the verdict. A pair that was judged before keeps its verdict, unless the
+    scorer's reply had no valid grades.
 
     Raises:
         InputError: the pair cannot be stored, the writer is not a member, the pool does not serve one of the pair's
@@ -148,7 +149,7 @@ async def offer(pool: Pool, pair: Pair, writer: str, scorer: Model) -> ExemplarJ
             f"the answer cannot be based on exemplar {unseen[0]!r}: the pool does not serve it to {writer!r}"
         )
     known = state.standings.get(exemplar.id)
-    if known and known.verdict:
+    if known and known.verdict and known.is_judged:
         return known.verdict
     if not known:
         wake = NewWork((SLOT + exemplar.id,), pool.owner_token, pool.memory.clock.now() + LEASE_S)
@@ -182,9 +183,10 @@ async def _judge(pool: Pool, exemplar: Exemplar, scorer: Model) -> ExemplarJudge
         await asyncio.sleep(POLL_S)
     state = await pool.state()
     done = WorkDone(work, pool.owner_token)
-    if known := state.standings[exemplar.id].verdict:
-        await pool.memory.commit(Entry(known, "scorer"), finish=done)  # the first verdict on a pair counts
-        return known
+    standing = state.standings[exemplar.id]
+    if standing.verdict and standing.is_judged:
+        await pool.memory.commit(Entry(standing.verdict, "scorer"), finish=done)  # the first verdict on a pair counts
+        return standing.verdict
     try:
         async with asyncio.timeout(JUDGING_S):
             judged = await _verdict(pool, state, exemplar, scorer)
@@ -194,7 +196,12 @@ async def _judge(pool: Pool, exemplar: Exemplar, scorer: Model) -> ExemplarJudge
         raise
     admitted = judged.verdict == "admitted"
     records = (await _record(pool, exemplar, state),) if admitted else ()
-    await pool.memory.commit(Entry(judged, "scorer", records), finish=done)
+    if judged.ungraded:  # the work stays, for the next offer of the pair
+        await pool.memory.commit(
+            Entry(judged, "scorer"), put_back=WorkReleased(work, pool.owner_token, judged.reasons[0], counts=False)
+        )
+    else:
+        await pool.memory.commit(Entry(judged, "scorer", records), finish=done)
     if admitted:
         await _tell(pool, exemplar)
     return judged
@@ -227,13 +234,13 @@ async def _verdict(pool: Pool, state: PoolState, exemplar: Exemplar, scorer: Mod
             return judged
     judged = judged.model_copy(update={"model": scorer.name})
     try:
+        prompt = state.as_prompt(exemplar).query
         grades = await ask(
-            scorer, GradePair(domain=rubric.domain, criteria=rubric.criteria, query=query, answer=answer)
+            scorer, GradePair(domain=rubric.domain, criteria=rubric.criteria, query=prompt, answer=answer)
         )
     except ReplyInvalid as error:
-        return judged.model_copy(
-            update={"reasons": (f"the reply of the scorer contained no valid grades: {describe(error)}",)}
-        )
+        reason = f"the reply of the scorer contained no valid grades: {describe(error)}"
+        return judged.model_copy(update={"ungraded": True, "reasons": (reason,)})
     reasons = tuple(f"{each.criterion}: {each.points:g}, {each.reason}" for each in grades.grades)
     if pool.guarded and grades.gives_orders:
         reasons = (f"according to {scorer.name}, the answer gives orders to its reader", *reasons)

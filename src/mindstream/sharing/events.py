@@ -38,6 +38,9 @@ class PoolCreated(Event):
     shared: bool = True
     """Whether all members may read the pairs of a writer who has not set its own readers; False: no other agent may."""
     form: Form = "composed"
+    as_published: bool = False
+    """Whether pairs are also graded, labelled and served as composed prompts: the query after the examples that its
+    answer was given with (Gao 2024, 3.1.1). Else the examples count only in the embedded text."""
     embedder: Name = ""
     """Name of the embedder of the pool's vectors; "": not recorded, so the default embedder is used."""
 
@@ -95,6 +98,9 @@ class ExemplarJudged(Event):
     of seed exemplars (those that the owner added)."""
     orders: bool = False
     """Whether the answer gives orders to its reader (the agent that is shown it as an example)."""
+    ungraded: bool = False
+    """Whether the pair is rejected only because the scorer's reply had no valid grades; offered again, it is judged
+    again."""
     louder: float = 1.0
     """Share of the seed exemplars (those that the owner added) whose answers sound at least as much like an order to
     the reader (prompt injection) as this pair's answer; 1 if not measured."""

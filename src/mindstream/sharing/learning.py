@@ -406,7 +406,7 @@ def training_pair(state: PoolState, id_: str, form: Form | None = None) -> Train
     """Return the training pair of an exemplar; `form`: the form of its embedded text, None: the pool's form."""
     exemplar = state.standings[id_].exemplar
     text = embedded_text(exemplar.query, exemplar.answer, state.examples_of(exemplar), form or state.form)
-    return TrainingPair(id_, exemplar.query, exemplar.answer, text)
+    return TrainingPair(id_, state.as_prompt(exemplar).query, exemplar.answer, text)
 
 
 def _text_of(pair: Pair) -> str:

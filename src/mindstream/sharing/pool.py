@@ -130,6 +130,7 @@ class Pool:
         members: Sequence[str] = (),
         shared: bool = True,
         form: Form = "composed",
+        as_published: bool = False,
     ) -> None:
         """Create the pool, by an event in its log.
 
@@ -140,6 +141,7 @@ class Pool:
             shared: whether all members may read the exemplars of a member that has not set its own readers.
             form: which text of an exemplar is embedded for recall: `composed` (the query after the examples of its
                 prompt), `bare` (the query) or `pair` (query and answer).
+            as_published: also grade, label and serve each pair as a composed prompt (Gao 2024, 3.1.1).
 
         Raises:
             InputError: the pool exists already.
@@ -151,6 +153,7 @@ class Pool:
             members=tuple(members),
             shared=shared,
             form=form,
+            as_published=as_published,
             embedder=self.memory.embedder.name,
         )
         try:
@@ -247,7 +250,7 @@ class Pool:
         for each in found:
             if each.record.id in served:
                 exemplar = self._state.standings[each.record.id].exemplar
-                by_pair.setdefault(pair_id(exemplar), exemplar)
+                by_pair.setdefault(pair_id(exemplar), state.as_prompt(exemplar))
         return list(by_pair.values())[:k]
 
     def served(self, state: PoolState, reader: str) -> frozenset[str]:

@@ -11,7 +11,7 @@ from mindstream.log.names import StreamKey
 from mindstream.memory.store.store import LogStore
 from mindstream.sharing import events
 from mindstream.sharing.events import BY_RULES, EVERYONE
-from mindstream.sharing.exemplar import Exemplar, pair_id
+from mindstream.sharing.exemplar import Exemplar, embedded_text, pair_id
 from mindstream.sharing.grading import Rubric, read_rubric
 from mindstream.sharing.guarding import MIN_SEEDS, particulars
 from mindstream.sharing.lesson import LessonBook
@@ -41,6 +41,11 @@ class Standing:
     writers: frozenset[str]
     verdict: events.ExemplarJudged | None = None
     judged: int = 0
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether the verdict is final: there is one, and it does not rest on an unreadable reply of the scorer."""
+        return self.verdict is not None and not self.verdict.ungraded
 
 
 @dataclass
@@ -148,9 +153,11 @@ class PoolState:
 
     def _judge(self, event: events.ExemplarJudged, seq: int) -> None:
         standing = self.standings[event.id]
-        if standing.verdict is not None:
+        if standing.is_judged:
             return  # the first verdict counts
         standing.verdict, standing.judged = event, seq
+        if event.ungraded:
+            return
         if event.verdict == "admitted":
             self.admitted = seq
         exemplar = standing.exemplar
@@ -185,6 +192,17 @@ class PoolState:
     def examples_of(self, exemplar: Exemplar) -> list[Exemplar]:
         """Return the exemplars that were in the prompt when this exemplar was answered."""
         return [self.standings[id_].exemplar for id_ in exemplar.examples if id_ in self.standings]
+
+    def as_prompt(self, exemplar: Exemplar) -> Exemplar:
+        """Return an exemplar in the form in which it is graded, labelled and served.
+
+        In a pool that was created `as_published`, the query follows the examples of its prompt. Each of these may be
+        read by everybody who may read the exemplar.
+        """
+        if not (self.created and self.created.as_published):
+            return exemplar
+        query = embedded_text(exemplar.query, exemplar.answer, self.examples_of(exemplar), "composed")
+        return exemplar.model_copy(update={"query": query})
 
     @property
     def version(self) -> int:

@@ -46,13 +46,15 @@ class CreateRequest(PoolName):
 
     `domain`: the topic of the pool, by default its name. `members`: the other users that may offer and recall pairs;
     `*`: every user of the tenant. `private`: other members cannot read a user's pairs unless the user shares them.
-    `form`: the text by which the exemplars are embedded.
+    `form`: the text by which the exemplars are embedded. `as_published`: exemplars are also graded, labelled and served
+    with the examples of their prompts.
     """
 
     domain: str = Field("", max_length=1_000)
     members: list[str] = Field([], max_length=1_000)
     private: bool = False
     form: Literal["composed", "bare", "pair"] = "composed"
+    as_published: bool = False
 
 
 class PoolRecallRequest(PoolName):
@@ -332,6 +334,7 @@ async def create(runtime: Runtime, principal: Principal, request: CreateRequest)
             members=request.members,
             shared=not request.private,
             form=request.form,
+            as_published=request.as_published,
         )
         return (await _shape(pool)).made_from(pool)
 
