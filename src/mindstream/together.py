@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 async def together(*works: Coroutine[Any, Any, T]) -> list[T]:
-    """Run coroutines concurrently and return their results in order.
+    """Run coroutines concurrently and return their results in the order of the arguments.
 
     If one fails, cancel the others and raise its error (of several errors, the first) instead of an exception group.
     """

@@ -97,6 +97,17 @@ async def test_idle_heartbeats_call_the_model_about_once_a_day(door: FakeEndpoin
     assert 3 in gaps, "M2's time for the next proposal is kept"
 
 
+async def test_a_time_that_has_passed_or_does_not_exist_does_not_end_the_life(door: FakeEndpoint, folder: Path) -> None:
+    clock = ManualClock()
+    times = ("yesterday", "Feb 30", "25:00", "2020-01-01", "when the sea is calm")
+    door.otherwise = lives(lambda n: NOTHING | {"until": times[n % len(times)]})
+    async with living(door, folder, clock) as life:
+        assert await life.run(until=clock.now() + 8 * DAY_S) == "time"
+        looks = await proposals(life.memory)
+    assert 7 <= len(looks) <= 9, "it looks again on each day, as if M2 had named no time"
+    assert all(event.until is None for _, event in looks)
+
+
 async def test_new_work_ends_the_rest(door: FakeEndpoint, folder: Path) -> None:
     clock = ManualClock()
     door.otherwise = lives(lambda n: NOTHING | {"until": "in 5 days"})

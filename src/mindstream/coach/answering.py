@@ -242,7 +242,7 @@ class Answering:
         return heard in self._answering
 
     def answer(self, situation: Situation, heard: Logged, first: Decision, *, one_answer: bool = False) -> Exchange:
-        """Begin the turn of an utterance in a task, and return its events.
+        """Begin the turn of an utterance in an asyncio task, and return the turn's events.
 
         An urgent alarm cancels the answers in progress.
 
@@ -314,8 +314,9 @@ class Answering:
 
     @contextlib.asynccontextmanager
     async def _turn(self, answer: Answer) -> AsyncIterator[bool]:
-        """Hold the turn of an utterance, first among all processes, then in this one; yield whether it had to wait for
-        another process."""
+        """Hold the turn of an utterance: first get the turn among all processes, then the turn in this process. Yield
+        whether the utterance had to wait for another process.
+        """
         talks: dict[str, genai.Value] = {genai.AGENT: "talker", genai.CONVERSATION: self._talker.session}
         began, task = _now_s(), asyncio.current_task()
         assert task is not None

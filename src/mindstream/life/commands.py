@@ -69,7 +69,7 @@ async def give_goal(stream: Memory, goal: str, orders: Sequence[str] = ()) -> No
         orders: standing orders; (): the current ones stay.
 
     Raises:
-        InputError: an order cannot be read, or the mind has no goal and none is given.
+        InputError: an order cannot be read, the mind has no goal and none is given, or the ledger is full.
     """
     for each in orders:
         read_order(each)
@@ -91,7 +91,7 @@ async def say(stream: Memory, text: str) -> None:
     """Send an utterance to a life as its user; it is also stored in memory.
 
     Raises:
-        InputError: the text is empty, or the mind has no life.
+        InputError: the text is empty or too long, or the mind has no life.
     """
     words = redaction.clean(checked_text(text, MAX_UTTERANCE)).text
     await look(stream)
@@ -108,7 +108,7 @@ async def answer(stream: Memory, text: str, id_: str = "", session: str = "") ->
         id_: the id of the question; "": the oldest open question, or the last expired one if none is open.
 
     Raises:
-        InputError: the text is empty, the mind has no life, or there is no open question, or none with this id.
+        InputError: the text is empty or too long, the mind has no life, there is no open question, or none has this id.
     """
     words, state = redaction.clean(checked_text(text, MAX_UTTERANCE)).text, await look(stream)
     waiting = [*(each for each in state.questions if each not in state.answers), *state.late]
@@ -164,7 +164,7 @@ async def notice(stream: Memory, text: str) -> None:
     """Inform a life about an external change, such as a changed file.
 
     Raises:
-        InputError: the text is empty, or the mind has no life.
+        InputError: the text is empty or too long, or the mind has no life.
     """
     words = redaction.clean(checked_text(text, MAX_UTTERANCE)).text
     await look(stream)
@@ -172,7 +172,7 @@ async def notice(stream: Memory, text: str) -> None:
 
 
 async def add_task(stream: Memory, text: str) -> Task:
-    """Add a task to the ledger.
+    """Add a task to the ledger, the life's list of tasks.
 
     Raises:
         InputError: the mind has no life, the text is empty, an open task has the same text, or the ledger is full.

@@ -43,7 +43,7 @@ class Fact(Frozen):
 
 
 class Facts(Frozen):
-    """What was learnt."""
+    """The facts that a model has extracted from utterances, and the known facts that the user takes back."""
 
     facts: list[Fact] = Field(default_factory=list, max_length=20)
     let_go: list[int] = Field(

@@ -183,7 +183,9 @@ SMALL = {
     "anthropic": ("claude-haiku-4-5", "Anthropic", "anthropic"),
     "google": ("gemini-flash-latest", "Google", "google.genai"),
 }
-"""For each vendor: a small model to begin with, the company that receives the prompts, and the module that calls it."""
+"""For each vendor: a small model to begin with, the company that receives the prompts, and the Python package that must
+be installed to call it.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -502,7 +502,7 @@ class Lives:
 
 
 BATCH = 500
-"""Maximum number of spans in a request."""
+"""Maximum number of spans that are sent in one request."""
 PATH = "/v1/traces"
 NANO = 1_000_000_000
 

@@ -1,11 +1,11 @@
 """Measure whether an answer belongs to its query, and whether it gives orders to its reader.
 
-`AnswerFit` compares an answer with the exemplars that the owner added.
-The exemplars that the owner added (seed exemplars) are the reference. Positive examples are seed queries with their
-own answers; negative examples are seed queries with a foreign answer, that is, the answer to another query. A small
-logistic regression, fitted in milliseconds, separates the two by these features: similarity of query and answer, shared
-words (both also in contrast to similar queries and similar answers), length and script. The result is evidence, not a
-verdict (see trust.py): a correct answer in unusual words gets a low score, a plausible wrong answer a high one.
+`AnswerFit` compares an answer with the seed exemplars (those that the owner added). Positive examples are seed queries
+with their own answers; negative examples are seed queries with a foreign answer, that is, the answer to another query.
+A small logistic regression, fitted in milliseconds, separates the two by these features: similarity of query and
+answer, shared words (both also in contrast to similar queries and similar answers), length and script. The result is
+evidence, not a verdict (see trust.py): a correct answer in unusual words gets a low score, a plausible wrong answer a
+high one.
 
 `MutualInformation` measures the pointwise mutual information of query and answer (Church 1990): the log-probability of
 the first tokens of the answer after the pair's own query, minus its mean after other seed queries. Two seed pairs

@@ -39,7 +39,7 @@ LINK = re.compile(
 _NO_LINK = re.compile(r"[\w+-]+\.(?:js|ts|jsx|tsx|py|md|txt|html|css|json|csv|pdf|docx)/[a-z]+[.,;:!?)]*", _FLAGS)
 """Two names of programs or files with a slash between them, such as Node.js/express: this is no link."""
 _MAYBE = re.compile(r"://|\.[a-z0-9]|[a-z]\s?:\S|[/\\]{2}", _FLAGS)
-"""A part that every link has. Most texts have none, so they need no further search."""
+"""Matches a part that every link has. Most texts have no such part, so they need no further search."""
 _MARK = re.compile(r"\]\(|[:/\\.&<@\u00ad\u200b-\u200f\u2060-\u2064\ufeff\uff0e\uff0f\uff1a]")
 """A character that may be part of a link. A word that contains one is passed on only when it is complete."""
 _LAST_WORD = re.compile(r"\S*\Z")

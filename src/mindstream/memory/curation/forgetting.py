@@ -122,7 +122,7 @@ class Forgotten:
     pending: str = field(default="", repr=False)
 
     def counts(self) -> dict[str, int]:
-        """Return the three numbers by name, without any words."""
+        """Return the numbers of deleted records, changed records and removed items, by name."""
         return {"records": self.records, "changed": self.changed, "items": self.items}
 
 

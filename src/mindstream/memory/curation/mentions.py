@@ -44,7 +44,7 @@ NAMES = frozenset(["don", "go", "may", "will"])
 DETERMINERS = STOP & frozenset(
     "a an the my your his her its our their this that these those all some any i".split()  # noqa: SIM905
 )
-"""Function words that are ignored if the subject has other words, even with a capital."""
+"""Function words that are ignored, even with a capital letter, if the subject has other words."""
 NEGATIONS = frozenset(["no", "not", "never", "without"])
 PLURAL_ONLY = frozenset(["news", "lens", "gas", "bus", "james"])
 """Words that end in -s and are not plurals."""

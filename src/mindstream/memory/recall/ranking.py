@@ -486,7 +486,7 @@ class Ranking(NamedTuple):
 SAMPLED = 8
 """Interval of the values from which `highest_rows` takes its sample: every eighth."""
 GROUPS_PER_VALUE = 4
-"""`nth_highest` divides its values into this number of groups times its argument `n`."""
+"""`nth_highest` divides its values into GROUPS_PER_VALUE * n groups."""
 
 
 class Policy(Protocol):

@@ -28,10 +28,13 @@ from mindstream.memory.store.record import FADING, KINDS, Record, normalised, sa
 from mindstream.memory.store.store import Commit, Entry, Revision, Store
 
 LATER_S = 1.0
-"""Delay, in seconds, before a touch is written. A crash loses the touches that still wait."""
+"""Delay, in seconds, before a touch (the effect of a recall on the strength of records) is written. A crash loses the
+touches that still wait.
+"""
 AT_ONCE = 20
-"""Maximum number of recalls whose touches are written in one commit: the next recall must read the records that the
-commit changed, which takes 16 us per record."""
+"""Maximum number of recalls whose touches (their effects on the strength of records) are written in one commit: the
+next recall must read the records that the commit changed, which takes 16 us per record.
+"""
 ATTEMPTS = 100
 
 

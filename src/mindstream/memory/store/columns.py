@@ -33,7 +33,9 @@ LONGEST = 100
 records themselves are compared."""
 IS, IS_SOMETHING, IS_LARGE = "\0=", "\0+", "\0#"
 TAKES_PART = 0.1
-"""Share of all messages above which a speaker counts as taking part. The tersest speaker is one who takes part."""
+"""A speaker who has written more than this share of all messages counts as taking part in the conversation. Only such a
+speaker can be the tersest one.
+"""
 MAX_FOUND = 2_048
 """Maximum number of ids whose row is remembered after a lookup."""
 DOUBTED = 5

@@ -35,9 +35,11 @@ from mindstream.memory.store.record import Record
 from mindstream.memory.store.store import Changes, Store
 
 STREAMS, RECORDS = 1_000, 250_000
-"""Maximum number of streams held, and of all their records (about 300 MB with vectors of 256 dimensions)."""
+"""Maximum number of streams whose columns are held in memory, and of all their records together (about 300 MB with
+vectors of 256 dimensions).
+"""
 MAPPED = 16
-"""This many records in a mapped file count as one record in memory."""
+"""For the limit RECORDS, this many records in a memory-mapped file count as one record in memory."""
 SOON = 4_096
 """Maximum number of new records that are read while a caller waits (a quarter to half a second); more are read in the
 background."""

@@ -96,7 +96,9 @@ WRITTEN_UNDER_DECAY = "written under decay"
 `decay` (memory/policy).
 """
 FIRST_MARKED = 10
-"""The first version of the SQLite file that has these marks (memory/store/tables)."""
+"""The version of the SQLite file's tables (memory/store/tables) since which memories of earlier versions have the mark
+WRITTEN_UNDER_DECAY.
+"""
 MARK_DECAYING = (
     "INSERT INTO uniques (stream, name, seq{more}) SELECT key, '" + WRITTEN_UNDER_DECAY + "', 0{more} FROM streams"
     " WHERE kind = 'user' ON CONFLICT DO NOTHING"

@@ -44,8 +44,9 @@ MOST = 2**62
 ANY = ("",)
 """Value of the argument `about` of a write whose streams are unknown: subscribers of the whole tenant are notified."""
 FEW = 20
-"""Maximum number of rows, found by an index, that are read by `glance`, which SQLite runs on the event loop's thread
-instead of in another thread."""
+"""Maximum number of rows that are read by `glance`, if an index finds them. For SQLite, `glance` reads on the event
+loop's thread, which takes less time than a change to another thread.
+"""
 MAX_IN_PLACE = 256
 """Maximum number of records that an erasure removes from columns in memory; for more, the columns are rebuilt."""
 NEWEST = 20

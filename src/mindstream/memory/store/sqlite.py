@@ -31,7 +31,7 @@ from mindstream.paths import usable
 
 SMALL = LARGEST // SEVERAL
 TRIES = 5
-"""Number of segments in a row that could not be written, because a record had changed, after which filling ends."""
+"""Filling the word index ends after this many segments in a row could not be written, because a record had changed."""
 CHANGED = "SELECT number FROM records INDEXED BY records_changed WHERE stream = ? AND changed > ? LIMIT ?"
 COUNT = "SELECT count(*) FROM records INDEXED BY records_changed WHERE stream = ? AND changed > ?"
 

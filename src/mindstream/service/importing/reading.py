@@ -336,7 +336,7 @@ Form: TypeAlias = Literal["mem0", "letta", "zep", "langmem", "chatgpt", "claude"
 Reader: TypeAlias = Callable[[Source, Tally], Iterator[Item]]
 FORMS: tuple[Form, ...] = get_args(Form)
 ENDS: dict[Form, tuple[str, ...]] = {"csv": (".csv", ".tsv", ".txt"), "whatsapp": (".txt",)}
-"""Ends of the names of files that are read from an archive, for forms that are not JSON."""
+"""Endings of the names of files that are read from an archive, for formats that are not JSON."""
 
 
 def reader(form: Form) -> Reader:

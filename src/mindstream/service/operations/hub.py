@@ -21,8 +21,9 @@ from mindstream.log.names import StreamKey
 from mindstream.memory.store.sql_store import SqlStore
 
 ROOM = 2_000
-"""Maximum number of rows that are queued for a slow listener; one more row of the log ends its subscription, and one
-more live row is dropped."""
+"""Maximum number of rows that are queued for a slow listener. If the queue is full, a further row of the log ends the
+listener's subscription, and a further live row (one that is shown but not logged) is dropped.
+"""
 LOOK_S = 1.0
 """Poll interval for rows of other processes, in seconds, while there are listeners."""
 PORTION = 500

@@ -119,7 +119,7 @@ def open_database_of(
     """Connect as a tenant to a mindstream database, after its migrations.
 
     Args:
-        clock: is corrected by the server's time; None: no clock.
+        clock: a clock that is corrected by the server's time; None: no clock is corrected.
 
     Raises:
         StorageError: the role bypasses row-level security, the encoding is not UTF8, or a newer mindstream has written

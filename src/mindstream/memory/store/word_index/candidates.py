@@ -198,7 +198,9 @@ class Finder:
         kinds: Sequence[Kind],
         spans: Sequence[DateSpan] = (),
     ) -> Candidates:
-        """Return the candidates of a stream (see store.CandidateStore), with the statistics of the stream."""
+        """Return the candidates of a stream (see store.CandidateStore). If the stream has indexed records, its
+        statistics are returned with them.
+        """
         n, words = min(n, MOST), list(dict.fromkeys(words))
         held = reader.ready(stream)
         places = self._places.of(reader, [row[0] for row in held])

@@ -302,7 +302,8 @@ def _signs(vectors: Sequence[Vector | None], episode: NDArray[np.int32]) -> tupl
 def put(connection: sqlite3.Connection, stream: StreamKey, built: Built) -> bool:
     """Write a segment; return whether it was written.
 
-    It is not written if, after its records were read, a record was changed or another segment was written.
+    It is not written if it is empty, or if a record was changed or another segment was written after the segment's
+    records were read.
     """
     packed, old = built.packed, set(built.instead_of)
     if not len(packed.numbers) or connection.execute(CHANGES).fetchone() != (built.changes,):
