@@ -1,7 +1,7 @@
 """A mind that answers for a voice agent: the talker answers at once, follow-ups of the reasoners come later.
 
 A question that is repeated in the same words, without another one in between, counts as the same question: its result
-was lost, or the user interrupted it. The mind hears it only once, so that no reasoner acts on it twice.
+was lost, or the user interrupted the answer. The mind hears it only once, so that no reasoner acts on it twice.
 """
 
 from __future__ import annotations

@@ -28,8 +28,8 @@ class MindstreamMemory(BaseMemory):
     """The messages of a session, stored in a memory: `MindstreamMemory.from_defaults("data", session_id="ann")`.
 
     Attributes:
-        token_limit: maximum tokens of the messages that `get` returns: the newest ones, beginning with a user's
-            message. `get_all` returns all messages.
+        token_limit: maximum tokens of the messages that `get` returns: the newest ones, beginning with a message of the
+            user or the system. `get_all` returns all messages.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)

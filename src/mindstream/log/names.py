@@ -46,7 +46,7 @@ class StreamName:
         tenant: the tenant; "": that of the store in which the stream is opened.
 
     Raises:
-        InputError: the name is invalid.
+        InputError: the kind, the name or the tenant is invalid.
     """
 
     kind: StreamKind
@@ -96,8 +96,8 @@ def checked_tenant(tenant: str) -> str:
     """Return the normal form (see `normal_name`) of a tenant's name that a caller gave; "" means no tenant.
 
     Raises:
-        InputError: the name is too long, contains characters other than letters, digits, dots, dashes and underscores,
-            or is reserved.
+        InputError: the name is too long, begins with a dot or a dash, contains characters other than letters, digits,
+            dots, dashes and underscores, or is reserved.
     """
     if isinstance(tenant, OwnTenant):
         return tenant

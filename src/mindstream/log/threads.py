@@ -140,7 +140,8 @@ Settled: TypeAlias = list[tuple[Pending[Any], Any, BaseException | None]]
 
 
 class GroupWriter:
-    """A thread that runs all waiting writes in one transaction: ten concurrent writers need only one fsync.
+    """A thread that runs all waiting writes (at most GATHER at once) in one transaction: ten concurrent writers need
+    only one fsync.
 
     Args:
         transact: runs and commits the collected writes, and returns their results.

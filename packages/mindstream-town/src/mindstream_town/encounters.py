@@ -118,7 +118,7 @@ def _say(turn: ResidentTurn, other: ResidentTurn, line: SpokenLine) -> None:
 
 async def _answers(turn: ResidentTurn, other: ResidentTurn, text: str) -> bool:
     """Return whether a resident wants to answer: never while it sleeps, talks or has no act, nor in a town without
-    talks; else always if a user controls it, and as the model decides otherwise."""
+    talks. Otherwise a resident whom a user controls always wants to; for all others the model decides."""
     act = turn.state.act
     if turn.state.asleep or act is None or turn.state.is_talking(turn.step) or not turn.profile.talks:
         return False
@@ -281,7 +281,8 @@ class Encounters:
         return other in spots and name in spots and is_in_sight(self.setting, spots[name], spots[other])
 
     async def _end_talks(self) -> None:
-        """End each talk with a user that one of the two partners has ended, left, or let time out."""
+        """End each talk of a resident that a user controls, if one of the two partners has ended it, left it, or let it
+        time out."""
         for name, resident in self.residents.items():
             if not resident.state.embodied:
                 continue

@@ -871,7 +871,8 @@ members of the same household. An act with an open question, or one that was agr
 def whom_to_speak_to(setting: Setting, act: Act | Block, name: str) -> frozenset[str]:
     """Return the partners (`whom`) of an act, or of a part of a plan, that the resident `name` has to speak to for it.
 
-    There are some only if it was agreed on, has an open question, or matters enough (WORTH_A_TALK, WORTH_AT_HOME).
+    A partner is among them only if the act was agreed on, has an open question, or matters enough (WORTH_A_TALK; for a
+    partner of the same household WORTH_AT_HOME).
     """
     if not act.whom or not (act.open or act.agreed or act.weight >= WORTH_A_TALK):
         return frozenset()
@@ -895,10 +896,10 @@ def is_sought(turn: ResidentTurn, other: str) -> bool:
 def is_free(state: ResidentState, setting: Setting, step: int, errand: int = 0) -> bool:
     """Return whether a resident can be spoken to.
 
-    It is awake, not in bed, not talking, not busy and not reacting to an event, and its daily budget allows a talk in
-    addition to today's appointments and to later planned talks that matter more. If it meets the
-    other by chance, it must also be below the limit of scenes per hour, and the talk must fit into the part of the
-    budget that is free at this hour (`pace`).
+    The resident must be awake, not in bed, not talking, not busy and not reacting to an event, and its daily budget
+    must allow a talk in addition to today's appointments and to later planned talks that matter more. If it meets the
+    other resident by chance, it must also be below the limit of scenes per hour, and the talk must fit into the part of
+    the budget that is free at this hour (`pace`).
 
     Args:
         errand: the weight of the act for which one of the two has to speak to the other; 0: they meet by chance.
