@@ -27,7 +27,7 @@ from mindstream.errors import SettingsError, WorkerLost
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-__path__: list[str] = []  # so that its earlier submodules are found (moved.py)
+__path__: list[str] = []  # so that moved.py can redirect imports of former submodules
 
 SAVING_S = 30.0
 """Time for a stopped task to save its work, in seconds."""

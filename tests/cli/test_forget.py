@@ -46,9 +46,9 @@ def left(folder: Path, words: str) -> list[str]:
 
 def test_forget_previews_asks_and_leaves_no_byte(kept: Path) -> None:
     with terminal("memory", "forget", "said00001", "--data", kept) as screen:
-        assert "to be deleted: 1" in screen.until("to be deleted, because derived from those alone: 1")
+        assert "to be deleted: 1" in screen.until("to be deleted, because derived only from these records: 1")
         screen.until("note00001: Bakes on Fridays")
-        screen.until("to be kept without those words: 1")
+        screen.until("to be kept, without the forgotten words: 1")
         screen.until("Forget it permanently? [y/n]: ")
         screen.type("\r")  # it asks in both cases
         screen.until("[y/n]: ")

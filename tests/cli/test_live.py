@@ -170,7 +170,7 @@ def test_the_call_limit_holds_across_processes(door: FakeEndpoint, folder: Path)
     door.otherwise = lives({})
     limits = ["--max-calls", "3"]
     done = run("live", "--goal", GOAL, *flags(door, folder), *limits)
-    assert done.code == 1 and "rests: budget: 3 of the 3 calls" in done.out and len(door.chats) == 3
+    assert done.code == 1 and "rests: budget: the limit of 3 calls is reached" in done.out and len(door.chats) == 3
     done = run("live", *flags(door, folder), *limits)
     assert done.code == 1 and len(door.chats) == 3
     done = run("live", *flags(door, folder), "--max-calls", "5")

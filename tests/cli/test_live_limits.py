@@ -40,7 +40,7 @@ def test_the_money_limit_holds_across_processes(
     most = 3 if allowed == "0.6" else 0
     first = run("live", "--goal", GOAL, *data, flag, allowed)
     assert first.code == 1 and len(door.chats) == most, "the call that exceeds the limit is the last"
-    assert f"of the {allowed} US dollars{' a day' * (flag == '--usd-per-day')} that were allowed" in first.out
+    assert f"the limit of {allowed} US dollars{' a day' * (flag == '--usd-per-day')} is reached" in first.out
     assert first.out.splitlines()[-1].endswith(f"{flag} {float(allowed)}"), "the advice for continuing names the limit"
     again = run("live", *data, flag, allowed)
     assert again.code == 1 and len(door.chats) == most, "another process has the same budget"

@@ -96,7 +96,7 @@ def test_after_a_spent_budget_only_a_fallback_answers(folder: Path, door: FakeEn
         done = run("chat", "--data", folder, "--json", *model, said=UTTERANCE * 2)
         assert done.code == 0
         assert [row["model"] for row in done.events("said")] == [f"{door.url}#one", answers]
-        assert fallback or "9000 tokens that were allowed" in done.events("error")[0]["text"]
+        assert fallback or "the limit of 9000 tokens is reached" in done.events("error")[0]["text"]
 
 
 def test_custom_prompts_are_sent_to_the_model(folder: Path, tmp_path: Path, door: FakeEndpoint) -> None:

@@ -130,7 +130,7 @@ def test_log_probabilities_are_used_for_training_within_the_call_limit(door: Fak
     where = filled(tmp_path / "data", tmp_path)
     door.otherwise = echoed
     limited = train(door, where, "--max-calls", "100")
-    assert limited.code == 2 and "100 of the 100 calls" in limited.err
+    assert limited.code == 2 and "the limit of 100 calls is reached" in limited.err
     row = train(door, where, "--json").rows[0]
     assert (row["basis"], row["held"]) == ("logprobs", True)
     assert SIZE * 16 + 2 <= len(door.asked) < SIZE * 17 + 2, "only the pairs of the interrupted batch"

@@ -168,7 +168,7 @@ def test_without_a_model_every_search_tool_is_asked(folder: Path, tmp_path: Path
 
 def test_without_anything_to_quote_the_error_names_the_missing_flags(folder: Path, tmp_path: Path) -> None:
     done = run("solve", "Who is the mayor of Tornby?", "--data", folder)
-    assert (done.code, done.out) == (1, "") and "nothing is remembered" in done.err
+    assert (done.code, done.out) == (1, "") and "recall found no memory" in done.err
     assert "name a folder with --docs, or a model with --model" in done.err
 
 

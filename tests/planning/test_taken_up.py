@@ -114,9 +114,9 @@ async def test_a_resumed_run_keeps_its_spending(stream: Memory) -> None:
     begun = await read_run(stream, "r")
     assert begun and (begun.spent.model_calls, begun.spent.tool_calls) == (3, 3) and begun.spent.tokens > 0
     stopped = await go(stream, library, model(), budget=Budget(calls=3))
-    assert "3 of the 3 calls" in stopped.stopped and not stopped.answer
+    assert "the limit of 3 calls is reached" in stopped.stopped and not stopped.answer
     stopped = await go(stream, library, model(), budget=Budget(tokens=begun.spent.tokens))
-    assert "tokens that were allowed" in stopped.stopped
+    assert "tokens is reached" in stopped.stopped
     done = await go(stream, library, model(answer_from_evidence="done"), budget=Budget(calls=4))
     assert done.answer == "done" and (done.spent.model_calls, done.spent.tool_calls) == (4, 3)
     again = await go(stream, library, model())

@@ -71,7 +71,7 @@ async def test_recall_gives_dates_and_strengthens_nothing(tmp_path: Path) -> Non
     clock = ManualClock()
     async with Memory.open(tmp_path / "data", "ada", clock=clock) as stream:
         tool = recall_tool(stream)
-        with pytest.raises(ToolError, match="nothing is remembered"):
+        with pytest.raises(ToolError, match="recall found no memory"):
             await call(tool, query="where is the key?")
         await stream.retain("The spare key hangs\nbehind the door.", "note", by="facts")
         await stream.retain("A page says that keys rust.", "evidence", data={"tainted": True})

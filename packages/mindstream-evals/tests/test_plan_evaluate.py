@@ -97,7 +97,7 @@ def test_an_evaluation_stopped_by_an_error_or_a_limit_resumes(door: FakeEndpoint
     failed = evaluate(door, tmp_path, *flags)
     assert failed.code == 1 and "wrong key" in failed.err and "the same command continues" in failed.err
     stopped = evaluate(door, tmp_path, *flags, "--max-calls", "4")
-    assert stopped.code == 1 and "were allowed are spent" in stopped.err
+    assert stopped.code == 1 and "is reached (" in stopped.err
     row = found(evaluate(door, tmp_path, *flags, "--json"))
     assert [each["exact"]["hits"] for each in row["ways"].values()] == [3, 3]
     done = Counter(json.dumps(each.body["messages"]) for each in door.chats)

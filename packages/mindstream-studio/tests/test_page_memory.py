@@ -110,7 +110,7 @@ def test_sleep_can_be_started_and_undone(studio: OpenStudio, served: Served, nod
     part = seen.page.get_by_role("region", name="Sleep")
     part.get_by_role("button", name="Sleep now").click()
     seen.page.get_by_role("dialog").get_by_text(
-        "With retention “decay”: twenty memories are drawn at random."
+        "With retention “decay”: some memories (20 by default) are drawn at random."
     ).wait_for()
     seen.page.get_by_role("dialog").get_by_role("button", name="Sleep", exact=True).click()
     part.get_by_role("row").nth(1).get_by_role("button", name="Undo").click()
@@ -134,7 +134,7 @@ def test_a_thought_shows_its_evidence_down_to_messages(studio: OpenStudio, tmp_p
         assert seen.page.evaluate("document.activeElement.textContent").startswith("note")
         seen.page.keyboard.press("ArrowLeft")
         seen.page.keyboard.press("Enter")
-        opened.get_by_text("it was said or written exactly like this").wait_for()
+        opened.get_by_text("It is not based on other records in this memory").wait_for()
         seen.open("memory", user="ann", view="sleep")
         seen.page.get_by_role("button", name="Read the dream").click()
         assert FADED in seen.page.get_by_role("dialog").inner_text()

@@ -57,7 +57,7 @@ def test_three_strategies_are_compared_with_their_costs(
         assert part.locator(".card").inner_text() == "84"
     took.get_by_role("button", name="Why: the cost of rewoo").click()
     sheet = seen.page.get_by_role("dialog", name="What rewoo cost")
-    sheet.get_by_role("table", name="The calls of models").wait_for()
+    sheet.get_by_role("table", name="The model calls").wait_for()
     assert seen.axe() == []
     seen.page.keyboard.press("Escape")
     assert seen.axe() == [] and seen.fits()
@@ -141,7 +141,7 @@ def test_a_task_can_be_solved_repeated_and_compared_with_the_keyboard(studio: Op
     seen.tab_to("button", "Solve it again")
     seen.page.keyboard.press("Enter")
     seen.page.get_by_role("dialog", name="Solve it again?").get_by_text(TASK).wait_for()
-    seen.tab_to("button", "Solve anew")
+    seen.tab_to("button", "Solve the task again")
     seen.page.keyboard.press("Enter")
     seen.page.get_by_role("dialog").wait_for(state="detached")
     others = seen.page.get_by_role("region", name="Other runs of this task")
@@ -172,11 +172,11 @@ def test_a_stopped_run_can_be_resumed(studio: OpenStudio, served: Served, solver
     way = seen.page.get_by_role("region", name="By rewoo", exact=True)
     way.get_by_text("3 of 3 steps done.").wait_for()
     way.get_by_role("button", name="Stop").click()
-    way.get_by_role("button", name="Go on").wait_for()
+    way.get_by_role("button", name="Resume").wait_for()
     assert way.get_by_role("button", name="Stop").count() == 0 and way.locator(".answer").count() == 0
     seen.page.reload()
     solver(Says("84", USAGE))
-    way.get_by_role("button", name="Go on").click()
+    way.get_by_role("button", name="Resume").click()
     way.get_by_text("3 of 3 steps done, answered.").wait_for()
     assert way.locator(".answer").inner_text() == "84"
     way.get_by_role("button", name="Solve it again").wait_for()

@@ -58,7 +58,7 @@ def test_a_saved_task_shows_the_page_without_requests(
         part = seen.page.get_by_role("region", name=f"By {way}", exact=True)
         assert part.locator(".card").inner_text() == "84"
     took.get_by_role("button", name="Why: the cost of rewoo").click()
-    bill = seen.page.get_by_role("dialog", name="What rewoo cost").get_by_role("table", name="The calls of models")
+    bill = seen.page.get_by_role("dialog", name="What rewoo cost").get_by_role("table", name="The model calls")
     bill.wait_for()
     assert bill.get_by_role("link").count() == 0
     assert seen.axe() == []

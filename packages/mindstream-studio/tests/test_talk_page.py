@@ -128,7 +128,7 @@ def test_a_link_selects_a_moment_and_keys_move_it(studio: OpenStudio, told: list
     seen.page.reload()
     talk.get_by_text(BADLY).wait_for()
     assert talk.get_by_text(GOAL).count() == 0
-    seen.page.get_by_role("button", name="Go on from the newest").click()
+    seen.page.get_by_role("button", name="Return to the newest moment").click()
     talk.get_by_text(GOAL).wait_for()
 
 

@@ -147,7 +147,7 @@ def _print_version(wanted: bool) -> None:
 def mindstream(
     context: typer.Context,
     version: Annotated[bool, switch("--version", "Print the version.", callback=_print_version, is_eager=True)] = False,  # noqa: ARG001
-    debug: Annotated[bool, switch("--debug", "Show tracebacks.")] = False,  # noqa: ARG001 (see edge)
+    debug: Annotated[bool, switch("--debug", "Show tracebacks.")] = False,  # noqa: ARG001 (edge.py reads it)
     settings: Annotated[Path | None, flag("FILE", "The settings file [~/.config/mindstream/settings.toml].")] = None,
 ) -> None:
     """Run and inspect agents that answer at once, think in the background, and have a durable memory.

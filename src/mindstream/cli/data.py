@@ -158,7 +158,8 @@ async def delete_tenant(
     yes: Yes = False,
     json: AsJson = False,
 ) -> None:
-    """Delete a tenant with all its users: every row, file, fork of a town, copy and token.
+    """Delete a tenant with all its users: every row, file, fork of a town and token, and copies that a
+    repair (`doctor --mend`) kept.
 
     The files are rewritten, so that no deleted byte stays in them. For PostgreSQL, the operator must clear the
     write-ahead log, replicas and backups.
@@ -200,7 +201,8 @@ async def audit(
     if json:
         print_json(*({name: getattr(row, name) for name in row.__slots__} for row in rows))
     elif not rows:
-        say("the audit is empty", sys.stderr)
+        named = " of ".join(filter(None, (user, tenant)))
+        say(f"the audit has no action on data of {named}" if named else "the audit is empty", sys.stderr)
     else:
         print_table(
             ("when", "what", "interface", "who", "of", "how much"),

@@ -35,7 +35,11 @@ def doctor(
         int | None, flag("N", "Also check which prompts fit into a context window of N tokens.", min=512)
     ] = None,
     mend: Annotated[
-        bool, switch("--mend", "First rebuild a damaged database from all rows that can be read; a copy of it is kept.")
+        bool,
+        switch(
+            "--mend",
+            "First rebuild a damaged database from all rows that can be read, and keep a copy of the damaged one.",
+        ),
     ] = False,
     json: AsJson = False,
 ) -> int:

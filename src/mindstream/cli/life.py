@@ -191,7 +191,7 @@ async def turn(
 
 @command(app, "data user", 'mindstream life wake "The build failed."')
 async def wake(settings: Settings, words: Words, json: AsJson = False) -> None:
-    """Report an event to the life, such as from a hook or a script; the life wakes."""
+    """Report an event to the life and wake it, for example from a hook or a script."""
     async with calling_life(settings) as call:
         await commands.notice(await call.memory(), text := " ".join(words))
         await _tell(call, settings, json, {"did": "it is notified, and wakes", "text": text})

@@ -152,8 +152,10 @@ def edit(
     file: PlanFile,
     step: Annotated[str, flag("ID", "The id of the step to change; a new id adds a step.")] = "",
     tool: Annotated[str, flag("TOOL", "The tool of the step named by --step.")] = "",
-    input: Annotated[str | None, flag("INPUT", "The input of that step; #E1 stands for the result of step E1.")] = None,
-    why: Annotated[str | None, flag("WORDS", "The purpose of that step.")] = None,
+    input: Annotated[
+        str | None, flag("INPUT", "The input of the step named by --step; #E1 stands for the result of step E1.")
+    ] = None,
+    why: Annotated[str | None, flag("WORDS", "The purpose of the step named by --step.")] = None,
     remove: Annotated[list[str] | None, flag("ID", "Remove this step; repeatable.")] = None,
 ) -> int:
     """Change a plan in its file, and show the changes.

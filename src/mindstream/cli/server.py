@@ -108,7 +108,11 @@ def serve(
         str, flag("URL", "The address to which follow-ups (messages that a mind adds after its answer) are posted.")
     ] = "",
     webhook_secret: Annotated[
-        Path | None, flag("FILE", "The file with the secret that signs these posts [MINDSTREAM_WEBHOOK_SECRET].")
+        Path | None,
+        flag(
+            "FILE",
+            "The file with the secret that signs the posts to --webhook [the variable MINDSTREAM_WEBHOOK_SECRET].",
+        ),
     ] = None,
     studio: Annotated[bool, switch("--studio", "Also serve the studio's pages, at /studio/.")] = False,
     no_thinking: Annotated[
@@ -312,7 +316,8 @@ async def new(
         flag("NAME", "The token's tenant, isolated from all others; `local` means the users of this machine."),
     ],
     scope: Annotated[
-        str, flag("A,B,…", "read, write, admin; for one group of operations only: GROUP.read, such as memory.read.")
+        str,
+        flag("A,B,…", "read, write, admin; or for one group of operations only, such as memory.read or memory.write."),
     ] = "read,write",
     days: Annotated[float, flag("N", "The token's lifetime in days.")] = 90.0,
     user: Annotated[str, flag("NAME", "The only user whose data the token opens [all users of the tenant].")] = "",
@@ -381,7 +386,7 @@ async def revoke(
 
 
 MCP_NOTES = """The MCP client starts this command; it ends when the client closes its input.
-`mindstream serve` offers the same memory over HTTP, at /mcp and /mcp/NAME.
+`mindstream serve` offers the same memory over HTTP, at /mcp and /mcp/USER.
 
 Exit code: 0 when the input has ended; 2 if it cannot start."""
 mcp_app = typer.Typer(**PLAIN)

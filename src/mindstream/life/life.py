@@ -17,7 +17,7 @@ from mindstream.clock import DAY_S, Moment
 from mindstream.errors import BudgetSpent, HeldElsewhere, InputError, ModelError
 from mindstream.guidance import opens
 from mindstream.life import opened as lives
-from mindstream.life import stand_in  # noqa: F401 (registers the stand-ins)
+from mindstream.life import stand_in  # noqa: F401 (registers the rules that answer without a model)
 from mindstream.life.commands import give_goal
 from mindstream.life.events import SLOT, Beat, Rested, TurnBegan, TurnEnded
 from mindstream.life.m2 import M2, fold, look_for_work, turns_to_fold

@@ -419,7 +419,7 @@ class LifeBudget:
         for what, allowed, so_far in (*self._of_life(spent), *self._of_day(spent, now)):
             if allowed is not None and so_far >= allowed:
                 raise BudgetSpent(
-                    f"{so_far:g} of the {allowed:g} {what} that were allowed are spent: raise the limit to continue"
+                    f"the limit of {allowed:g} {what} is reached ({so_far:g} are spent): raise it to continue"
                 )
 
     def is_over(self, spent: LifeSpent) -> bool:

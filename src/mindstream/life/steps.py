@@ -34,7 +34,7 @@ Effect = Callable[[int], Awaitable["Done"]]
 attempt that a crash has interrupted."""
 
 
-class Halted(Exception):  # noqa: N818 (no error, but a person's order)
+class Halted(Exception):  # noqa: N818 (a stop, not an error)
     """A life was paused or stopped between two steps, or texts were erased; its turn can be resumed."""
 
 

@@ -153,4 +153,6 @@ def check(connection: Sql, stream: str, opened: int | None, words_read: int | No
     if lost:
         raise ErasedMeanwhile("all data of this mind was erased: open it again")
     if words_read is not None and lost_since(connection, stream, words_read) is not None:
-        raise ErasedMeanwhile("words of this mind were erased after they were read here: read it again", whole=False)
+        raise ErasedMeanwhile(
+            "texts of this mind were erased after this process read them: read the mind again", whole=False
+        )

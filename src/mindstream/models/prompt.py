@@ -31,11 +31,11 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from mindstream.errors import ReplyInvalid, SettingsError
 from mindstream.models.clean_text import legible
-from mindstream.models.delimiters import delimited as delimited  # also imported from here
+from mindstream.models.delimiters import delimited as delimited  # re-exported
 from mindstream.models.fitting import fit
 from mindstream.models.model import JsonSchema, Message
 from mindstream.models.providers.thoughts import without_thoughts
-from mindstream.models.reply import first_json as first_json  # also imported from here
+from mindstream.models.reply import first_json as first_json  # re-exported
 from mindstream.models.reply import whole_json
 from mindstream.models.template import templates
 

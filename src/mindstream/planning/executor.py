@@ -27,7 +27,7 @@ from mindstream.planning.references import Reference, insert
 from mindstream.text.links import links
 from mindstream.text.words import batches
 from mindstream.tools.approval import Approver, ToolRequest, refuse
-from mindstream.tools.approval import allow as allow  # also imported from here
+from mindstream.tools.approval import allow as allow  # re-exported
 from mindstream.tools.call import Observation, addresses_of, observe_call, observe_text, refusal_of, ungiven
 from mindstream.tools.tool import PLAIN, Batch, Tool, Traits, checked_tools, key_argument, traits_of
 

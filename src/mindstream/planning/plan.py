@@ -36,7 +36,7 @@ class Change:
     @property
     def step(self) -> str:
         """The step's id."""
-        return (self.after or self.before).id  # type: ignore[union-attr]  # one of the two is there
+        return (self.after or self.before).id  # type: ignore[union-attr]  # a change has at least one of the two
 
     def __str__(self) -> str:
         """Return the change as a line; for a changed step, the line has the old and the new values."""

@@ -139,8 +139,8 @@ class BoundedConnection(Connection):
             self._check = None
         self._shared[1].pop(self, None)
         super().connection_lost(exc)
-        # The connection, its transport and its last request refer to one another. Without these references they are
-        # freed at once, and not by the garbage collector, for which all requests wait.
+        # The connection, its transport and its last request refer to one another. Cutting these references frees them
+        # at once. Otherwise the garbage collector would free them, and all requests wait while it runs.
         self.cycle, self.transport.on_waiting = None, lambda: None  # type: ignore[assignment]
 
     def _is_idle(self) -> bool:

@@ -19,7 +19,7 @@ from mindstream.memory.store.record import normalised
 from mindstream.models.prompt import Prompt, complaints, rule
 from mindstream.sharing.guarding import find_faults
 
-__path__: list[str] = []  # so that its earlier submodules are found (moved.py)
+__path__: list[str] = []  # so that moved.py can redirect imports of former submodules
 
 MAX_RUBRIC = 64_000
 """Maximum number of characters of a rubric's file."""

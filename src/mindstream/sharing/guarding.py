@@ -42,7 +42,7 @@ from mindstream.models.providers.openai_chat import checked_gguf, open_given_tex
 from mindstream.sharing.exemplar import Exemplar
 from mindstream.text.words import UNSPACED, first_and_last, plain_words, sentences, terms
 
-__path__: list[str] = []  # so that its earlier submodules are found (moved.py)
+__path__: list[str] = []  # so that moved.py can redirect imports of former submodules
 
 WIDE = re.compile(f"[{UNSPACED}]")
 MIN_SEEDS, ENOUGH_SEEDS = 12, 48

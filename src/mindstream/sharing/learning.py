@@ -144,7 +144,7 @@ class PoolLearner(Retriever):
                     await self._pause()
         except Exception as error:  # noqa: BLE001 (an embedder or a store failed: the pair stays admitted)
             self._trainer, self.failure = None, describe(error)
-            with contextlib.suppress(StorageError):  # it is closed, or the store itself failed
+            with contextlib.suppress(StorageError):  # the store is closed or has failed
                 await self._pool.write(Failed(text=describe(error), where=NAME), NAME)
 
     async def _pause(self) -> None:

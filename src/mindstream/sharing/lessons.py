@@ -314,7 +314,11 @@ async def _learn(
         of = [known[n] for n in edit.lessons if n in known]
         own = [each for each in of if not stranger or (each.asked_by == stranger and each.private)]
         action = edit.action
-        if untrusted and action in ("confirm", "contradict", "retire"):  # only lessons that share words with the person
+        if untrusted and action in (
+            "confirm",
+            "contradict",
+            "retire",
+        ):  # only lessons that share words with the correction
             own = [each for each in own if mentioned.intersection(terms(each.text))]
         if action == "retire":  # less certain work contradicts a lesson that verdicts confirmed, but cannot retire it
             most = 0 if verdict.relayed else 1

@@ -594,7 +594,7 @@ class Version(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     @model_validator(mode="after")
     def _can_rank(self) -> Version:
         try:
-            self.head  # noqa: B018 (it is computed once)
+            self.head  # noqa: B018 (reading it decodes and caches the weights)
         except (IndexError, zlib.error) as error:
             raise ValueError(f"the weights cannot be read: {error}") from None
         return self

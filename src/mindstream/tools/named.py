@@ -72,7 +72,7 @@ def recall_tool(stream: Memory) -> FunctionTool:
         """Look in memory; returns what fits best, each with its day and what it is."""
         found = await stream.recall(query, count, touch=False)
         if not found:
-            raise ToolError("nothing is remembered")
+            raise ToolError("recall found no memory for this query")
         text = "\n".join(_line(each.record) for each in found)
         return UntrustedText(text) if any(is_tainted(each.record) for each in found) else text
 

@@ -31,7 +31,7 @@ from mindstream.tools.addresses import may_reach
 from mindstream.tools.child import run_child
 from mindstream.tools.tool import UNTRUSTED, FunctionTool, ShortWords, Traits, run_in_thread, tool
 
-__path__: list[str] = []  # so that its earlier submodules are found (moved.py)
+__path__: list[str] = []  # so that moved.py can redirect imports of former submodules
 
 
 class PublicTransport(httpx2.AsyncHTTPTransport):

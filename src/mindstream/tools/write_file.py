@@ -171,7 +171,7 @@ def _own_path(root: Path, name: str) -> Path:
     path, written = find_path(root, name), read_written(root)
     if not path.exists():
         there = ", ".join(json.dumps(each.name, ensure_ascii=False) for each in _own_files(root)) or "none"
-        raise ToolError(f"there is no file {name[:80]!r}; those that you wrote: {there[:500]}")
+        raise ToolError(f"there is no file {name[:80]!r}; the files that you wrote are: {there[:500]}")
     if not is_own(path, written):
         raise ToolError(f"{name} {NOT_OWN}")
     return path

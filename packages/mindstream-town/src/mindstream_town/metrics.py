@@ -33,7 +33,7 @@ from mindstream_town.inspect.history import History
 from mindstream_town.world.routes import read_walk
 from mindstream_town.world.tree import ARENA, SECTOR, Address, Spot
 
-__path__: list[str] = []  # so that its earlier submodules are found (moved.py)
+__path__: list[str] = []  # so that moved.py can redirect imports of former submodules
 
 
 @dataclass(frozen=True)
@@ -543,7 +543,8 @@ def trace_attendance(history: History, event: Event, known: Diffusion) -> Attend
     """
     if str(event.place) not in history.setting.addresses or event.end <= event.start:
         raise InputError(
-            f"an event needs a place of the town and an end after its start, not {event.place} and {event.end}"
+            f"an event needs a place of the town, and an end after its start: found {event.place}, from step"
+            f" {event.start} to step {event.end}"
         )
     minutes = {name: count for name in history.names if (count := minutes_at(history, event, name)) >= LEAST}
     told = {each.name: each.step for each in known.knowers if each.how == "told" and each.step < event.end}

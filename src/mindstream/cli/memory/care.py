@@ -355,16 +355,20 @@ def describe(removal: Removal) -> list[str]:
     return [
         *_records("to be deleted", removal.asked),
         *_records(
-            "to be deleted, because derived from those alone", [each for each in removal.drawn if each.slot is None]
+            "to be deleted, because derived only from these records",
+            [each for each in removal.drawn if each.slot is None],
         ),
         *(
-            [f"to be deleted, because based on those alone: {count_of(versions, 'version of beliefs and plans')}"]
+            [
+                "to be deleted, because based only on these records:"
+                f" {count_of(versions, 'version of beliefs and plans')}"
+            ]
             if versions
             else ()
         ),
         *_listed("to be removed from beliefs and plans", items, SHOWN_RECORDS),
         *_records("to be deleted, although the message says other things as well", removal.apart),
-        *_records("to be kept without those words", left),
+        *_records("to be kept, without the forgotten words", left),
         *_records(
             "kept, although sources of a deleted record; name the id to delete one",
             removal.sources if removal.asked else (),
@@ -392,7 +396,7 @@ def describe_done(done: Forgotten) -> str:
             f"; kept: {count_of(len(done.similar), 'similar record')}" if done.similar else ""
         )
     items = f", {count_of(done.items, 'item of beliefs and plans')}" if done.items else ""
-    changed = f"; {done.changed} kept without those words" if done.changed else ""
+    changed = f"; {done.changed} kept without the forgotten words" if done.changed else ""
     pending = f"; {done.pending}" if done.pending else ""
     return f"{count_of(done.records, 'record')}{items} permanently forgotten{changed}{pending}"
 

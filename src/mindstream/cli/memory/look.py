@@ -243,7 +243,7 @@ async def list_records(settings: Settings, kind: Kinds = None, limit: Limit = 5,
     async with calling(settings, known=True) as call:
         found = await call("memory.list", kinds=kind, limit=limit, by_kind=True)
     if not found.memories and not json:
-        say("nothing is remembered", sys.stderr)
+        say(f"there is no current record{' of these kinds' if kind else ''}", sys.stderr)
     title = ""
     for record in (each.local for each in found.memories):
         if json:

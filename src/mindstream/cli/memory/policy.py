@@ -131,9 +131,10 @@ returned and those that it found but did not return, and every sleep. They are
 replayed with each setting. A record is "asked for again" if a recall returns it
 an hour or more after it was stored or last returned.
 
-Columns: lost: returns asked for again, of records that would be archived by then;
-held: valid records that would not be archived at the end; in vain: those of them
-that were never asked for again. "today" is the current setting.
+The column "lost" counts the returns of records that were asked for again, but that
+the setting would have archived before. "held" counts the valid records that it would
+not have archived by the end; "in vain" counts those of them that were never asked
+for again. The row "today" is the current setting.
 
 The result is one-sided: records that the current setting had archived could not
 be returned, so the gain of a setting that keeps them is not seen."""
@@ -188,8 +189,8 @@ def _tell_thin(log: RecallLog, json: bool) -> None:
         print_json({"thin": True, "asked_again": asked, "days": days, "wanted": [MIN_ASKED, MIN_DAYS]})
         return
     say(
-        f"the log is too short for a result: in {days:g} days, {count_of(asked, 'record')} were asked for again; this"
-        f" needs {MIN_ASKED}, in {MIN_DAYS} days"
+        f"the log is too short for a result: it has {count_of(asked, 'return')} of records that were asked for again,"
+        f" in {days:g} days; needed are {MIN_ASKED}, in {MIN_DAYS} days"
     )
 
 

@@ -322,10 +322,9 @@ async def dreams(
     seed: Annotated[int, flag("N", "Seed of the random sample.", "--seed")] = 0,
     json: AsJson = False,
 ) -> None:
-    """Show random sentences from dreams (summaries that sleep wrote), each with its sources, to check that they support
-    it.
+    """Show random sentences from dreams (summaries that sleep wrote), each with the records that its dream summarizes.
 
-    Archived dreams are included.
+    Use it to check that the dreams are true to these records. Archived dreams are included.
     """
     async with open_user_memory(settings, known=True) as opened:
         records = {each.id: each for each in (await opened.store.changes(opened.key, 0)).records}

@@ -126,7 +126,7 @@ async def accept(
     """
     if odd := sorted(set(without) - set(proposal.ids)):
         raise InputError(
-            f"this sleep would not change {', '.join(odd)}: name only ids of records that it would weaken or merge"
+            f"this sleep would not change {', '.join(odd)}: name only records that it would weaken, archive or merge"
         )
     await stream.settle()
     model = model or Rules()

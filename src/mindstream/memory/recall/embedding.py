@@ -110,7 +110,7 @@ class NotOpened:
     def __init__(self, name: str, why: str) -> None:
         self.name, self._why = name, why
 
-    async def embed(self, texts: Sequence[str]) -> Floats:  # noqa: ARG002 (the protocol)
+    async def embed(self, texts: Sequence[str]) -> Floats:  # noqa: ARG002 (the protocol requires it)
         raise ModelUnavailable(self._why)
 
 
@@ -247,7 +247,9 @@ def sound(rows: Floats, count: int, width: int = 0) -> Floats:
             raise ModelUnavailable(
                 f"the embedder returned an array of shape {rows.shape}; expected ({count}, {width or 'dimensions'})"
             )
-        longest = math.sqrt(np.max(np.add.reduce(rows * rows, axis=1), initial=0.0))  # NaN or infinite if a row is
+        longest = math.sqrt(
+            np.max(np.add.reduce(rows * rows, axis=1), initial=0.0)
+        )  # NaN or infinite if a number in a row is
     if not math.isfinite(longest):
         raise ModelUnavailable("the embedder returned vectors with infinite or undefined numbers")
     return unit(rows.copy()) if longest > 1.01 else rows

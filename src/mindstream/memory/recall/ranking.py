@@ -185,7 +185,7 @@ class Resistance:
     def __init__(self, columns: Columns, verbosity: float) -> None:
         others = max(1.0, columns.speakers.tersest() or columns.lexical.mean_length)
         usual = columns.speakers.usual_lengths()
-        # also for names without messages, and last (index -1) for records without a name
+        # names without messages, and records without a name (index -1, the last element), get the value `others`
         usual = np.append(usual, np.full(max(1, len(columns.names) + 1 - len(usual)), others))
         factor = 1 + verbosity * (np.maximum(1, usual / others) - 1)
         self._still = (K1 * (1 - B) * factor).astype(np.float32)

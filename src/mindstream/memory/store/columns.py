@@ -428,7 +428,7 @@ class Columns:
         changes = await store.changes(self.stream, self.upto, self._left, PORTION)
         if begins:
             self._reaching, self.ahead = changes.upto, changes.ahead + len(changes.records)
-            if changes.ahead:  # reserve space, and a little more
+            if changes.ahead:  # reserve space for the remaining records, and 3 % more
                 count = len(self) + changes.ahead + changes.ahead // 32
                 for each in vars(self).values():
                     if isinstance(each, GrowingArray | Vectors):

@@ -290,7 +290,7 @@ def checked_commit(commit: Commit) -> Commit:
     """
     checked_moment(commit.at, "at")
     if commit.fence and not commit.fence.work:
-        raise InputError("a fence must name the work that its owner must still hold; this one names none")
+        raise InputError("a fence must name the work whose lease its owner must still hold; this one names no work")
     if commit.unique and not commit.entries:
         raise InputError(f"the unique name {commit.unique!r} needs an event that uses it, and this commit has no event")
     for revision in commit.revisions:

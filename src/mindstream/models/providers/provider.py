@@ -260,7 +260,9 @@ class _Reading:
         piece = self._piece(self._thinking.rest(truncated=self.truncated and not self._briefly))
         if self._thinking.unopened:
             self._known.opens_thoughts = False
-        elif self._learns and self._tally.said and not self.truncated:  # also if the hold had ended before
+        elif (
+            self._learns and self._tally.said and not self.truncated
+        ):  # also if the held-back text was released earlier
             self._note_opening()
         return piece
 

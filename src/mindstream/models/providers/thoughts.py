@@ -197,7 +197,7 @@ class Thinking:
             if any(mark.startswith(text[word:]) for mark in (*_THINKS, "analysis")):
                 self._pending = text[at:]
                 return len(text)
-        if not self._fresh and (self._typed or not _BEGINS.search(text, at)):  # most pieces
+        if not self._fresh and (self._typed or not _BEGINS.search(text, at)):  # true of most pieces
             self._say(text[at:], answers)
             return len(text)
         found = _next_mark(text, at)

@@ -95,7 +95,7 @@ class Budget:
         ):
             if allowed is not None and spent >= allowed:
                 raise BudgetSpent(
-                    f"{spent:g} of the {allowed:g} {what} that were allowed are spent: raise the limit, or stop"
+                    f"the limit of {allowed:g} {what} is reached ({spent:g} are spent): raise it, or stop"
                 )
 
     async def begin(self, request: Request) -> Reserved:

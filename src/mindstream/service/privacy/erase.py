@@ -387,7 +387,7 @@ async def find_user_data(opened: Memory, data: AnyData) -> UserData:
 
 
 def _rows(opened: Memory) -> SqlStore:
-    assert isinstance(opened.store, SqlStore)  # every location opens one
+    assert isinstance(opened.store, SqlStore)  # every data location opens a SqlStore
     return opened.store
 
 

@@ -193,7 +193,7 @@ class Pins:
         except InputError as error:
             raise UserError(f"{where} {error}") from None
         except ValidationError:
-            raise UserError(f"{where} is damaged: delete it, and you are asked again") from None
+            raise UserError(f"{where} is damaged: delete it, and you are asked again to accept each tool") from None
 
 
 @contextmanager

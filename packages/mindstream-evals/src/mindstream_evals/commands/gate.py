@@ -21,9 +21,11 @@ SHARES = (
     ("useless_calls", "useless"),
 )
 MEANING = """\
-waited, avoided: shares of all turns: the turn waited for the reasoner; the turn did not wake the reasoner
-for nothing, too soon, regret: shares of the judged turns: the turn waited, and the thought changed nothing; the
-answer did not wait, and the thought was needed; either of both
+waited: share of all turns whose answer waited for the reasoner
+avoided: share of all turns that did not wake the reasoner
+for nothing: share of the judged turns whose answer waited, although the thought changed nothing
+too soon: share of the judged turns whose answer did not wait, although the thought was needed
+regret: share of the judged turns that waited for nothing or answered too soon
 useless: share of the judged turns in which the reasoner had no result"""
 
 STALE = """\

@@ -168,7 +168,7 @@ Exit code: 0; 1 after a model error; 2 after a mistake; 130 after Ctrl-C."""
     "mindstream pool evaluate --place all --arms none,lessons --false-verdicts 0.1 --work runs --json",
     "mindstream pool evaluate --plant 60 --work runs",
     notes=EVALUATE_NOTES,
-    model="The model of the agents (role worker), and of what they keep (role scorer).",
+    model="The model that answers for the agents (role worker), and writes lessons, notes and facts (role scorer).",
 )
 def evaluate(
     settings: Settings,

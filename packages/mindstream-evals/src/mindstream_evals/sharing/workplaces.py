@@ -113,7 +113,7 @@ class Bikes:
             state = rng.choices([rules.closed, 1, 2, 9], [7, 1, 1, 1])[0]
             member, date = rng.randrange(160), str(datetime.date.fromordinal(day))
             share = (1 if state == rules.closed else 0.3) * (0.4 if members[member] == rules.staff else 1)
-            # depends on each convention: who ignores one gets wrong averages
+            # the cost depends on each convention, so an agent that ignores one computes wrong averages
             cost = int(minutes * (30 + (day - first) // 30) * share)
             row = (n, member, date, minutes, cost, state, rng.choice("wps"))
             self.db.execute("INSERT INTO rd VALUES (?,?,?,?,?,?,?)", row)
@@ -409,7 +409,7 @@ def archive(seed: int, training: int = 8, tests: int = 12) -> Workplace:
 
 DEPARTMENTS: Mapping[str, Callable[..., Workplace]] = {"database": database, "tool": store, "archive": archive}
 
-# All three.
+# All three workplaces in one.
 
 
 def company(seed: int, training: int = 24, tests: int = 12) -> Workplace:

@@ -90,7 +90,7 @@ def draw_comparisons(
     for each in drawn:  # number each resident's items
         place[each.key] = before[each.resident]
         before[each.resident] += 1
-    # items that a person answered come first; among them, and among the others, one of each resident before a second
+    # items that a person answered come first; within both groups, each resident's first item precedes all second items
     drawn.sort(key=lambda each: (each.key not in by_person, place[each.key]))
     found = []
     for item in drawn:

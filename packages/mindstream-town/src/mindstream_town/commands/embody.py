@@ -288,7 +288,8 @@ async def set_(
         bool | None,
         switch(
             "--danger/--no-danger",
-            "The condition wakes sleepers in the room and has priority [the town file or a model decides].",
+            "The condition wakes sleepers in the room, and residents react to it first [as the town file or a model"
+            " decides].",
         ),
     ] = None,
     json: AsJson = False,

@@ -28,7 +28,8 @@ say TEXT [to WHO | to all]       say something, in any language: to your partner
 decline                          end the talk, or do not answer
 wait [MINUTES | until HH:MM]     let time pass; without a time until your act or talk is over, or
                                  a resident speaks to you
-look, who, places, plan          surroundings; people; known places; the rest of the day's plan
+look, who                        show what is around you; show who is near
+places, plan                     show the places that you know; show the rest of your plan for the day
 whisper NAME TEXT                add a thought to a resident's memory
 set OBJECT CONDITION             change an object; CONDITION "": in order (OBJECT in quotes if it has blanks)
 leave                            give up control: a resident goes on by itself, a visitor leaves"""

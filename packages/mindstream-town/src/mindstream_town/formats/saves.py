@@ -485,7 +485,7 @@ def read_save(folder: Path) -> Save:
         raise InputError(f"{path}: persona_names: {twice!r:.60} occurs twice")
     if not names:
         raise InputError(
-            f"{path}: persona_names: the list is empty: name at least one resident, as its folder is named"
+            f"{path}: persona_names: the list is empty: list at least one resident, by the name of its folder"
         )
     if len(names) > MOST_RESIDENTS:
         raise InputError(f"{path}: persona_names: at most {MOST_RESIDENTS:,} residents are possible")

@@ -54,7 +54,7 @@ function PoolView({ pool }) {
   return html`
     <section class="stack" aria-label=${`The pool ${pool.pool}`}>
       <h2 class="words">${pool.domain || pool.pool}</h2>
-      <p class="soft small">${pool.pool}, ${pool.owner}’s; ${counted(pool.exemplars, "pair")} offered; open to ${pool.members.includes("*") ? "everybody here" : pool.members.join(", ")}</p>
+      <p class="soft small">${pool.pool}, ${pool.owner}’s; ${counted(pool.exemplars, "pair")} offered; open to ${pool.members.includes("*") ? "all users" : pool.members.join(", ")}</p>
     </section>
     <${Tabs} now=${name} />
     ${problem && html`<${ReadFailure} problem=${problem} again=${again} />`}

@@ -79,6 +79,7 @@ function momentOf(rows, at) {
 }
 
 function Nothing() {
+  if (seq.value !== "newest") return html`<${Empty} title="At that moment, nothing had been said"><p>Open a later moment.</p><//>`;
   if (base.value) return html`<${Empty} title="Nothing was said"><p>This recording contains no conversation with ${user.value}.</p><//>`;
   return html`
     <${Empty} title="Nothing has been said yet">

@@ -15,6 +15,6 @@ export function CallsOfStep({ town, resident, step }) {
   const calls = /** @type {Found | undefined} */ (data)?.calls ?? [];
   if (!calls.length) return null;
   return html`
-    <p class="row small"><span class="soft">Calls of models at step ${step}</span>
+    <p class="row small"><span class="soft">Model calls at step ${step}</span>
       ${calls.map(({ seq, prompt, role }) => html`<a href=${linkTo("traces", { town, call: seq, resident, step, seq: "" })}>${(prompt || role).replaceAll("_", " ")}</a>`)}</p>`;
 }

@@ -12,7 +12,7 @@ const NOT_CHARGED = "recorded, not charged";
 
 /** Return who answered: a recorded model, rules, a fixed text in danger, or a live model. @param {string} model */
 export function whoAnswered(model) {
-  if (model === "rules") return "a stand-in";
+  if (model === "rules") return "rules";
   if (model === "safety") return "a fixed text";
   return model.startsWith(RECORDED) ? `${model.slice(RECORDED.length)} (recorded)` : `${model} (live)`;
 }

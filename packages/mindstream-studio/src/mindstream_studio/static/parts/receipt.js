@@ -1,6 +1,6 @@
 /** A receipt shows why a memory was recalled: the parts of its score, its rank by each part, and its strength. */
 import { html } from "../html.js";
-import { ago, number, percent } from "../format.js";
+import { ago, counted, number, percent } from "../format.js";
 
 /**
  * @typedef {{score: number, rank: number, parts: Record<string, number>, ranks: Record<string, number>,
@@ -36,11 +36,11 @@ export function Receipt({ receipt }) {
       </dl>
       <dl class="facts">
         <dt>where it is from</dt><dd>${SOURCES[receipt.source] ?? receipt.source}${receipt.by && ` (${receipt.by})`}</dd>
-        <dt>how well it is held</dt><dd>${receipt.strength === null ? "it never fades" : percent(receipt.strength)}</dd>
+        <dt>strength</dt><dd>${receipt.strength === null ? "memories of this kind never fade" : percent(receipt.strength)}</dd>
         <dt>remembered</dt><dd>${ago(receipt.age_s)}</dd>
         <dt>last recalled</dt><dd>${ago(receipt.last_recalled_s)}</dd>
-        ${receipt.session && html`<dt>in the talk</dt><dd>${receipt.session}</dd>`}
-        ${receipt.derived_from.length > 0 && html`<dt>rests on</dt><dd>${receipt.derived_from.length} earlier memories</dd>`}
+        ${receipt.session && html`<dt>in the conversation</dt><dd>${receipt.session}</dd>`}
+        ${receipt.derived_from.length > 0 && html`<dt>based on</dt><dd>${counted(receipt.derived_from.length, "earlier memory", "earlier memories")}</dd>`}
       </dl>
     </div>`;
 }

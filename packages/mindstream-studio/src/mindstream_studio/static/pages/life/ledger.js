@@ -24,7 +24,7 @@ export function Ledger({ tasks, editable }) {
       <ol class="list">${left.map((task, at) => html`<${One} key=${task.number} task=${task} before=${left[at - 1]} act=${act} editable=${editable} />`)}</ol>
       ${editable && html`<${Add} act=${act} />`}
       ${problem && html`<${ReadFailure} problem=${problem} />`}
-      ${over.length > 0 && html`<h3>Over</h3><ol class="list">${over.map((task) => html`<${One} key=${task.number} task=${task} act=${act} editable=${editable} />`)}</ol>`}
+      ${over.length > 0 && html`<h3>Done or given up</h3><ol class="list">${over.map((task) => html`<${One} key=${task.number} task=${task} act=${act} editable=${editable} />`)}</ol>`}
     </section>`;
 }
 

@@ -12,7 +12,7 @@ export function Orders({ life, editable }) {
   return html`
     <section class="stack" aria-label="Standing orders">
       <h2>Standing orders</h2>
-      ${life.orders.length === 0 && html`<p class="soft">There are none. A standing order says when the mind does what, for example: every day at 8:00: ask me how I slept</p>`}
+      ${life.orders.length === 0 && html`<p class="soft">There are no standing orders. A standing order is a time and a task, for example: every day at 8:00: ask me how I slept</p>`}
       <ul class="list">
         ${life.orders.map((order) => html`
           <li key=${order}>

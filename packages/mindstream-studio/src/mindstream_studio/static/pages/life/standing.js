@@ -7,12 +7,12 @@ import { ReadFailure } from "../../parts/failure.js";
 
 /** @typedef {import("./shapes.js").Life} Life */
 
-/** Return the current activity in words. @param {Life} life */
-export function standingOf({ lived, halted, turn, in_turn, tasks }) {
+/** Return the activity in words. @param {Life} life @param {boolean} editable whether the page has the button that runs the life */
+export function standingOf({ lived, halted, turn, in_turn, tasks }, editable) {
   if (halted) return `Halted: ${halted}.`;
   if (lived) return in_turn ? `At work, in turn ${turn}.` : `Running, after turn ${turn}; waiting for the next event.`;
   const open = tasks.some(({ standing }) => standing === "open");
-  return open ? "Not running, with tasks left: start it below." : "Nothing is left to do now.";
+  return open ? `Not running, with tasks left${editable ? ": start it below" : ""}.` : "Nothing is left to do now.";
 }
 
 /** @param {{life: Life, editable: boolean}} props */
@@ -21,7 +21,7 @@ export function Standing({ life, editable }) {
   return html`
     <section class="stack" aria-label="How it stands">
       <p class="goal words">${life.goal}</p>
-      <p role="status">${standingOf(life)} <span class="soft small number">${counted(life.turn, "turn")}, ${counted(spent.calls, "call")} of models, ${whole(spent.tokens)} tokens${spent.usd > 0 && `, ${dollars(spent.usd)}`}</span></p>
+      <p role="status">${standingOf(life, editable)} <span class="soft small number">${counted(life.turn, "turn")}, ${counted(spent.calls, "model call")}, ${whole(spent.tokens)} tokens${spent.usd > 0 && `, ${dollars(spent.usd)}`}</span></p>
       ${editable && html`<${Acts} life=${life} /><${Say} />`}
     </section>`;
 }

@@ -2,7 +2,7 @@
 import { html } from "../../html.js";
 import { useQuery } from "../../api.js";
 import { change, params } from "../../state.js";
-import { ago, percent } from "../../format.js";
+import { ago, counted, percent } from "../../format.js";
 import { Empty } from "../../parts/empty.js";
 import { ReadFailure } from "../../parts/failure.js";
 import { Receipt } from "../../parts/receipt.js";
@@ -24,7 +24,7 @@ export function Found({ query, moment }) {
     return html`<${Empty} title="Nothing was found"><p>Ask in other words, or press “All memories”.</p><//>`;
   }
   return html`
-    <p class="soft small" role="status">${found.memories.length} memories, best first. ${found.low_confidence ? "Low confidence: the" : "The"} search is ${percent(found.certainty)} sure that one of them answers the question.</p>
+    <p class="soft small" role="status">${counted(found.memories.length, "memory", "memories")}, best first. ${found.low_confidence ? "Low confidence: the" : "The"} search is ${percent(found.certainty)} sure that one of them answers the question.</p>
     <ol class="list">${found.memories.map((one) => html`<${FoundOne} key=${one.id} one=${one} />`)}</ol>`;
 }
 

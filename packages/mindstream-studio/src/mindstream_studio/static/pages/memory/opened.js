@@ -41,7 +41,7 @@ function Inside({ lineage: { memory, from, into, cut } }) {
     <${Facts} memory=${memory} />
     <${Care} memory=${memory} />
     <h3>What it is based on</h3>
-    ${from.length ? html`<${Rests} memory=${memory} from=${from} />` : html`<p class="soft">It is not based on other records: it was said or written exactly like this.</p>`}
+    ${from.length ? html`<${Rests} memory=${memory} from=${from} />` : html`<p class="soft">It is not based on other records in this memory.</p>`}
     ${into.length > 0 && html`<h3>What is derived from it</h3><${Lines} memories=${into} />`}
     <${Wordings} id=${memory.id} />
     <${Strength} id=${memory.id} status=${memory.status} />
@@ -56,7 +56,7 @@ function Facts({ memory }) {
       <dt>kind</dt><dd>${memory.kind}</dd>
       <dt>written</dt><dd>${timeOf(memory.created)}</dd>
       ${memory.by && html`<dt>by</dt><dd>${memory.by}</dd>`}
-      ${memory.session && html`<dt>in the talk</dt><dd>${talk ? html`<a href=${linkTo("talk", { talk: memory.session, seq: memory.seq })}>${memory.session}</a>` : memory.session}</dd>`}
+      ${memory.session && html`<dt>in the conversation</dt><dd>${talk ? html`<a href=${linkTo("talk", { talk: memory.session, seq: memory.seq })}>${memory.session}</a>` : memory.session}</dd>`}
       ${memory.importance !== null && html`<dt>importance</dt><dd>${memory.importance} of 10</dd>`}
       <dt>state</dt><dd>${STATES[memory.status] ?? memory.status}</dd>
       <${Calls} seq=${memory.seq} />
@@ -69,7 +69,7 @@ function Calls({ seq }) {
   const calls = /** @type {{calls: {seq: number, prompt: string}[]} | undefined} */ (data)?.calls ?? [];
   if (!calls.length) return null;
   return html`
-    <dt>calls of models</dt>
+    <dt>model calls</dt>
     <dd class="row">${calls.map((one) => html`<a href=${linkTo("traces", { call: one.seq })}>${one.prompt || `row ${one.seq}`}</a>`)}</dd>`;
 }
 
@@ -104,7 +104,7 @@ function Wordings({ id }) {
       ${wordings.map((each) => html`
         <li key=${each.id}>
           <button class="item words clip" aria-pressed=${each.id === id} onClick=${() => change({ id: each.id })}>${each.text}</button>
-          <span class="small soft">${timeOf(each.created)}${each.status === "holds" ? ", held now" : ""}</span>
+          <span class="small soft">${timeOf(each.created)}${each.status === "holds" ? ", current" : ""}</span>
         </li>`)}
     </ol>`;
 }

@@ -16,4 +16,4 @@
 export const CHANGING = ["heard", "said", "follow_up", "thought", "remembered", "belief_changed", "corrected", "slept", "reflected"];
 
 /** Descriptions of a memory's state, by its status in the API. @type {Record<string, string>} */
-export const STATES = { holds: "held", superseded: "corrected: other words have its place", forgotten: "faded: out of reach, kept in the archive", ended: "no longer true" };
+export const STATES = { holds: "current", superseded: "superseded: another record has replaced it", forgotten: "faded: archived, so that no search finds it", ended: "no longer valid" };

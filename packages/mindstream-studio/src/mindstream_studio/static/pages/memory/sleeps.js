@@ -43,7 +43,7 @@ function Acts({ night }) {
   const touched = night.forgotten.length + night.weakened.length + night.merged_into.length > 0;
   return html`
     <span class="row">
-      ${(touched || night.dream) && html`<button class="link" onClick=${() => openNight(night)}>${night.dream ? "Read the dream" : "Look at it"}</button>`}
+      ${(touched || night.dream) && html`<button class="link" onClick=${() => openNight(night)}>${night.dream ? "Read the dream" : "Show the changes"}</button>`}
       ${night.undone ? html`<span class="soft">undone</span>` : !base.value && html`<button class="link" onClick=${() => askUndo(night)}>Undo</button>`}
     </span>`;
 }
@@ -98,11 +98,11 @@ function SleepNow() {
     title: "Let this mind sleep now?",
     verb: "Sleep",
     preview: async () => html`
-      <p>With retention “decay”: twenty memories are drawn at random. Those that were not recalled for two weeks become weaker, and the weakest fade: they are archived, and no search finds them. The mind writes a dream, a summary of what fades. With “keep” (the default), nothing fades.</p>
+      <p>With retention “decay”: some memories (20 by default) are drawn at random. Those that were not recalled for a time (two weeks by default) become weaker, and the weakest fade: they are archived, and no search finds them. The mind writes a dream, a summary of what fades. With “keep” (the default), nothing fades.</p>
       <p>The sleep can be undone.</p>`,
     act: async () => {
       const done = /** @type {{dream: string}} */ (await askAndWait({ path: "/users/{user}/memories/sleep", body: {} }, tell));
-      tell(done.dream ? "The mind has slept, and written a dream." : "The mind has slept. Nothing faded, so there is no dream.");
+      tell(done.dream ? "The mind has slept, and written a dream." : "The mind has slept. There is no dream: nothing faded, or no model could write one.");
       askAllAgain();
     },
   });

@@ -29,5 +29,5 @@ export function Strength({ id, status }) {
       curves=${[{ label: "still active", values: held.curve.map(([, kept]) => kept) }]}
       sayX=${(/** @type {number} */ day) => `${day} d`} sayY=${percent} words=${words} />
     <p class="soft small">Level ${held.level} of ${held.laws?.lasting_level}; recalled last ${ago(held.now - held.returned)}.
-      ${left > 0 ? ` A recall makes it stronger again in ${lasting(left)}.` : " The next recall makes it stronger."}</p>`;
+      ${left > 0 ? ` A recall makes it stronger only after another ${lasting(left)}.` : " The next recall makes it stronger."}</p>`;
 }

@@ -20,11 +20,11 @@ export function Comparison({ seen }) {
   const marked = (isLeast, text) => (isLeast ? html`<b>${text}</b> <span class="tag">least</span>` : text);
   /** @type {import("../../parts/table.js").Column<SeenWay>[]} */
   const columns = [
-    { title: "Way", of: ({ run }) => html`<b>${run.how}</b>` },
+    { title: "Strategy", of: ({ run }) => html`<b>${run.how}</b>` },
     { title: "Cost", numeric: true, of: (one) => html`<${Cost} one=${one} />` },
     { title: "Tokens", numeric: true, of: ({ seen: { spent } }) => marked(spent?.tokens === tokens, whole(spent?.tokens ?? 0)) },
     { title: "Time", numeric: true, of: ({ seen: { spent } }) => marked(spent?.seconds === seconds, took(spent?.seconds ?? 0)) },
-    { title: "Calls of models", numeric: true, of: ({ seen: { spent } }) => whole(spent?.model_calls ?? 0) },
+    { title: "Model calls", numeric: true, of: ({ seen: { spent } }) => whole(spent?.model_calls ?? 0) },
     { title: "Steps", numeric: true, of: ({ seen: { steps } }) => whole(steps.length) },
   ];
   return html`<section aria-label="Cost of each strategy"><${Table} caption="Cost of each strategy" columns=${columns} rows=${seen} /></section>`;

@@ -32,9 +32,9 @@ export function Bill({ spent, calls }) {
       <dt>cost</dt><dd>${costOf(spent)}</dd>
       <dt>tokens</dt><dd>${whole(spent.tokens)}</dd>
       <dt>time</dt><dd>${took(spent.seconds)}</dd>
-      <dt>calls of models</dt><dd>${whole(spent.model_calls)}</dd>
-      <dt>calls of tools</dt><dd>${whole(spent.tool_calls)}</dd>
+      <dt>model calls</dt><dd>${whole(spent.model_calls)}</dd>
+      <dt>tool calls</dt><dd>${whole(spent.tool_calls)}</dd>
     </dl>
     <p class="soft small">${calls.length > 0 && html`Answered by ${[...new Set(calls.map(({ model }) => whoAnswered(model)))].join(", ")}. `}Answers by rules and from recordings are free. For other calls, the cost is known if the model’s price is listed.</p>
-    ${calls.length > 0 && html`<h3>The calls of models</h3><${Table} caption="The calls of models" columns=${COLUMNS} rows=${calls} />`}`;
+    ${calls.length > 0 && html`<h3>The model calls</h3><${Table} caption="The model calls" columns=${COLUMNS} rows=${calls} />`}`;
 }

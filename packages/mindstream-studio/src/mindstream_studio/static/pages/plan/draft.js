@@ -34,7 +34,7 @@ export function readTyped(task, typed) {
     const step = { id, tool: tool.trim(), arguments: {} };
     try {
       const read = JSON.parse(given || "{}");
-      if (read === null || typeof read !== "object" || Array.isArray(read)) throw new Error("expected braces around it: {\"name\": …}");
+      if (read === null || typeof read !== "object" || Array.isArray(read)) throw new Error("write it in braces: {\"name\": …}");
       step.arguments = read;
     } catch (error) {
       faults.set(id, `The arguments are not a JSON object: ${/** @type {Error} */ (error).message}`);
@@ -53,11 +53,13 @@ const callOf = (step) => step && JSON.stringify([step.tool, step.arguments ?? {}
 export function differences(before, after) {
   const old = new Map((before.steps ?? []).map((step) => [step.id, step]));
   const now = new Map((after.steps ?? []).map((step) => [step.id, step]));
-  const gone = [...old.keys()].filter((id) => !now.has(id)).map((id) => `${id} is taken out`);
+  const gone = [...old.keys()].filter((id) => !now.has(id)).map((id) => `${id} is removed`);
   const rest = [...now].flatMap(([id, step]) => {
     const was = old.get(id);
     if (!was) return [`${id} is new: ${step.tool} ${JSON.stringify(step.arguments)}`];
-    return callOf(was) === callOf(step) ? [] : [`${id} was ${was.tool} ${JSON.stringify(was.arguments ?? {})}, and is ${step.tool} ${JSON.stringify(step.arguments)}`];
+    if (callOf(was) === callOf(step)) return [];
+    const [before, after] = [was, step].map((one) => `${one.tool} ${JSON.stringify(one.arguments ?? {})}`);
+    return [before === after ? `${id} comes after ${(step.after ?? []).join(", ") || "no step"}, not ${(was.after ?? []).join(", ") || "no step"}` : `${id} calls ${after} instead of ${before}`];
   });
   return [...gone, ...rest];
 }

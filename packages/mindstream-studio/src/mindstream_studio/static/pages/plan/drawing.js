@@ -26,8 +26,8 @@ function far(steps, end) {
   const done = steps.filter(({ state }) => state === "ran" || state === "failed").length;
   const failed = steps.filter(({ state }) => state === "failed").map(({ step }) => step.id);
   const words = [`${done} of ${counted(steps.length, "step")} done`];
-  if (now.length) words.push(`at ${now.join(" and ")} now`);
-  if (failed.length) words.push(`${failed.join(" and ")} gave nothing`);
+  if (now.length) words.push(`running: ${now.join(" and ")}`);
+  if (failed.length) words.push(`failed: ${failed.join(" and ")}`);
   if (end) words.push(endOf(end));
   return `${words.join(", ")}.`;
 }
@@ -39,6 +39,6 @@ function far(steps, end) {
 export function Drawing({ title, steps, end = null, down = false, draft = false, onOpen }) {
   const { nodes, edges } = graphOf(steps, end, !draft);
   if (!nodes.length) return html`<p class="soft">No step yet.</p>`;
-  const words = draft ? `${counted(steps.length, "step")}; what stands on the left, or above, comes first.` : far(steps, end);
+  const words = draft ? `${counted(steps.length, "step")}; steps on the left, or above, run first.` : far(steps, end);
   return html`<div class=${draft ? "drawing draft" : "drawing"}><${Graph} title=${title} nodes=${nodes} edges=${edges} down=${down} slim=${down} onOpen=${onOpen} words=${words} /></div>`;
 }

@@ -1,5 +1,6 @@
 /** The editor of a plan: its steps as form fields, and beside them the graph. */
 import { html, useId, useState } from "../../html.js";
+import { counted } from "../../format.js";
 import { askChange } from "../../parts/dialog.js";
 import { Drawing } from "./drawing.js";
 import { differences, readTyped, savePlan, typedOf, withOneMore } from "./draft.js";
@@ -33,7 +34,7 @@ export function Editor({ plan, verb, run, children }) {
         <button class="main" disabled=${!typed.length || faults.size > 0}>${verb}</button>
         <button type="button" onClick=${() => savePlan(now)} disabled=${faults.size > 0}>Save to a file</button>
         ${children}
-        ${changes.length > 0 && html`<span class="soft small" role="status">${changes.length === 1 ? "1 step differs" : `${changes.length} steps differ`} from the plan as it was</span>`}
+        ${changes.length > 0 && html`<span class="soft small" role="status">${changes.length === 1 ? "1 step differs" : `${changes.length} steps differ`} from the original plan</span>`}
       </div>
     </form>`;
 }
@@ -49,7 +50,7 @@ function StepFields({ one, fault, change, remove }) {
       <div class="row end">
         <label class="grow"><span>Tool</span><input value=${one.tool} onInput=${take("tool")} maxlength="128" /></label>
         <label class="waits"><span>Comes after</span><input value=${one.after} onInput=${take("after")} placeholder="nothing" maxlength="400" /></label>
-        <button type="button" class="quiet" onClick=${remove} aria-label=${`Take out ${one.id}`}>Take out</button>
+        <button type="button" class="quiet" onClick=${remove} aria-label=${`Remove ${one.id}`}>Remove</button>
       </div>
       <label><span>Arguments (JSON; ${'{"$ref": "E1"}'} stands for the result of step E1)</span>
         <textarea class="mono" rows="3" spellcheck=${false} value=${one.given} onInput=${take("given")} aria-invalid=${Boolean(fault)} aria-describedby=${fault ? id : undefined} />
@@ -64,6 +65,6 @@ function Preview({ plan, changes }) {
   const tools = [...new Set((plan.steps ?? []).map(({ tool }) => tool))];
   return html`
     ${plan.task && html`<p class="words card">${plan.task}</p>`}
-    <p>${(plan.steps ?? []).length} steps will run, with ${tools.join(", ")}. They may call models, which may cost money.</p>
+    <p>${counted((plan.steps ?? []).length, "step")} will run, with the tools ${tools.join(", ")}. Steps may call models, which may cost money.</p>
     ${changes.length ? html`<p>Changes to the original plan:</p><ul class="list">${changes.map((each) => html`<li class="words small">${each}</li>`)}</ul>` : html`<p class="soft">The plan is unchanged.</p>`}`;
 }

@@ -15,7 +15,7 @@ export function openStep(seen, id) {
 }
 
 /** @type {Record<SeenStep["state"], string>} */
-const STATES = { "": "not begun", now: "running", ran: "done", failed: "gave nothing" };
+const STATES = { "": "not begun", now: "running", ran: "done", failed: "failed" };
 
 /** @param {{one: SeenStep}} props */
 function Inside({ one: { step, began, found, state } }) {
@@ -26,7 +26,7 @@ function Inside({ one: { step, began, found, state } }) {
       <dt>state</dt><dd>${STATES[state]}</dd>
       <dt>waits for</dt><dd>${needs.length ? needs.join(", ") : "nothing"}</dd>
       ${found && html`<dt>took</dt><dd>${took(found.seconds ?? 0)}${(found.tries ?? 1) > 1 && `, in ${found.tries} tries`}</dd>`}
-      ${found?.foreign && html`<dt>whose words</dt><dd>third parties' (read as data, never as instructions)</dd>`}
+      ${found?.foreign && html`<dt>source of the result</dt><dd>third parties (read as data, never as instructions)</dd>`}
     </dl>
     <h3>Planned arguments</h3>
     <${Arguments} given=${step.arguments ?? {}} />
@@ -45,10 +45,10 @@ function Arguments({ given }) {
 function Answer({ seen: { end, steps } }) {
   if (!end) return html`<p class="soft">There is no answer yet.</p>`;
   return html`
-    <p class="words card">${end.answer || "There is none."}</p>
+    <p class="words card">${end.answer || "There is no answer."}</p>
     ${end.unanswered && html`<p><span class="soft">Not answered:</span> <span class="words">${end.unanswered}</span></p>`}
     ${end.stopped && html`<p class="problem words">${end.stopped}</p>`}
-    <h3>The answer is based on</h3>
+    <h3>Results of the steps</h3>
     <ul class="list">${steps.filter(({ found }) => found).map(({ step, found }) => html`
       <li key=${step.id}><span class="tag">${step.id}</span> <span class="words clip">${found?.text}</span></li>`)}
     </ul>`;

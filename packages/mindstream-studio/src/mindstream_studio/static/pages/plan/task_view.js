@@ -48,7 +48,7 @@ function RowsOf({ run, take }) {
 function Coming({ one }) {
   const last = one.progress.at(-1)?.text;
   if (one.problem) return html`<p class="problem words" role="alert">${one.problem}</p>`;
-  return html`<p class="soft" role="status">The task is being planned${last ? html`: <span class="words">${last}</span>` : " …"}</p>`;
+  return html`<p class="soft" role="status">The run is starting${last ? html`: <span class="words">${last}</span>` : " …"}</p>`;
 }
 
 /** @param {{known: Known[]}} props */
@@ -75,7 +75,7 @@ function Ways({ known }) {
 function momentOf(row) {
   const { event, step, failed } = row;
   if (event === "step_began") return `${step} begins`;
-  if (event === "step_found") return failed ? `${step} gave nothing` : `${step} is done`;
+  if (event === "step_found") return failed ? `${step} failed` : `${step} is done`;
   if (event === "solved") return endOf(row);
   return { solving: "begun", run_planned: "planned", answer_missing: "the answer was missing" }[event] ?? "the plan is kept";
 }

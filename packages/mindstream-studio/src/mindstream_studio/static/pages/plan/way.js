@@ -1,6 +1,7 @@
 /** One run of a task: its plan with progress, its answer, and buttons to repeat or edit it. */
 import { html, useState } from "../../html.js";
 import { ask, askAllAgain } from "../../api.js";
+import { seq } from "../../state.js";
 import { askChange } from "../../parts/dialog.js";
 import { ReadFailure } from "../../parts/failure.js";
 import { runPlan, solve } from "./ask.js";
@@ -12,12 +13,19 @@ import { openStep } from "./step.js";
 
 /** @typedef {import("./comparison.js").SeenWay} SeenWay @typedef {import("./shapes.js").Plan} Plan */
 
+/** Return the state of a run at the shown moment. @param {SeenWay} one */
+function stateOf({ run, seen }) {
+  if (seen.end) return endOf(seen.end);
+  if (seq.value !== "newest") return "under way";
+  return run.state === "running" ? "running" : run.state === "waiting" ? "waits for you" : "stopped";
+}
+
 /** @param {{one: SeenWay, alone: boolean, canChange: boolean}} props */
 export function Way({ one, alone, canChange }) {
   const { run, seen } = one;
   return html`
     <section class="stack way" aria-label=${`By ${run.how}`}>
-      <div class="row"><h3>${run.how}</h3><span class="soft small">${seen.end ? endOf(seen.end) : run.state === "running" ? "running" : seen.plan ? "under way" : "planning"}</span></div>
+      <div class="row"><h3>${run.how}</h3><span class="soft small">${stateOf(one)}</span></div>
       <${Drawing} title=${`The plan of ${run.how}`} steps=${seen.steps} end=${seen.end} down=${!alone} onOpen=${(/** @type {string} */ id) => openStep(seen, id)} />
       ${seen.because.map((text) => html`<p class="soft small">${text}</p>`)}
       ${seen.end && html`<${End} end=${seen.end} />`}
@@ -45,7 +53,7 @@ function Next({ one: { run, seen } }) {
   const act = (verb) => ask({ path: `${path}/${verb}`, body: {} }).then(askAllAgain, tell);
   const plan = /** @type {Plan} */ ({ task: run.task, steps: seen.steps.map(({ step }) => step) });
   const again = () => askChange({
-    title: "Solve it again?", verb: "Solve anew",
+    title: "Solve it again?", verb: "Solve the task again",
     preview: async () => html`<p class="words card">${run.task}</p><p>The task is planned and solved again, by ${run.how}. This run stays, for comparison.</p>`,
     act: () => solve(run.task, [run.how], false),
   });
@@ -53,7 +61,7 @@ function Next({ one: { run, seen } }) {
   return html`
     <div class="row">
       ${goes && html`<button onClick=${() => act("stop")}>Stop</button>`}
-      ${!goes && !run.answer && html`<button onClick=${() => act("resume")}>Go on</button>`}
+      ${!goes && !run.answer && html`<button onClick=${() => act("resume")}>Resume</button>`}
       ${!goes && html`<button onClick=${again}>Solve it again</button>`}
       ${seen.steps.length > 0 && html`
         <button class="link small" aria-expanded=${editing} onClick=${() => edit(!editing)}>Edit and run this plan</button>

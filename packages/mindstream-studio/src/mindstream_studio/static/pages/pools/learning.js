@@ -40,7 +40,7 @@ const COLUMNS = [
   { title: "Learned from", numeric: true, of: ({ learned_from }) => `${learned_from} pairs` },
   { title: "Helps", numeric: true, of: ({ helps }) => (helps ? number(helps) : "too few to say") },
   { title: "Before", numeric: true, of: ({ before }) => (before ? number(before) : "") },
-  { title: "", of: ({ held }) => (held ? "in use since" : "not better, so not used") },
+  { title: "", of: ({ held }) => (held ? "used from then on" : "not better, so not used") },
 ];
 
 /** @param {{versions: Version[]}} props */

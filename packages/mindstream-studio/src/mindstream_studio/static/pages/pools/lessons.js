@@ -21,7 +21,7 @@ export function Lessons({ pool, details: { owner } }) {
   return html`
     <label class="row"><input type="checkbox" checked=${all} onChange=${() => showAll(!all)} /> Show retired lessons too</label>
     ${!lessons.length && html`
-      <${Empty} title="No lessons yet"><p>Say whether the result of a task was right, and if not, why: <code>mindstream pool verdict ${pool} --wrong "…"</code>. A model derives lessons for other tasks from the reason; they are listed here. Or write one by hand: <code>mindstream pool lesson ${pool} "…"</code>.</p><//>`}
+      <${Empty} title=${all ? "No lessons yet" : "No lessons in use"}><p>Say whether the result of a task was right, and if not, why: <code>mindstream pool verdict ${pool} --wrong "…"</code>. A model derives lessons for other tasks from the reason; they are listed here. Or write one by hand: <code>mindstream pool lesson ${pool} "…"</code>.</p><//>`}
     <ol class="list" aria-label="Lessons">
       ${lessons.map((one) => html`<${One} key=${one.id} pool=${pool} one=${one} texts=${texts} mayChange=${!base.value && [owner, one.writer].includes(user.value)} />`)}
     </ol>`;

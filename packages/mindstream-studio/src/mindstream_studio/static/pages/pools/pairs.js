@@ -14,6 +14,8 @@ import { pathOf } from "./shapes.js";
 /** @typedef {import("./shapes.js").Pair} Pair @typedef {import("./shapes.js").Details} Details */
 
 const VERDICTS = [["", "All"], ["admitted", "Let in"], ["rejected", "Refused"]];
+/** The title of the side sheet about a pair. @type {Record<Pair["verdict"], string>} */
+const WHY = { admitted: "Why it was let in", rejected: "Why it was refused", "": "Why it is not let in yet" };
 const MOST = 20;
 
 /** @param {{pool: string, details: Details}} props */
@@ -36,7 +38,7 @@ export function Pairs({ pool, details }) {
       ${VERDICTS.map(([each = "", title]) => html`<button key=${each} aria-pressed=${each === verdict} onClick=${() => change({ verdict: each })}>${title}</button>`)}
     </div>
     ${!base.value && details.rubrics.length > 0 && html`<${OfferPair} pool=${pool} />`}
-    ${pairs.length === 0 && html`<${Empty} title=${verdict === "rejected" ? "Nothing was refused" : verdict ? "Nothing was let in yet" : "Nothing was offered yet"}><p>${verdict ? "Press “All” to see all pairs." : details.rubrics.length ? "Offer an answer above; it is judged by the pool’s rubric." : "The pool’s owner must freeze a rubric first: see the tab “Rubric”."}</p><//>`}
+    ${pairs.length === 0 && html`<${Empty} title=${verdict === "rejected" ? "Nothing was refused" : verdict ? "Nothing was let in yet" : "Nothing was offered yet"}><p>${verdict ? "Press “All” to see all pairs." : base.value ? "This recording contains no pairs." : details.rubrics.length ? "Offer an answer above; it is judged by the pool’s rubric." : "The pool’s owner must freeze a rubric first: see the tab “Rubric”."}</p><//>`}
     <ol class="list" aria-label="Pairs">${pairs.map((pair) => html`<${PairLine} key=${pair.id} pair=${pair} details=${details} />`)}</ol>
     ${next && html`<div><button onClick=${readOn}>Older pairs</button></div>`}`;
 }
@@ -60,7 +62,7 @@ function PairLine({ pair, details }) {
         <span class=${`verdict ${pair.verdict}`}>${becameOf(pair)}</span>
         <span>by ${pair.writer}${pair.asked_by && `, asked by ${pair.asked_by}`}</span>
         <span>${timeOf(pair.at)}</span>
-        <${Why} title=${pair.verdict === "rejected" ? "Why it was refused" : "Why it was let in"} about=${pair.query}><${Judgement} pair=${pair} details=${details} /><//>
+        <${Why} title=${WHY[pair.by_hand ? "admitted" : pair.verdict]} about=${pair.query}><${Judgement} pair=${pair} details=${details} /><//>
       </div>
       ${(pair.verdict === "rejected" || !pair.served) && why && html`<p class="small words clip">${why}</p>`}
     </li>`;

@@ -11,7 +11,7 @@ export function RubricView({ pool, details: { rubrics } }) {
   const rubric = rubrics[(chosen || rubrics.length) - 1];
   if (!rubric) {
     return html`<${Empty} title="No rubric is frozen">
-      <p>A rubric lists the criteria for grading answers. Until the pool’s owner freezes a rubric, nobody can offer pairs; only the owner can add them by hand. Draft one with this command, then edit and freeze it:</p>
+      <p>A rubric lists the criteria for grading answers. Until the pool’s owner freezes a rubric, no member can offer pairs; only the owner can add them by hand. Draft one with this command, then edit and freeze it:</p>
       <p class="mono">mindstream pool rubric ${pool} --draft rubric.toml</p>
     <//>`;
   }

@@ -12,7 +12,7 @@ import { Table } from "../../parts/table.js";
 
 /** @param {{pool: string, details: Details}} props */
 export function Trust({ pool, details: { sources, owner } }) {
-  if (!sources.length) return html`<${Empty} title="No pairs have been offered yet"><p>The sources of pairs will be listed here, with reasons to trust or distrust each.</p><//>`;
+  if (!sources.length) return html`<${Empty} title="No pairs have been judged yet"><p>The sources of judged pairs will be listed here, with reasons to trust or distrust each.</p><//>`;
   const mayChange = !base.value && user.value === owner;
   /** @type {import("../../parts/table.js").Column<Source>[]} */
   const columns = [
@@ -26,7 +26,7 @@ export function Trust({ pool, details: { sources, owner } }) {
   return html`
     <p class="soft measure">If a person trusts a source, all its admitted pairs are shown as examples; if a person distrusts it, none are. For other sources, each pair is checked by itself. Mismatched answers: estimated share of the source’s answers that do not fit their questions. With instructions: number of pairs whose text gives the reading agent instructions.</p>
     <${Table} caption="Where pairs come from" columns=${columns} rows=${sources} />
-    ${!mayChange && !base.value && html`<p class="soft small">${owner} owns this pool, and says who is trusted.</p>`}`;
+    ${!mayChange && !base.value && html`<p class="soft small">${owner} owns this pool, and decides which sources are trusted.</p>`}`;
 }
 
 /** @param {{pool: string, source: Source}} props */

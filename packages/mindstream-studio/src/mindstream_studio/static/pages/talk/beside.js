@@ -1,5 +1,6 @@
 /** The pane beside the conversation: running reasoners, beliefs and plan with recent changes, thoughts, durations. */
 import { html } from "../../html.js";
+import { base } from "../../state.js";
 import { beliefsAt, plansAt } from "./believed.js";
 import { BeliefNow } from "./belief.js";
 import { PlanNow } from "./plan.js";
@@ -42,7 +43,7 @@ function AtWork({ exchanges }) {
       <dl class="facts work">
         <dt class=${speaks ? "now" : ""}>talker</dt><dd>${TALKER[state]}</dd>
         <dt class=${open ? "now" : ""}>reasoner</dt><dd class="words">${thinking}</dd>
-        ${!speaks && !open && html`<dt class="now">you</dt><dd>it is your turn</dd>`}
+        ${!speaks && !open && last.isNow && !base.value && html`<dt class="now">you</dt><dd>it is your turn</dd>`}
       </dl>
     </section>`;
 }

@@ -5,7 +5,7 @@ import { html } from "../../html.js";
 
 /** @param {{thought: Row}} props */
 export function Briefing({ thought }) {
-  const parts = [["how it stands", thought.stands], ["to find out", thought.ask], ["to say", thought.offer], ["to mind", thought.care]].filter(([, text]) => text);
+  const parts = [["the situation", thought.stands], ["to find out", thought.ask], ["to say", thought.offer], ["to be careful about", thought.care]].filter(([, text]) => text);
   if (!parts.length) return null;
   return html`<dl class="facts">${parts.map(([name, text]) => html`<dt>${name}</dt><dd class="words">${text}</dd>`)}</dl>`;
 }

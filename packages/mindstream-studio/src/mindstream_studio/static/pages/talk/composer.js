@@ -16,7 +16,7 @@ export function Composer({ session, pack, exchanges }) {
   const tried = useRef({ said: "", key: "" }); // the text sent last, with its idempotency key: if it is sent again after an error, it is stored only once
   if (base.value) return html`<p class="small soft">This is a recorded talk. ${!held && html`<a href="#/talk">Begin a talk of your own</a>`}</p>`;
   if (seq.value !== "newest") {
-    return html`<div class="row"><p class="small soft">This is an earlier moment of the talk.</p><button onClick=${() => change({ seq: "" })}>Go on from the newest</button></div>`;
+    return html`<div class="row"><p class="small soft">This is an earlier moment of the talk.</p><button onClick=${() => change({ seq: "" })}>Return to the newest moment</button></div>`;
   }
   const say = async () => {
     if (!text.trim() || busy) return;

@@ -16,7 +16,7 @@ export function Times({ one }) {
     <dl class="times">
       ${spans.map((span) => html`<${Part} key=${span.seq} span=${span} most=${most} />`)}
     </dl>
-    <p class="small soft">The bars begin when the message was heard (left end) and cover ${took(most)}.${spans.some(({ first }) => first !== undefined) ? " The stronger coloured part of a bar begins with the first word." : ""}</p>`;
+    <p class="small soft">The bars begin when the message was heard (left end) and cover ${took(most)}.${spans.some(({ first }) => first !== undefined) ? " The more strongly coloured part of a bar begins with the first word." : ""}</p>`;
 }
 
 /** @param {{span: Span, most: number}} props */

@@ -4,7 +4,7 @@ import { lasting, millis, whole } from "../../format.js";
 /** @typedef {import("./shapes.js").Row} Row */
 
 /** Names of the shipped reasoners by the slot that each writes to; any other slot belongs to the reasoner that answers are based on. @type {Record<string, string>} */
-const REASONERS = { facts: "the fact reasoner", reflect: "the reflection reasoner", night: "the night reasoner" };
+const REASONERS = { facts: "the fact reasoner", reflect: "the reflection reasoner", night: "the sleep reasoner" };
 
 /** Return the name of a slot's reasoner. @param {string} slot */
 export const reasonerOf = (slot) => REASONERS[slot] ?? "the reasoner";

@@ -30,7 +30,7 @@ export function Around({ who, now, problem, waits, act, look, end }) {
         : happened.length > 0 && html`<div role="log"><ol class="soft small">${happened.map((each) => html`<li class="words">${each.who} ${each.text}</li>`)}</ol></div>`}
       ${now && html`<${Look} now=${now} look=${look} />`}
       <form class="row" onSubmit=${say}>
-        <input class="grow" aria-label="Say something" placeholder=${near[0] ? `Say something to ${now?.talks_with || near[0].name}` : "No one is in sight; walk with the arrow keys"} value=${text} maxlength="600"
+        <input class="grow" aria-label="Say something" placeholder=${near[0] ? `Say something to ${now?.talks_with || near[0].name}` : now ? "No one is in sight; walk with the arrow keys" : ""} value=${text} maxlength="600"
           onInput=${(/** @type {any} */ event) => type(event.target.value)} />
         <button class="main" disabled=${waits || !text.trim()}>Say</button>
       </form>

@@ -15,7 +15,7 @@ export function Beliefs({ town, resident, step }) {
   const wrong = found.beliefs.filter((each) => each.is_false !== false);
   return html`
     <h3>What happened, and what is believed</h3>
-    <p class="soft small">${wrong.length} of ${counted(found.beliefs.length, "belief")}: those that differ from what happened, and whispered ones, which cannot be checked.</p>
+    <p class="soft small">Shown are ${wrong.length} of ${counted(found.beliefs.length, "belief")}: those that differ from what happened, and whispered ones, which cannot be checked.</p>
     <table>
       <thead><tr><th>about</th><th>believed</th><th>happened</th><th>began</th></tr></thead>
       <tbody>

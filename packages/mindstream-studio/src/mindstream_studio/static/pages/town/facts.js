@@ -68,7 +68,7 @@ function Knowers({ found, player, step }) {
 /** A resident with the speaker it knows the fact from, and a link to that moment. @param {{player: Player, each: Knower}} props */
 function Heard({ player, each }) {
   return html`
-    <p><${Name} player=${player} name=${each.name} /> ${each.how === "beginning" ? "from the beginning" : html`from <${Name} player=${player} name=${each.by} />`}
+    <p><${Name} player=${player} name=${each.name} /> ${each.how === "beginning" ? (each.step > 0 ? "added by a user" : "from the beginning") : html`from <${Name} player=${player} name=${each.by} />`}
       ${" "}<button class="link small soft" onClick=${() => player.seek(each.step)}>${momentOf(player.town, each.step)}</button></p>`;
 }
 

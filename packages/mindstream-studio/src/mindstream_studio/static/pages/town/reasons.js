@@ -17,7 +17,7 @@ export function Reasons({ town, resident, step }) {
   return html`
     <p class="words">${text}</p>
     ${because.length > 0 ? html`<${Tree} reasons=${because} />` : html`<p class="soft">The log contains no further reasons.</p>`}
-    ${isPage("traces") && html`<p class="small"><a href=${linkTo("traces", { town, resident, step: since, seq: "" })}>the calls of models behind it</a></p>`}`;
+    ${isPage("traces") && html`<p class="small"><a href=${linkTo("traces", { town, resident, step: since, seq: "" })}>the model calls behind it</a></p>`}`;
 }
 
 /** @param {{reasons: Reason[]}} props */

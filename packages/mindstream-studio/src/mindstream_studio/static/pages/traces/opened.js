@@ -64,7 +64,7 @@ const LONG = 700;
 function Message({ role, text, open }) {
   return html`
     <details class="message" open=${open || text.length < LONG}>
-      <summary class="small soft">${role || "text"} <span class="number">· ${whole(text.length)} letters</span></summary>
+      <summary class="small soft">${role || "text"} <span class="number">· ${whole(text.length)} characters</span></summary>
       <p class="words card">${text}</p>
     </details>`;
 }

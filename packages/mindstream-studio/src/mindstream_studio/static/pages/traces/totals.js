@@ -79,7 +79,7 @@ function ByDay({ days }) {
   return html`
     <div class="stack">
       <${Table} caption="By day" columns=${[first, ...columns(most)]} rows=${shown} />
-      ${days.length > MOST_DAYS && html`<p class="soft small">${counted(days.length - MOST_DAYS, "earlier day")} are in the sum, and not in this table.</p>`}
+      ${days.length > MOST_DAYS && html`<p class="soft small">The total includes ${counted(days.length - MOST_DAYS, "earlier day")} that this table does not show.</p>`}
     </div>`;
 }
 

@@ -57,7 +57,7 @@ export const link = (player, className, target, go, ...children) => make("a", {
  * @param {Player} player
  * @param {number} number
  */
-export const personLink = (player, number) => (number < 0 ? make("span", {}, "somebody")
+export const personLink = (player, number) => (number < 0 ? make("span", {}, "an unknown person")
   : link(player, "name", { who: number }, () => player.choose({ who: number }), said(at(player.town.people, number).name)));
 
 /**
@@ -78,7 +78,7 @@ export const placeLink = (player, place) => link(player, "name", { place }, () =
  */
 export const linesOf = ({ town }, lines) => make("ol", { class: "lines" }, lines.map(([by, text]) => {
   const speaker = town.people[by];
-  return make("li", { hue: speaker?.hue ?? 0 }, make("b", {}, said(speaker?.name.split(" ")[0] ?? "somebody")), " ", said(textOf(town, text)));
+  return make("li", { hue: speaker?.hue ?? 0 }, make("b", {}, said(speaker?.name.split(" ")[0] ?? "unknown")), " ", said(textOf(town, text)));
 }));
 
 /**
