@@ -102,7 +102,7 @@ def test_a_life_can_be_paused_and_its_ledger_and_orders_changed(
     ledger.get_by_role("listitem").first.get_by_text("Buy a new lead line.").wait_for()
     ledger.get_by_role("button", name="Give up: Buy a new lead line.").click()
     seen.page.get_by_role("dialog").get_by_role("button", name="Give it up").click()
-    ledger.get_by_text("given up").wait_for()
+    ledger.get_by_text("given up", exact=True).wait_for()
     orders = seen.page.get_by_role("region", name="Standing orders")
     orders.get_by_role("button", name="Take back: every monday").click()
     seen.page.get_by_role("dialog").get_by_role("button", name="Change them").click()

@@ -71,7 +71,7 @@ def test_the_graph_shows_progress_at_the_selected_moment(studio: OpenStudio, ser
     seen = studio()
     seen.open("plan", user="ann", runs=run, seq=begun)
     graph = seen.page.get_by_role("figure", name="The plan of rewoo")
-    graph.get_by_text("at E1 now.").wait_for()  # it starts while the rest is still being planned
+    graph.get_by_text("running: E1.").wait_for()  # it starts while the rest is still being planned
     assert graph.locator("g.now").count() == 1 and graph.locator("g.ran").count() == 0
     seen.page.get_by_role("button", name="To the newest").click()
     graph.get_by_text("3 of 3 steps done, answered.").wait_for()
@@ -120,7 +120,7 @@ def test_a_plan_can_be_edited_and_approved_before_it_runs(
     assert seen.axe() == []
     waits.get_by_role("button", name="Run it").click()
     dialog = seen.page.get_by_role("dialog", name="Run it?")
-    dialog.get_by_text("E1 was calculator").wait_for()
+    dialog.get_by_text("E1 calls calculator").wait_for()
     assert seen.axe() == []
     dialog.get_by_role("button", name="Run it").click()
     seen.page.get_by_role("button", name=TASK).click()

@@ -136,7 +136,7 @@ def test_a_change_of_trust_is_previewed_before_it_applies(studio: OpenStudio, se
     row.get_by_text("by its pairs").wait_for()
     row.get_by_role("button", name="Do not trust").click()
     dialog = seen.page.get_by_role("dialog", name="Stop trusting this source?")
-    dialog.get_by_text("None of its 1 pair").wait_for()
+    dialog.get_by_text("1 judged pair so far").wait_for()
     dialog.get_by_role("button", name="Leave it").click()
     assert row.get_by_text("by its pairs").is_visible()
     row.get_by_role("button", name="Do not trust").click()
@@ -147,7 +147,7 @@ def test_a_change_of_trust_is_previewed_before_it_applies(studio: OpenStudio, se
     held = seen.page.get_by_role("list", name="Pairs").get_by_role("listitem").first
     held.get_by_text("but not shown as an example").wait_for()
     seen.open("pools", user="bob", pool="herbs", show="trust")
-    seen.page.get_by_text("ann owns this pool, and says who is trusted.").wait_for()
+    seen.page.get_by_text("ann owns this pool, and decides which sources are trusted.").wait_for()
     assert table.get_by_role("button").count() == 0
 
 
