@@ -68,7 +68,7 @@ class SceneMind:
             case WhatCame():
                 return {"text": f"{ask.who}: {ask.question}"}
             case LetOn():
-                return {"lets_on": [], "bearing": "friendly"}
+                return {}
             case ReflectScenes():
                 return {
                     "insights": [{"text": f"{ask.who} had a day.", "because": [1, 2]}],

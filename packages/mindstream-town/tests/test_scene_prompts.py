@@ -52,7 +52,7 @@ def private(ask: PlanScenes) -> dict[str, Any]:
 
 
 async def test_what_is_done_because_of_a_secret_is_in_no_conversation(tmp_path: Path) -> None:
-    mind = SceneMind(plan_scenes=private, let_on=lambda ask: {"plan": [n for n, _ in enumerate(ask.plan, 1)]})
+    mind = SceneMind(plan_scenes=private, let_on=lambda _: {})
     setting = liucun(seeds(f'{{ text = "{SECRET}", weight = 9, secret = true }}'))
     async with Town.open(tmp_path, setting, model=Models(mind)) as town:
         await town.run(until=2 * DAY - 1)
@@ -64,7 +64,7 @@ async def test_what_is_done_because_of_a_secret_is_in_no_conversation(tmp_path: 
 
 async def test_let_on_strikes_memories_by_number(tmp_path: Path) -> None:
     def lets_on(ask: LetOn) -> dict[str, Any]:
-        return {"hides_memories": [n for n, each in enumerate(ask.memories, 1) if HINT in each]}
+        return {"hides": number_of(ask.memories, HINT)}
 
     setting = liucun(seeds(f'{{ text = "{SECRET}", weight = 9, secret = true }}', f'"{HINT}"'))
     mind = SceneMind(let_on=lets_on)
@@ -80,6 +80,115 @@ async def test_without_a_briefing_a_resident_with_secrets_shows_no_memories(tmp_
     async with Town.open(tmp_path, setting, model=Models(mind)) as town:
         await town.run(until=10 * HOUR)
     assert sides_of(mind, HOST) and not any(HINT in str(each.memories) for each in sides_of(mind, HOST))
+
+
+def learns(ask: TalkScene) -> dict[str, Any]:
+    """Return a conversation of which both remember something of their own, by the hour."""
+    kept = [{"who": each.who, "text": f"{each.who}听说了{ask.when[-5:]}的新闻。", "weight": 6} for each in ask.sides]
+    return talk(ask, remember=kept)
+
+
+async def test_a_keeper_of_secrets_is_asked_once_a_day(tmp_path: Path) -> None:
+    """What its conversations leave in memory was written without the secret, and is shown without a new question."""
+    mind = SceneMind(plan_scenes=out_all_day_at_the_inn, talk_scene=learns)
+    setting = liucun(seeds(f'{{ text = "{SECRET}", weight = 9, secret = true }}', f'"{HINT}"'))
+    async with Town.open(tmp_path, setting, model=Models(mind)) as town:
+        await town.run(until=2 * DAY - 1)
+    shown = sides_of(mind, HOST)
+    assert len(shown) >= 4 and len(mind.of(LetOn)) == 2, "once each day"
+    assert any("新闻" in str(each.memories) for each in shown), "news from a conversation comes up in the next ones"
+    first, second = mind.of(LetOn)
+    assert first.identity and first.plan and number_of(first.memories, HINT)
+    assert not number_of(second.memories, HINT), "what has been judged is not asked about again"
+
+
+async def test_new_memories_of_a_keeper_are_judged_before_they_are_shown(tmp_path: Path) -> None:
+    told = "王秀兰听说磨坊有了买主。"
+
+    def lets_on(ask: LetOn) -> dict[str, Any]:
+        return {"hides": [*number_of(ask.memories, told), *number_of(ask.plan, "干活11")]}
+
+    mind = SceneMind(plan_scenes=out_all_day_at_the_inn, let_on=lets_on)
+    setting = liucun(seeds(f'{{ text = "{SECRET}", weight = 9, secret = true }}'))
+    async with Town.open(tmp_path, setting, model=Models(mind)) as town:
+        await town.run(until=12 * HOUR)
+        before = len(mind.of(LetOn))
+        await town.whisper(HOST, told)
+        await town.run(until=DAY - 1)
+    again = mind.of(LetOn)[before:]
+    assert before == len(again) == 1 and number_of(again[0].memories, told)
+    assert not (again[0].identity or again[0].plan), "only what is new is asked about"
+    assert sides_of(mind, HOST) and not any(told in str(each) for each in sides_of(mind, HOST))
+
+
+async def test_a_new_secret_has_everything_judged_again(tmp_path: Path) -> None:
+    """On the second day the host decides to keep a memory to itself, of which another memory is a hint."""
+
+    def keeps(ask: PlanScenes) -> dict[str, Any]:
+        plan = out_all_day_at_the_inn(ask)
+        is_second = ask.who == HOST and len([each for each in mind.of(PlanScenes) if each.who == HOST]) == 2
+        return plan | (
+            {"keeps": [n for n, each in enumerate(ask.memories, 1) if OPENLY in each.text]} if is_second else {}
+        )
+
+    def lets_on(ask: LetOn) -> dict[str, Any]:
+        return {"hides": number_of(ask.memories, HINT) if any(OPENLY in each for each in ask.secrets) else []}
+
+    mind = SceneMind(let_on=lets_on, talk_scene=learns)
+    mind.answers["plan_scenes"] = keeps
+    setting = liucun(seeds(f'{{ text = "{SECRET}", weight = 9, secret = true }}', f'"{HINT}"', f'"王秀兰{OPENLY}。"'))
+    async with Town.open(tmp_path, setting, model=Models(mind)) as town:
+        await town.run(until=DAY - 1)
+        talks = len(mind.of(TalkScene))
+        await town.run(until=2 * DAY - 1)
+    assert any(HINT in str(each.memories) for ask in mind.of(TalkScene)[:talks] for each in ask.sides)
+    assert number_of(mind.of(LetOn)[-1].memories, HINT)
+    later = mind.of(TalkScene)[talks:]
+    assert later and not any(HINT in str(ask.sides) or OPENLY in str(ask.sides) for ask in later)
+
+
+async def test_after_a_secret_is_told_what_others_say_is_judged(tmp_path: Path) -> None:
+    def lets_on(ask: LetOn) -> dict[str, Any]:
+        return {"lets_on": [{"to": GUEST, "says": "磨坊的事,别问。"}]}
+
+    mind = SceneMind(plan_scenes=out_all_day_at_the_inn, let_on=lets_on, talk_scene=learns)
+    setting = liucun(seeds(f'{{ text = "{SECRET}", weight = 9, secret = true }}'))
+    async with Town.open(tmp_path, setting, model=Models(mind)) as town:
+        await town.run(until=DAY - 1)
+    talks = [ask for ask in mind.of(TalkScene) if HOST in {side.who for side in ask.sides}]
+    for ask in talks:
+        (host,) = (side for side in ask.sides if side.who == HOST)
+        assert ("别问" in str(host.memories)) == (GUEST in {side.who for side in ask.sides})
+    assert any(number_of(ask.memories, "新闻") for ask in mind.of(LetOn)[1:]), "others may have repeated it"
+
+
+async def test_an_act_that_reveals_a_secret_is_named_by_its_place_only(tmp_path: Path) -> None:
+    def plans(ask: PlanScenes) -> dict[str, Any]:
+        plan = day()
+        if ask.who == HOST:
+            plan["items"][2] |= {"what": PRIVATELY, "weight": 6}
+        return plan
+
+    mind = SceneMind(plan_scenes=plans, let_on=lambda ask: {"hides": number_of(ask.plan, PRIVATELY)})
+    setting = liucun(seeds(f'{{ text = "{SECRET}", weight = 9, secret = true }}'))
+    async with Town.open(tmp_path, setting, model=Models(mind)) as town:
+        await town.run(until=2 * DAY - 1)
+        assert any(PRIVATELY in each for each in await remembered(town, HOST))
+    shown = sides_of(mind, HOST)
+    assert len(shown) >= 2 and not any(PRIVATELY in f"{each.doing}{each.plan}{each.memories}" for each in shown)
+
+
+async def test_what_a_keeper_writes_of_itself_is_shown_only_if_it_says_so(tmp_path: Path) -> None:
+    def clear(ask: LetOn) -> dict[str, Any]:
+        return {"clear": number_of(ask.recent, "新的打算")}
+
+    for folder, answer in (("shown", clear), ("kept", lambda _: {})):
+        mind = SceneMind(let_on=answer, reflect_scenes=lambda ask: {"currently": f"{ask.who}有新的打算。"})
+        setting = liucun(seeds(f'{{ text = "{SECRET}", weight = 9, secret = true }}'))
+        async with Town.open(tmp_path / folder, setting, model=Models(mind)) as town:
+            await town.run(until=DAY + 12 * HOUR)
+        shown = sides_of(mind, HOST)
+        assert shown and any(f"{HOST}有新的打算" in each.text for each in shown) == (folder == "shown")
 
 
 async def test_what_may_not_be_told_is_no_news(tmp_path: Path) -> None:
@@ -218,7 +327,7 @@ async def test_plans_and_yesterday_are_whole_sentences(tmp_path: Path) -> None:
     mind = SceneMind(plan_scenes=plans, what_came=lambda _: {"text": result})
     async with Town.open(tmp_path, liucun(), model=Models(mind)) as town:
         await town.run(until=DAY + HOUR)
-    assert any(line.endswith("to the end.") for side in sides_of(mind, HOST) for line in side.plan)
+    assert any("to the end. (" in line for side in sides_of(mind, HOST) for line in side.plan)
     assert result in [each for each in mind.of(PlanScenes) if each.who == HOST][1].yesterday
 
 
@@ -283,7 +392,7 @@ async def test_an_act_that_names_its_resident_is_told_without_the_name(tmp_path:
     async with Town.open(tmp_path, liucun(), model=Models(SceneMind(talk_scene=agree))) as town:
         await town.run(until=14 * HOUR)
         texts = await remembered(town, HOST)
-    assert f"{HOST}: keeping a table" in texts and not any(f"{HOST}: {HOST}" in each for each in texts)
+    assert f"Agreed by {HOST}: keeping a table" in texts and not any(f"{HOST}: {HOST}" in each for each in texts)
 
 
 async def test_an_appointment_that_names_one_of_the_two_is_seen_as_a_sentence(tmp_path: Path) -> None:

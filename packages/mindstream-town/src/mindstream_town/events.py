@@ -192,6 +192,8 @@ class Perceived(TownEvent):
     """Addresses of known places that no longer exist."""
     unrated: Names = Field((), exclude_if=not_)
     """Records whose importance is rated later, in a batch."""
+    clears: Names = Field((), exclude_if=not_)
+    """Records that cannot reveal the resident's secrets."""
 
 
 class DayPlanned(TownEvent):
@@ -332,6 +334,28 @@ class Met(TownEvent):
     """The resident's attitude toward the other since this meeting, in words; "": unchanged."""
     avoids: bool | None = Field(None, exclude_if=lambda avoids: avoids is None)
     """Whether the resident keeps away from the other since this meeting; None: unchanged."""
+    clears: Names = Field((), exclude_if=not_)
+    """Records of the meeting that cannot reveal the resident's secrets, because the model that wrote them did not see
+    these."""
+
+
+class Briefed(TownEvent):
+    """A resident with secrets decided what its conversations of a day may show of it."""
+
+    kind = "resident_briefed"
+    day: int
+    """Days since the town began."""
+    secrets: Names
+    """The secret memories that the decision is about."""
+    shows: Names = ()
+    hides: Names = ()
+    """Memories that reveal nothing of the secrets, and memories that do: all that have been judged so far."""
+    lines: Quotes[tuple[str, ...]] = ()
+    """The lines of the description that reveal nothing."""
+    plan: Quotes[tuple[str, ...]] = ()
+    """The acts of the day's plan that reveal something."""
+    lets_on: Quotes[dict[str, tuple[str, ...]]] = Field(default_factory=dict)
+    """For each person, by name: what the resident would tell this person of its secrets."""
 
 
 class Asked(TownEvent):
@@ -465,7 +489,7 @@ class TownSaved(TownEvent):
 
 EVENTS: tuple[type[Event], ...] = (
     TownBegan, TownImported, MovedIn, BroughtIn,
-    Perceived, DayPlanned, TasksPlanned, Acted, Decided, Talked, Met, Asked, Resolved,
+    Perceived, DayPlanned, TasksPlanned, Acted, Decided, Talked, Met, Briefed, Asked, Resolved,
     ActFinished, MemoriesRated, IdentityRenewed, Overheard, ObjectChanged, StoodIn, TownSaved,
     VisitorCame, Embodied, Released, Spoke, Declined, TownRested, TownReached, TownForked,
 )  # fmt: skip

@@ -15,6 +15,7 @@ from mindstream_town.events import (
     ActFinished,
     Asked,
     Block,
+    Briefed,
     BroughtIn,
     DayPlanned,
     Decided,
@@ -93,6 +94,9 @@ class ResidentState(BaseModel, frozen=True):
         stances: for each partner, the resident's attitude toward it, in words.
         keeps: ids of the memories that the resident keeps to itself, as decided with the day's plan.
         avoids: for each partner, whether the resident keeps away from it, if a meeting has changed that.
+        briefing: for a resident with secrets: its last decision about what conversations may show of it.
+        cleared, hinted: ids of memories that reveal nothing of its secrets, and of memories that do, as judged so far.
+        confided: whether it has ever decided to tell someone of its secrets.
         talk: lines of an unfinished talk with a user. talks_with: the other speaker.
     """
 
@@ -124,6 +128,10 @@ class ResidentState(BaseModel, frozen=True):
     stances: dict[str, str] = {}
     keeps: frozenset[str] = frozenset()
     avoids: dict[str, bool] = {}
+    briefing: Briefed | None = None
+    cleared: frozenset[str] = frozenset()
+    hinted: frozenset[str] = frozenset()
+    confided: bool = False
     talk: tuple[SpokenLine, ...] = ()
     talks_with: str = ""
 
@@ -167,7 +175,8 @@ def _changed(state: ResidentState, event: Event, profile: Profile) -> dict[str, 
             seen = (*state.seen, *event.seen)[-profile.retention :] if profile.retention else ()
             knows = (state.knows | frozenset(event.places)) - frozenset(event.gone)
             gathered = state.gathered + event.gathered
-            return {"seen": seen, "knows": knows, "gathered": gathered} | _unrated(state, event.step, event.unrated)
+            new = {"seen": seen, "knows": knows, "gathered": gathered, "cleared": state.cleared.union(event.clears)}
+            return new | _unrated(state, event.step, event.unrated)
         case Reflected():
             return {"gathered": 0.0}
         case DayPlanned():
@@ -187,7 +196,11 @@ def _changed(state: ResidentState, event: Event, profile: Profile) -> dict[str, 
                 "gathered": state.gathered + event.gathered,
                 "stances": state.stances | ({event.other: event.stance} if event.stance else {}),
                 "avoids": state.avoids | ({} if event.avoids is None else {event.other: event.avoids}),
+                "cleared": state.cleared.union(event.clears),
             }
+        case Briefed():
+            judged = {"cleared": frozenset(event.shows), "hinted": frozenset(event.hides)}
+            return {"briefing": event, "confided": state.confided or bool(event.lets_on)} | judged
         case Asked():
             calls, tokens = state.asked
             return {"asked": (calls + event.calls, tokens + event.tokens)}
@@ -218,7 +231,7 @@ def _changed(state: ResidentState, event: Event, profile: Profile) -> dict[str, 
         case Embodied():
             return {"embodied": event.person}
         case Released():
-            return {"embodied": ""}
+            return {"embodied": "", "briefing": None}  # the rest of the day is planned again
     return {}
 
 

@@ -12,7 +12,7 @@ from mindstream.clock import DAY_S
 from mindstream.log.events import Reflected
 from mindstream.memory.store.record import Kind, Record, RecordDraft, normalised
 from mindstream.reasoners.reflect.reflect import BY, OWN
-from mindstream_town.events import Act, Block, DayPlanned, Perceived, Resolved, TasksPlanned
+from mindstream_town.events import Act, Block, Briefed, DayPlanned, Perceived, Resolved, TasksPlanned
 from mindstream_town.profile import Profile
 from mindstream_town.prompts.plans import AT_HOME, BED, LEAST_AWAKE, WAKE, DayPlan, Item, Memory, Place, say_date
 from mindstream_town.residents.converse import OF_PEOPLE, TELLABLE, can_be_told, find_name
@@ -52,7 +52,7 @@ from mindstream_town.scenes.prompts import (
 )
 from mindstream_town.setting import Setting
 from mindstream_town.state import ResidentState
-from mindstream_town.world.tree import ARENA, OBJECT, SECTOR, sector_of
+from mindstream_town.world.tree import ARENA, OBJECT, SECTOR, parse_address, sector_of
 from mindstream_town.world.world import DAY_MINUTES, clock
 
 
@@ -70,18 +70,82 @@ def stands_to(name: str) -> str:
 
 
 def public_identity(turn: ResidentTurn) -> tuple[str, ...]:
-    """Return the lines of a resident's description without the texts that its model has written since the town began,
-    because these may contain the resident's secrets."""
-    return _described(turn, turn.person.currently, turn.person.about)
+    """Return the lines of a resident's description for conversations, without the texts that its model has written
+    since the town began (`written_since`), because these may contain the resident's secrets, without those that they
+    have replaced, and without daily habits; one line for each person that the resident knew at the beginning."""
+    state, person = turn.state, turn.person
+    is_new = state.currently not in ("", person.currently)
+    lines = _described(turn, "" if is_new else person.currently, "" if state.about else person.about, for_talk=True)
+    return (*lines, *acquaintances(turn).values())
 
 
-def _described(turn: ResidentTurn, currently: str, about: str) -> tuple[str, ...]:
+def acquaintances(turn: ResidentTurn) -> dict[str, str]:
+    """Return a line for each person outside its household that a resident knew at the beginning, by name."""
+    at_home = housemates(turn.setting, turn.person)
+    return {
+        each.name: f"{turn.name} knows {each.name} ({each.what})"
+        for each in turn.person.relations
+        if each.name not in at_home
+    }
+
+
+def identity_for_talk(turn: ResidentTurn, present: Collection[str]) -> str:
+    """Return the description of a resident for a conversation: for a resident with secrets, the lines that its briefing
+    allows.
+
+    Args:
+        present: the people who are there; of the resident's acquaintances only these are described.
+    """
+    briefing, known = briefing_of(turn), acquaintances(turn)
+    lines = briefing.lines if briefing else (*public_identity(turn), *written_since(turn))
+    others = {line for name, line in known.items() if name not in present}
+    return "\n".join(each for each in lines if each not in others)
+
+
+def written_since(turn: ResidentTurn) -> tuple[str, ...]:
+    """Return the texts about a resident's concerns and life that its model has written since the town began."""
+    state = turn.state
+    return tuple(
+        each for each in (state.currently if state.currently != turn.person.currently else "", state.about) if each
+    )
+
+
+def briefing_of(turn: ResidentTurn) -> Briefed | None:
+    """Return the decision of a resident with secrets about today's conversations; None: there is none yet."""
+    briefing = turn.state.briefing
+    return briefing if briefing and briefing.day == turn.day else None
+
+
+def hides_act(turn: ResidentTurn, act: Act | Block) -> bool:
+    """Return whether an act, or a part of the plan, reveals a secret of its resident."""
+    briefing = briefing_of(turn)
+    return act.secret or (briefing is not None and act.what in briefing.plan)
+
+
+def clears(turn: ResidentTurn, *used: Record) -> bool:
+    """Return whether a text cannot reveal a resident's secrets if it is written from these memories, the public part
+    of the description, and words of others.
+
+    This holds only if the resident has never told anyone of its secrets: else others might repeat them.
+    """
+    return briefing_of(turn) is not None and not turn.state.confided and all(is_clear(turn, each) for each in used)
+
+
+def is_clear(turn: ResidentTurn, record: Record) -> bool:
+    """Return whether a memory reveals no secret of the resident: it has been judged so, or says what all could see."""
+    return record.id in turn.state.cleared or record.about is not None
+
+
+def _described(turn: ResidentTurn, currently: str, about: str, *, for_talk: bool = False) -> tuple[str, ...]:
     person = turn.person
     home = words_of(sector_of(person.home))
     with_whom = household(turn.setting, person)
     lives = f"Home: {home}, {'with ' + ', '.join(with_whom) if with_whom else 'alone'}"
-    alone = person.model_copy(update={"relations": ()})
-    return tuple(each for each in (*alone.identity(currently).split("\n"), about, lives, *_knows(turn)) if each)
+    alone = person.model_copy(update={"relations": (), "currently": currently})
+    if for_talk:
+        alone = alone.model_copy(update={"lifestyle": ""})
+    known = () if for_talk else _knows(turn)
+    return tuple(each for each in (*alone.identity(currently).split("\n"), about, lives, *known) if each)
 
 
 def _knows(turn: ResidentTurn) -> tuple[str, ...]:
@@ -123,17 +187,6 @@ def _is_duty(turn: ResidentTurn) -> bool:
         and sector_of(each.place) == sector_of(act.place)
         for each in turn.person.day
     )
-
-
-def relation_to(turn: ResidentTurn, other: str) -> str:
-    """Return a resident's relation to another in words."""
-    if relation := turn.relation(other):
-        return relation
-    if other in housemates(turn.setting, turn.person):
-        return "lives in the same home"
-    if other in turn.state.scenes or any(each.name == turn.name for each in turn.setting.people[other].relations):
-        return "an acquaintance"
-    return "they have not spoken so far"
 
 
 def knows_of(turn: ResidentTurn, other: str) -> bool:
@@ -199,7 +252,7 @@ def is_secret(turn: ResidentTurn, record: Record) -> bool:
 
 MAX_PLAN_MEMORIES = 12
 """Maximum memories in the prompt of a day's plan."""
-MAX_HABITS_AT_HOME, MAX_HABITS, MAX_ACQUAINTANCES = 300, 120, 5
+MAX_HABITS_AT_HOME, MAX_HABITS, MAX_ACQUAINTANCES = 600, 400, 6
 """Limits for the prompt of a day's plan: characters of a housemate's habits, characters of a line about an
 acquaintance, and number of acquaintances."""
 MAX_PER_QUESTION = 6
@@ -358,7 +411,8 @@ async def _come_to_mind(turn: ResidentTurn, date: datetime) -> tuple[list[Record
 async def _newest_insights(turn: ResidentTurn) -> list[Record]:
     """Return the newest insights (up to MOST_INSIGHTS) that state what the resident will do about them, of the newest
     LOOKED_THROUGH thoughts, the oldest first."""
-    newest = await _latest(turn, "thought")
+    of_this_turn = [record for entry in turn.rows for record in entry.records]
+    newest = (*await _latest(turn, "thought"), *of_this_turn)
     return [each for each in newest if each.by == BY and THEN in each.data][-MOST_INSIGHTS:]
 
 
@@ -376,6 +430,23 @@ async def disproved(turn: ResidentTurn) -> set[str]:
     newest = await _latest(turn, "thought", most=MAX_CORRECTIONS)
     corrected = (each.data.get(CORRECTS) for each in newest)
     return {str(id_) for ids in corrected if isinstance(ids, list) for id_ in ids}
+
+
+async def worth_telling(turn: ResidentTurn) -> list[Record]:
+    """Return the newest memories (of LOOKED_THROUGH) that conversations may show, if they reveal no secret; the most
+    important first."""
+    newest = await _latest(turn, "note", "observation", "thought")
+    kept = [each for each in newest if can_be_told(each) and not is_secret(turn, each) and not is_everyday(each)]
+    described = "\n".join(public_identity(turn))
+    kept = [each for each in kept if "background" not in each.data and each.text not in described]
+    return sorted(kept, key=lambda each: (-(each.importance or 0.0), each.id))
+
+
+def is_everyday(record: Record) -> bool:
+    """Return whether a memory is about an everyday act."""
+    return record.kind == "observation" and (record.importance or 0.0) <= (
+        PASSING_DEED if DEED in record.data else PEOPLE
+    )
 
 
 def is_unheard(turn: ResidentTurn, record: Record) -> bool:
@@ -547,25 +618,33 @@ def _opens_in(turn: ResidentTurn, block: Block, minute: int) -> int:
     return 0
 
 
-MAX_DAY_PARTS = 8
-"""Maximum parts of the rest of the day in a prompt; later parts are shown only if they are appointments."""
+MAX_DAY_PARTS = 4
+"""Maximum parts of the rest of the day in a prompt; later parts are shown only if they are appointments, or done with
+others."""
 MIN_REMAINING_MINUTES = 5
 """A part of the day that ends within this many minutes is not shown in a prompt."""
 
 
-def rest_of_day(turn: ResidentTurn) -> tuple[Block, ...]:
-    """Return the current and later parts of today's plan for a prompt: the first MAX_DAY_PARTS and all appointments,
-    without sleep, reactions and parts that end within MIN_REMAINING_MINUTES; () if the town does not run in scenes."""
+def rest_of_day(turn: ResidentTurn, most: int = 0) -> tuple[Block, ...]:
+    """Return the current and later parts of today's plan for a prompt: the first ones, all appointments, and all parts
+    that are done with others, without sleep, reactions and parts that end within MIN_REMAINING_MINUTES; () if the town
+    does not run in scenes.
+
+    Args:
+        most: number of first parts; 0: MAX_DAY_PARTS.
+    """
     minute = turn.setting.minute(turn.step)
     ahead = (each for each in turn.state.blocks if each.end > minute + MIN_REMAINING_MINUTES and each.why == "plan")
     awake = [each for each in ahead if not each.asleep] if turn.lives_in_scenes else []
-    return tuple(each for number, each in enumerate(awake) if number < MAX_DAY_PARTS or each.agreed)
+    most = most or MAX_DAY_PARTS
+    return tuple(each for number, each in enumerate(awake) if number < most or each.agreed or each.whom)
 
 
 def line_of(block: Block, *, outwardly: bool = False) -> str:
-    """Return a part of a day as a line: `16:00 fetching water`; `outwardly`: as others see it."""
+    """Return a part of a day as a line: `16:00 fetching water (yard of the Mill)`; `outwardly`: as others see it."""
     what = block.seen if outwardly else block.what
-    return f"{clock(block.start % DAY_MINUTES)} {cut_at_word(what, MAX_MEMORY_CHARACTERS)}"
+    where = f" ({words_of(str(parse_address(block.place).upto(ARENA)))})" if block.place else ""
+    return f"{clock(block.start % DAY_MINUTES)} {cut_at_word(what, MAX_MEMORY_CHARACTERS)}{where}"
 
 
 def change_day(turn: ResidentTurn, changes: Mapping[int, SceneChange], blocks: Mapping[int, Block], why: str) -> None:
@@ -613,14 +692,15 @@ def _place(turn: ResidentTurn, said: str, before: str, named: Mapping[str, str])
     return before if f"{before}:".startswith(f"{place}:") and place else place or turn.person.home
 
 
-DAILY = 1
-"""Importance of an act if the plan does not state it."""
+DAILY, AGREED, PASSING_DEED = 1, 5, 3
+"""Importance of an act if the plan does not state it, and of an appointment; memories of the
+resident's own acts with at most the third importance are not shown in talks."""
 DEED, OUTCOME, THEN, CORRECTS = "deed", "outcome", "then", "corrects"
 """Keys in `Record.data`. `deed` marks an act of the resident and `outcome` the result of an act; `then` contains what
 the resident will do about an insight; `corrects` contains the ids of memories that this memory shows to be false."""
 UNHEARD = "no one has heard it yet"
 KEPT = "kept to oneself"
-MAX_NEWS, MAX_OPEN, MAX_LIVED = 3, 2, 12
+MAX_NEWS, MAX_OPEN, MAX_LIVED = 3, 2, 10
 """Maximum number of memories in a prompt that the resident knew from the start and has not told yet (for a plan: to
 anyone; in a talk: to the other). Maximum number of acts in a plan whose result is left open. Maximum number of acts and
 results of the last 24 hours in a prompt."""
@@ -663,14 +743,17 @@ async def remember_deed(turn: ResidentTurn) -> None:
     if unasked:
         more.append(f"no talk with {', '.join(unasked)} came about")
     hosts = _hosts(turn, act)
-    alone = sorted({*act.whom} - present - {*absent} - hosts) if _is_over(turn, act) else []
+    alone = {*act.whom} - present - {*absent} - hosts if _is_over(turn, act) else set[str]()
+    alone -= await _noticed(turn, act, AN_HOUR) if alone else set()  # they may have left shortly before the end
     if alone:
-        more.append(f"did not meet {', '.join(alone)}")
+        more.append(f"did not meet {', '.join(sorted(alone))}")
     turned_away = bool(hosts) and not hosts & present
     if turned_away:
         more.append(f"{', '.join(sorted(hosts))}: not at home")
     text = f"{turn.name}: {act.what} ({'; '.join((where, *more))})"
-    importance = float(act.weight or DAILY)
+    importance = float(max(act.weight or DAILY, AGREED if act.agreed else DAILY))
+    if asked and asked <= met:
+        importance = min(importance, PASSING_DEED)  # the memories of the talk say what happened
     (record,) = await turn.build(
         RecordDraft(
             text=text,
@@ -678,28 +761,34 @@ async def remember_deed(turn: ResidentTurn) -> None:
             by=turn.name,
             importance=importance,
             keywords=(turn.name.lower(), *(each.lower() for each in (*seen, *absent))),
-            data={DEED: True} | ({"place": act.place} if act.place else {}) | ({SECRET: True} if act.secret else {}),
+            data={DEED: True}
+            | ({"place": act.place} if act.place else {})
+            | ({SECRET: True} if hides_act(turn, act) else {}),
         )
     )
-    turn.write(Perceived(step=turn.step, seen=(), records=(record.id,), gathered=importance), (record,))
+    clear = (record.id,) if clears(turn) and not is_secret(turn, record) else ()
+    turn.write(Perceived(step=turn.step, seen=(), records=(record.id,), gathered=importance, clears=clear), (record,))
     ended = turn.step >= act.until and not turned_away and not asked
-    reserved = reserved_calls(setting, turn.step, turn.state)
-    if act.open and ended and has_left(turn.state, turn.profile, reserved=reserved):
+    if act.open and ended and has_left(turn.state, turn.profile):
         await _find_out(turn, act, record, seen)
 
 
 async def _present(turn: ResidentTurn, act: Act) -> frozenset[str]:
     """Return the residents in sight now, and those that were met in a scene or seen in the act's house after the act
     began, or at most SHORTLY_BEFORE minutes before."""
-    since = turn.setting.moment(_shortly_before(turn))
-    newest = await _latest(turn, "observation")
+    noticed = await _noticed(turn, act, SHORTLY_BEFORE)
+    return frozenset({*people_in_sight(turn.percepts), *noticed, *_met_at(turn)} & turn.setting.people.keys())
+
+
+async def _noticed(turn: ResidentTurn, act: Act, before: int) -> set[str]:
+    """Return the residents seen in the act's house after the act began, or at most `before` minutes before."""
+    since = turn.setting.moment(began(turn.setting, turn.state, turn.step) - before * turn.profile.a_minute)
     house = sector_of(act.place) if act.place else ""
-    noticed = {
+    return {
         each.about.subject
-        for each in newest
+        for each in await _latest(turn, "observation")
         if each.about and each.created >= since and house and sector_of(str(each.data.get("place", ""))) == house
     }
-    return frozenset({*people_in_sight(turn.percepts), *noticed, *_met_at(turn)} & turn.setting.people.keys())
 
 
 def _met_at(turn: ResidentTurn) -> frozenset[str]:
@@ -760,12 +849,17 @@ async def _find_out(turn: ResidentTurn, act: Act, deed: Record, near: Sequence[s
         for query in (act.open, f"{act.open} {act.what}")
         for each in await turn.recall(query, OPEN_MEMORIES, kinds=TELLABLE)
     ]
-    described = identity(turn)
+    described, has_secrets = identity(turn), bool(await secrets_of(turn))
+    if has_secrets and not hides_act(turn, act):
+        briefing = briefing_of(turn)
+        described = "\n".join(briefing.lines if briefing else public_identity(turn))
+        recalled = [each for each in recalled if not is_secret(turn, each) and each.id not in turn.state.hinted]
     known = {
         normalised(each.text): each
         for each in (*earlier[:OUTCOMES], *recalled)
         if "plan" not in each.keywords and "background" not in each.data and each.text not in described
     }
+    used = without_repeats(known.values())
     came = await turn.ask(
         WhatCame(
             who=turn.name,
@@ -775,12 +869,14 @@ async def _find_out(turn: ResidentTurn, act: Act, deed: Record, near: Sequence[s
             when=turn.date_and_time,
             place=words_of(act.place) if act.place else "",
             near=tuple(near),
-            memories=tuple(cut_at_word(each.line, LONGEST_LINE) for each in show(without_repeats(known.values()))),
+            memories=tuple(cut_at_word(each.line, LONGEST_LINE) for each in show(used)),
         )
     )
-    about = {key: value for key, value in (("place", act.place), (SECRET, act.secret)) if value}
+    about = {key: value for key, value in (("place", act.place), (SECRET, hides_act(turn, act))) if value}
     (record,) = await turn.build(outcome_draft(turn.name, came.text, came.weight, (deed.id,), near, about))
-    turn.write(Perceived(step=turn.step, seen=(), records=(record.id,), gathered=record.importance or 0.0), (record,))
+    clear = (record.id,) if clears(turn, *used) and not is_secret(turn, record) else ()
+    gathered = record.importance or 0.0
+    turn.write(Perceived(step=turn.step, seen=(), records=(record.id,), gathered=gathered, clears=clear), (record,))
 
 
 async def recent_outcomes(turn: ResidentTurn) -> list[Record]:
@@ -815,8 +911,9 @@ both, if one of them has come to speak to the other (`is_errand_to`)."""
 AN_HOUR, MOST_AN_HOUR = 60, 2
 RESERVED = 2
 """Number of a day's calls that are reserved for the evening."""
-TALK_TOKENS = 3_500
-"""Approximate maximum tokens of a talk; each of the two residents pays for half of it."""
+TALK_TOKENS, EVENING_TOKENS = 4_000, 3_000
+"""Approximate maximum tokens of a talk, of which each of the two residents pays half, and of an evening's
+reflection."""
 LATEST_HOUR = 23
 SHORTLY_BEFORE = 10
 """A talk or sight of another resident up to this many minutes before an act or an appointment with that resident counts
@@ -863,9 +960,10 @@ def may_meet(setting: Setting, step: int, state: ResidentState, other: ResidentS
     return last < 0 or step - last >= rest
 
 
-WORTH_A_TALK, WORTH_AT_HOME = 2, 5
-"""Minimum weight (1 to 10) from which an act that is done with others needs a talk with them; the second value is for
-members of the same household. An act with an open question, or one that was agreed on, needs a talk at any weight."""
+WORTH_A_TALK, WORTH_AT_HOME = 4, 5
+"""Minimum weight (1 to 10; plans give 4 to what is to be asked, told or settled) from which an act that is done with
+others needs a talk with them; the second value is for members of the same household. An act with an open question, or
+one that was agreed on, needs a talk at any weight."""
 
 
 def whom_to_speak_to(setting: Setting, act: Act | Block, name: str) -> frozenset[str]:
@@ -914,7 +1012,8 @@ def is_free(state: ResidentState, setting: Setting, step: int, errand: int = 0) 
         or state.is_talking(step)
     ):
         return False
-    keeps = has_left(state, setting.profile, reserved=reserved_calls(setting, step, state, above=errand))
+    ahead = reserved_calls(setting, step, state, above=errand) + (not errand)  # a chance meeting leaves one more
+    keeps = has_left(state, setting.profile, reserved=ahead)
     if errand:
         return keeps
     lately = [each for each in state.scenes.values() if step - each < AN_HOUR * setting.profile.a_minute]
@@ -931,8 +1030,7 @@ def _is_in_bed(setting: Setting, step: int, state: ResidentState) -> bool:
 
 def reserved_calls(setting: Setting, step: int, state: ResidentState, *, above: float = inf) -> int:
     """Return the number of calls reserved for the rest of today's appointments, and for later parts of the plan for
-    which the resident has to speak to somebody and whose weight is greater than `above`: one each, or two each if the
-    resident has secrets, because it is then asked first which of them to reveal."""
+    which the resident has to speak to somebody and whose weight is greater than `above`."""
     minute = setting.minute(step)
     ahead = [
         each
@@ -940,8 +1038,7 @@ def reserved_calls(setting: Setting, step: int, state: ResidentState, *, above: 
         if (each.end > minute and {*each.agreed} - {state.name})
         or (each.weight > above and each.start > minute and whom_to_speak_to(setting, each, state.name))
     ]
-    has_secrets = bool(state.keeps) or any(each.secret for each in setting.people[state.name].memories)
-    return len(ahead) * (1 + has_secrets)
+    return len(ahead)
 
 
 def _is_guest_or_home(state: ResidentState, setting: Setting, step: int) -> bool:
@@ -973,7 +1070,7 @@ def pace(minute: int) -> float:
 def has_left(state: ResidentState, profile: Profile, share: float = 1.0, reserved: int = 0) -> bool:
     """Return whether this share of the daily budget allows another talk in addition to `reserved` calls."""
     calls, tokens = state.asked
-    most = ceil(share * (profile.day_calls - RESERVED)), share * (profile.day_tokens - TALK_TOKENS)
+    most = ceil(share * (profile.day_calls - RESERVED)), share * (profile.day_tokens - EVENING_TOKENS)
     return calls + reserved < most[0] and tokens + reserved * TALK_TOKENS // 2 < most[1]
 
 
@@ -1000,7 +1097,7 @@ def whom_to_meet(turn: ResidentTurn, others: Mapping[str, ResidentState]) -> str
 
 
 OF_A_DAY: tuple[Kind, ...] = ("observation", "thought", "note")
-LOOKED_THROUGH, MAX_EVENING_MEMORIES, MAX_EVENING_PER_QUESTION = 120, 16, 4
+LOOKED_THROUGH, MAX_EVENING_MEMORIES, MAX_EVENING_PER_QUESTION = 120, 14, 3
 MIN_EVIDENCE = 2
 """Minimum memories that an insight must cite as evidence."""
 MAX_MEMORY_CHARACTERS = 400
@@ -1010,8 +1107,8 @@ MIN_IMPORTANCE = 10.0
 
 
 async def reflect_in_scene(turn: ResidentTurn, before: Act | None) -> None:
-    """Reflect when the resident goes to bed and the memories since its last reflection reach MIN_IMPORTANCE, or at any
-    time when they reach the profile's threshold and the daily budget suffices.
+    """Reflect when the resident goes to bed and the memories since its last reflection reach MIN_IMPORTANCE, or before
+    the evening (EVENING) when they reach the profile's threshold and the daily budget suffices.
 
     Args:
         before: the act at the beginning of the turn.
@@ -1020,7 +1117,8 @@ async def reflect_in_scene(turn: ResidentTurn, before: Act | None) -> None:
     to_bed = act is not None and act.asleep and before is not None and not before.asleep
     worth = to_bed and turn.profile.reflects and turn.state.gathered >= MIN_IMPORTANCE
     ahead = reserved_calls(turn.setting, turn.step, turn.state)
-    if worth or (is_due(turn.state, turn.profile) and has_left(turn.state, turn.profile, reserved=ahead)):
+    due = turn.minute < EVENING and is_due(turn.state, turn.profile)
+    if worth or (due and has_left(turn.state, turn.profile, reserved=ahead)):
         await think_about_the_day(turn)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from typing import Annotated, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, Field, field_validator, model_validator
 
@@ -157,57 +157,58 @@ def stay_at_home(ask: PlanScenes) -> SceneDay:  # noqa: ARG001
     return SceneDay(items=[SceneItem(start=clock(WAKE), end=clock(BED), what=AT_HOME)])
 
 
+class LetsOn(Frozen):
+    """What a person with secrets would tell one other person of them."""
+
+    to: str = Field(max_length=200)
+    says: str = Field(min_length=1, max_length=300)
+
+
 class Briefing(Frozen):
-    """What a person with secrets reveals to another one in a talk.
+    """What the conversations of a person with secrets may show of it today.
 
     Attributes:
-        lets_on: sentences that the person would say about the secrets.
-        bearing: how the person behaves in this talk.
-        plan: the numbers of the parts of the plan that reveal nothing.
-        hides, hides_memories: the numbers of the lines of the description, and of the memories, that reveal a secret.
+        hides: the numbers of the lines that reveal a secret.
+        clear: the numbers of the lines of `LetOn.recent` that reveal nothing; the others are not shown.
     """
 
-    lets_on: list[Annotated[str, Field(max_length=300)]] = Field(default_factory=list, max_length=3)
-    bearing: str = Field("", max_length=100)
-    plan: list[int] = Field(default_factory=list, max_length=20)
-    hides: list[int] = Field(default_factory=list, max_length=20)
-    hides_memories: list[int] = Field(default_factory=list, max_length=20)
+    hides: list[int] = Field(default_factory=list, max_length=200)
+    clear: list[int] = Field(default_factory=list, max_length=20)
+    lets_on: list[LetsOn] = Field(default_factory=list, max_length=3)
 
 
 class LetOn(Prompt[Briefing]):
-    """What does this person reveal to another?"""
+    """What does this person reveal of its secrets today?
+
+    The lines of `identity`, `recent`, `memories` and `plan` are numbered consecutively, each as `12. text`.
+    """
 
     role: ClassVar[str] = "talker"
 
     who: str
     identity: tuple[str, ...]
-    """The description in lines, numbered from 1; the talk's prompt leaves out those whose numbers are in
-    `Briefing.hides`."""
+    """The description from before the town began."""
+    recent: tuple[str, ...] = ()
+    """What the person's reflections have added to the description."""
     secrets: tuple[str, ...]
     memories: tuple[str, ...] = ()
-    """The memories that the talk's prompt would show, numbered from 1; it leaves out those in
-    `Briefing.hides_memories`."""
-    other: str
-    relation: str
-    when: str
-    place: str
-    near: tuple[str, ...] = ()
+    """Memories that conversations may show and that have not been judged yet."""
     plan: tuple[str, ...] = ()
-    """The rest of today's plan, numbered from 1; the talk's prompt shows the parts whose numbers are in
-    `Briefing.plan`."""
+    """The rest of the day's plan."""
+    when: str
 
 
 @rule(LetOn)
 def keep_it(ask: LetOn) -> Briefing:
-    """Rule: reveal nothing, and show no memories."""
-    return Briefing(hides_memories=[number for number, _ in enumerate(ask.memories, 1)])
+    """Rule: reveal nothing, and show neither memories nor plans."""
+    return Briefing(hides=[int(line.partition(".")[0]) for line in (*ask.memories, *ask.plan)])
 
 
 class SceneLine(Frozen):
     """One person's words in a talk."""
 
     who: str = Field(max_length=200)
-    says: str = Field(min_length=1, max_length=600)
+    says: str = Field(min_length=1, max_length=400)
     tells: list[int] = Field(default_factory=list, max_length=20)
 
 
@@ -290,7 +291,6 @@ class Side(Frozen):
             secrets.
         plan: the rest of today's plan, the current part first, each with its number.
         stance: how the resident stands to the other; "": nothing is known beyond the memories.
-        bearing: how a resident with secrets behaves in this talk; "": not known.
     """
 
     who: str
@@ -299,7 +299,6 @@ class Side(Frozen):
     memories: tuple[str, ...] = ()
     plan: tuple[str, ...] = ()
     stance: str = ""
-    bearing: str = ""
 
 
 class TalkScene(Prompt[Scene]):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import zip_longest
+from datetime import UTC, datetime
+from itertools import count, zip_longest
 from typing import Literal
 
 from mindstream.memory.store.record import Record, RecordDraft, normalised
-from mindstream_town.events import Block, Met, Perceived, SpokenLine, Talked
+from mindstream_town.events import Block, Briefed, Met, Perceived, SpokenLine, Talked
 from mindstream_town.prompts.conduct import Agreed, Learned, Taken
 from mindstream_town.residents.converse import (
     IMPORTANCE,
@@ -23,26 +24,30 @@ from mindstream_town.residents.converse import (
     talk_end,
 )
 from mindstream_town.residents.person import Appointment, appointment_of
-from mindstream_town.residents.places import avoided_by, is_home, words_of
+from mindstream_town.residents.places import avoided_by, home_to_visit, is_home, words_of
 from mindstream_town.residents.plan import take_up
 from mindstream_town.residents.prompt_context import cut_at_word, housemates, show, weather_on
-from mindstream_town.residents.sight import PEOPLE
 from mindstream_town.residents.turn import ResidentTurn
 from mindstream_town.scenes.day import (
     CORRECTS,
-    DEED,
     MAX_NEWS,
     MOST_KNOWN,
     OUTCOMES,
     UNHEARD,
+    briefing_of,
     by_words,
     change_day,
+    clears,
     close_questions,
     disproved,
     doing,
     find_place,
+    hides_act,
     identity,
+    identity_for_talk,
+    is_clear,
     is_errand_to,
+    is_everyday,
     is_secret,
     is_sought,
     is_unheard,
@@ -54,22 +59,21 @@ from mindstream_town.scenes.day import (
     outcome_draft,
     public_identity,
     recent_outcomes,
-    relation_to,
     rest_of_day,
     secrets_of,
-    stands_to,
     without_past,
     without_repeats,
+    worth_telling,
+    written_since,
 )
-from mindstream_town.scenes.prompts import Briefing, LetOn, Scene, SceneMemory, SceneStance, Side, TalkScene
+from mindstream_town.scenes.prompts import LetOn, Scene, SceneMemory, SceneStance, Side, TalkScene
 from mindstream_town.world.tree import ARENA, SECTOR
+from mindstream_town.world.world import DAY_MINUTES
 
-LONGEST = 700
+LONGEST = 500
 """Maximum characters of a memory in the prompt, including its appointment."""
-OF_OTHER, NEWEST, OF_PLACE, DATED, SHOWN = 5, 5, 1, 2, 11
+OF_OTHER, NEWEST, OF_PLACE, DATED, SHOWN = 5, 5, 1, 2, 8
 ON_THE_WAY = "outdoors, on the way"
-PASSING_DEED = 3.0
-"""Memories of the resident's own acts with at most this importance are not shown in talks."""
 PASSING = 2.0
 """Importance of a meeting or an overheard line that was not rated."""
 
@@ -85,12 +89,19 @@ async def converse_in_scene(first: ResidentTurn, second: ResidentTurn, near: Seq
     place, both = _place(first), (first, second)
     pairs = both, (second, first)
     minds = [await _come_to_mind(turn, other, place) for turn, other in pairs]
-    briefs = [await _brief(*pair, place, near, mind) for pair, mind in zip(pairs, minds, strict=True)]
-    minds = [_without_hints(mind, brief) for mind, brief in zip(minds, briefs, strict=True)]
+    for turn, mind in zip(both, minds, strict=True):
+        await _brief(turn, mind)
+    minds = [[each for each in mind if _may_show(turn, each)] for turn, mind in zip(both, minds, strict=True)]
     known = dict.fromkeys((*meeting_places(first, second.name), *meeting_places(second, first.name)))
-    places = [each for each in known if first.setting.addresses[each].level == ARENA]
-    plans = _number_plans(both, briefs, sum(map(len, minds)))
-    sides = _sides(both, minds, briefs, plans)
+    rooms = {home_to_visit(first.setting, each.name) for each in both}
+    places = [
+        each
+        for each in known
+        if first.setting.addresses[each].level == ARENA
+        and (each in rooms or not any(is_home(turn.person, each) for turn in both))
+    ]
+    plans = _number_plans(both, sum(map(len, minds)))
+    sides = _sides(both, minds, plans, [each.name for each in (*both, *near)])
     before = first.tokens
     together = keep_appointment(first.setting, first.step, first.state, second.state)
     scene = await first.ask(
@@ -114,8 +125,9 @@ async def converse_in_scene(first: ResidentTurn, second: ResidentTurn, near: Seq
     until = talk_end(first, lines)
     for at, (one, other) in enumerate((both, (second, first))):
         await _keep(one, other, scene, lines, until, minds, at, places, plans[at], plans[1 - at])
+    lets_on = any(_lets_on(turn, other.name) for turn, other in pairs)
     for each in near:
-        await _overhear(each, first, second, scene, talked)
+        await _overhear(each, first, second, scene, talked, clear=not lets_on)
 
 
 def _begins(turn: ResidentTurn, other: str) -> tuple[bool, ...]:
@@ -170,7 +182,7 @@ async def _come_to_mind(turn: ResidentTurn, other: ResidentTurn, place: str) -> 
         *(each.record for each in await turn.recall(words_of(place), OF_PLACE, kinds=OF_PEOPLE)),
     ]
     known = identity(turn) + "\n".join(turn.person.acquaintances())
-    worth = (each for each in found if may_be_shown(each) and not _is_everyday(each) and each.text not in known)
+    worth = (each for each in found if may_be_shown(each) and not is_everyday(each) and each.text not in known)
     return without_repeats(without_past(turn, {normalised(each.text): each for each in worth}.values()))[:SHOWN]
 
 
@@ -181,76 +193,129 @@ def _is_in_plan(turn: ResidentTurn, at: Appointment) -> bool:
     return block is not None and bool(block.agreed) and {*block.agreed} == {*at.who, at.host} - {""}
 
 
-def _is_everyday(record: Record) -> bool:
-    """Return whether a memory is about an everyday act."""
-    return record.kind == "observation" and (record.importance or 0.0) <= (
-        PASSING_DEED if DEED in record.data else PEOPLE
-    )
+MAX_JUDGED = 24
+"""Maximum memories that `let_on` judges in addition to those that the next conversation would show."""
 
 
-async def _brief(
-    turn: ResidentTurn, other: ResidentTurn, place: str, near: Sequence[ResidentTurn], mind: Sequence[Record]
-) -> Briefing | None:
-    """Ask a resident with secrets which of them to reveal, in a call of its own; None: the resident has no secrets.
+async def _brief(turn: ResidentTurn, mind: Sequence[Record]) -> None:
+    """Let a resident with secrets decide what its conversations may show, once a day, and again if it would show
+    memories that have not been judged, or if it has new secrets.
+
+    Judgements of memories last until there is a secret that does not rest on a known one.
 
     Args:
-        mind: the memories that the talk's prompt would show.
+        mind: the memories that the next conversation would show.
     """
-    secrets = tuple(each.text for each in await secrets_of(turn))[:MOST_KNOWN]
+    secrets, before, state = await secrets_of(turn), briefing_of(turn), turn.state
     if not secrets:
-        return None
-    return await turn.ask(
+        return
+    ids, old = tuple(each.id for each in secrets), {*(state.briefing.secrets if state.briefing else ())}
+    is_new = any(each.id not in old and not old.intersection(each.evidence) for each in secrets)
+    shows, hides = (frozenset[str](), frozenset[str]()) if is_new else (state.cleared, state.hinted)
+    judged, same_day = shows | hides, before is not None and not is_new
+    unjudged = [each for each in mind if each.id not in judged and each.about is None]
+    if same_day and not unjudged:
+        return
+    others = [each for each in await worth_telling(turn) if each.about is None and each not in unjudged]
+    unjudged += [each for each in others if each.id not in judged][:MAX_JUDGED]
+    plan = [] if same_day else [each.what for each in rest_of_day(turn, most=DAY_MINUTES) if not each.secret]
+    groups = (
+        () if same_day else public_identity(turn),
+        () if same_day else written_since(turn),
+        [each.line for each in show(unjudged)],
+        list(dict.fromkeys(plan)),
+    )
+    numbers = count(1)
+    lines, recent, memories, acts = ([(next(numbers), each) for each in group] for group in groups)
+    reply = await turn.ask(
         LetOn(
             who=turn.name,
-            identity=public_identity(turn),
-            secrets=secrets,
-            memories=tuple(each.line for each in show(mind)),
-            other=other.name,
-            relation=relation_to(turn, other.name),
+            identity=_numbered(lines),
+            recent=_numbered(recent),
+            secrets=tuple(each.text for each in secrets)[:MOST_KNOWN],
+            memories=_numbered((n, cut_at_word(text, LONGEST)) for n, text in memories),
+            plan=_numbered(acts),
             when=turn.date_and_time,
-            place=_where(turn, place),
-            near=tuple(each.name for each in near),
-            plan=tuple(map(line_of, rest_of_day(turn))),
+        )
+    )
+    struck, clear = {*reply.hides}, {*reply.clear} - {*reply.hides}
+    hinting = {each.id for each, (n, _) in zip(unjudged, memories, strict=True) if n in struck}
+    told = [(find_name(turn.setting, each.to), each.says.strip()) for each in reply.lets_on]
+    turn.write(
+        Briefed(
+            step=turn.step,
+            day=turn.day,
+            secrets=ids,
+            shows=tuple(sorted(shows | {each.id for each in unjudged} - hinting)),
+            hides=tuple(sorted(hides | hinting)),
+            lines=before.lines
+            if before and same_day
+            else tuple(
+                [text for n, text in lines if n not in struck] + [text for n, text in recent if n in clear],
+            ),
+            plan=before.plan if before and same_day else tuple(what for n, what in acts if n in struck),
+            lets_on={name: tuple(says for to, says in told if to == name) for name, _ in told},
         )
     )
 
 
-def _without_hints(mind: Sequence[Record], brief: Briefing | None) -> list[Record]:
-    """Return the memories that a resident's briefing does not hide."""
-    return [each for number, each in enumerate(mind, 1) if brief is None or number not in brief.hides_memories]
+def _numbered(lines: Iterable[tuple[int, str]]) -> tuple[str, ...]:
+    return tuple(f"{number}. {' '.join(text.split())}" for number, text in lines)
+
+
+def _may_show(turn: ResidentTurn, record: Record) -> bool:
+    """Return whether a conversation may show a memory: it reveals no secret, or the resident has none."""
+    return briefing_of(turn) is None or is_clear(turn, record)
 
 
 def _sides(
     both: tuple[ResidentTurn, ResidentTurn],
     minds: Sequence[Sequence[Record]],
-    briefs: Sequence[Briefing | None],
     plans: Sequence[Mapping[int, Block]],
+    present: Collection[str],
 ) -> tuple[Side, Side]:
     """Return both residents as the prompt may show them; the memories of both are numbered consecutively."""
     sides, number = [], 1
-    for turn, other, mind, brief, plan in zip(both, both[::-1], minds, briefs, plans, strict=True):
+    for turn, other, mind, plan in zip(both, both[::-1], minds, plans, strict=True):
         shared, shown = turn.state.shared.get(other.name, frozenset()), []
-        for record, memory in zip(mind, show(mind), strict=True):
+        for record, memory in zip(mind, show(mind, [_day_of(turn, each) for each in mind]), strict=True):
             heard = "told before" if record.id in shared else UNHEARD if is_unheard(turn, record) else ""
             shown.append(f"{number}. {cut_at_word(memory.line, LONGEST)}{f' ({heard})' if heard else ''}")
             number += 1
-        told = [f"(may tell) {each}" for each in brief.lets_on] if brief else []
-        text = "\n".join(line for line in identity(turn).split("\n") if not line.startswith(stands_to(other.name)))
-        if brief:
-            text = "\n".join(line for n, line in enumerate(public_identity(turn), 1) if n not in brief.hides)
+        told = [f"(may tell) {each}" for each in _lets_on(turn, other.name)]
         lines = tuple(f"{at}. {line_of(block, outwardly=block.secret)}" for at, block in plan.items())
         sides.append(
             Side(
                 who=turn.name,
-                text=text,
-                doing=doing(turn),
+                text=identity_for_talk(turn, present),
+                doing=_doing(turn),
                 memories=(*shown, *told),
                 plan=lines,
                 stance=_stance(turn, other.name),
-                bearing=brief.bearing.strip() if brief else "",
             )
         )
     return sides[0], sides[1]
+
+
+def _day_of(turn: ResidentTurn, record: Record) -> str:
+    """Return the weekday on which a memory was created; "" if it was today, or before the town began."""
+    written = datetime.fromtimestamp(record.created, UTC)
+    return "" if record.kind == "note" or written.date() == turn.when.date() else f"{written:%A}"
+
+
+def _lets_on(turn: ResidentTurn, other: str) -> tuple[str, ...]:
+    """Return what a resident would tell another one of its secrets today."""
+    briefing = briefing_of(turn)
+    return briefing.lets_on.get(other, ()) if briefing else ()
+
+
+def _doing(turn: ResidentTurn) -> str:
+    """Return a resident's act for the prompt; the place alone if the act reveals a secret and others see no other act
+    in it."""
+    act = turn.state.act
+    if act and act.why == "plan" and not act.seen and hides_act(turn, act):
+        return f"({words_of(act.place)})"
+    return doing(turn)
 
 
 def _stance(turn: ResidentTurn, other: str) -> str:
@@ -259,14 +324,11 @@ def _stance(turn: ResidentTurn, other: str) -> str:
     return "; ".join(each for each in (turn.state.stances.get(other, ""), keeps_away) if each)
 
 
-def _number_plans(
-    both: Sequence[ResidentTurn], briefs: Sequence[Briefing | None], number: int
-) -> tuple[dict[int, Block], dict[int, Block]]:
+def _number_plans(both: Sequence[ResidentTurn], number: int) -> tuple[dict[int, Block], dict[int, Block]]:
     """Return the rest of each resident's day as the prompt may show it, with numbers after those of the memories."""
     plans = []
-    for turn, brief in zip(both, briefs, strict=True):
-        shown = [each for n, each in enumerate(rest_of_day(turn), 1) if brief is None or n in brief.plan]
-        shown = [each for each in shown if each.seen or not each.secret]
+    for turn in both:
+        shown = [each for each in rest_of_day(turn) if not hides_act(turn, each) or (each.secret and each.seen)]
         plans.append(dict(enumerate(shown, number + 1)))
         number += len(shown)
     return plans[0], plans[1]
@@ -345,6 +407,7 @@ async def _keep(
             text=text, kind="observation", by=one.name, importance=weight, keywords=(other.name.lower(),)
         )
     records = (*spoken, *await one.build(*thoughts.values()))
+    clear = clears(one, *own) and not _lets_on(other, one.name)
     ids, outcome = tuple(each.id for each in records), outcome_of(scene, talked=bool(lines))
     if lines:
         one.write(Talked(step=one.step, partner=other.name, lines=lines, until=until, records=ids), records)
@@ -360,6 +423,7 @@ async def _keep(
             gathered=sum(each.importance or 0.0 for each in records if each.kind != "chat"),
             stance=stance.text.strip(),
             avoids=stance.avoids,
+            clears=tuple(each.id for each in records if each.kind != "chat") if clear else (),
         ),
         () if lines else records,
     )
@@ -399,7 +463,7 @@ def taken_of(
         what = _of_own(each.what, who[0]) if len(who) == 1 else each.what
         agreed.append(
             Agreed(
-                text=f"{', '.join(who)}: {what}",
+                text=f"Agreed by {', '.join(who)}: {what}",
                 what=_of_own(what, one.name),
                 who=who,
                 whom=tuple(each.whom),
@@ -428,8 +492,14 @@ def _learn_places(turn: ResidentTurn, scene: Scene, places: Sequence[str]) -> No
         turn.write(Perceived(step=turn.step, seen=(), places=new))
 
 
-async def _overhear(turn: ResidentTurn, first: ResidentTurn, second: ResidentTurn, scene: Scene, talked: bool) -> None:
-    """Let a resident nearby remember the line that can be overheard, if the scene has one."""
+async def _overhear(
+    turn: ResidentTurn, first: ResidentTurn, second: ResidentTurn, scene: Scene, talked: bool, *, clear: bool
+) -> None:
+    """Let a resident nearby remember the line that can be overheard, if the scene has one.
+
+    Args:
+        clear: whether neither of the two could tell anything of a secret.
+    """
     text = scene.overheard.strip()
     if not (talked and text):
         return
@@ -437,4 +507,5 @@ async def _overhear(turn: ResidentTurn, first: ResidentTurn, second: ResidentTur
     (record,) = await turn.build(
         RecordDraft(text=text, kind="observation", by=turn.name, importance=PASSING, keywords=keywords)
     )
-    turn.write(Perceived(step=turn.step, seen=(), records=(record.id,), gathered=PASSING), (record,))
+    kept = (record.id,) if clear and clears(turn) else ()
+    turn.write(Perceived(step=turn.step, seen=(), records=(record.id,), gathered=PASSING, clears=kept), (record,))
