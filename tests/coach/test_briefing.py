@@ -16,6 +16,7 @@ from mindstream.clock import ManualClock
 from mindstream.coach.belief.plan import CoachingPlan, PlanStep, StepEdit
 from mindstream.errors import InputError
 from mindstream.log.events import Thought
+from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import read_log
 from mindstream.models.model import Call, Part, Request
 from mindstream.models.rules import Rules
@@ -164,6 +165,23 @@ async def test_utterances_are_left_while_an_answer_is_in_progress(
         await asyncio.sleep(0.5)
         await mind.settled()
     assert newest_in(reasoner)[1:] == ["user: Since May.\ncoach: Right.\nuser: I get up at six.\ncoach: Fine."]
+
+
+async def test_no_other_process_takes_an_utterance_that_is_left_for_the_next_run(folder: Path) -> None:
+    named, _, reasoner = models(["Mm.", "Right.", "Fine."], *[{}] * 2)
+    async with Mind.open(folder, user="ann", model=named, responder=Coach.using()) as mind:
+        store, lease_s = mind.memory.store, mind.timeouts.lease_s
+        assert isinstance(store, SqliteStore)
+        for text in ("I lie awake.", "Since May.", "I get up at six."):
+            await said(mind, text)
+        now = mind.memory.clock.now()
+        left = await mind.reasoners.work()
+        assert len(left) == 2 and len(reasoner.asked) == 1
+        assert not await store.open_to_anybody(now + 2 * lease_s, answers=False)
+        assert len(await store.open_to_anybody(now + background.PAUSE_S + 2 * lease_s, answers=False)) == 2
+        mind.reasoners.resume()
+        await mind.settled()
+    assert len(reasoner.asked) == 2
 
 
 def newest_in(reasoner: FakeModel) -> list[str]:

@@ -125,10 +125,11 @@ class AnswerLog:
         )
         raised = [Entry(each, AGENT) for each in answer.verdict.events(self._session, answer.heard)]
         said = Entry(event, AGENT, tuple(records))
+        left = self._reasoners.deferral(answer.heard, self._slot) if answer.defers else None
         for attempt in range(1, WRITES + 2):  # one more attempt in case texts were erased in the meantime
             try:
                 entries = (said, *raised, *self._decision(answer, needless))
-                logged = (await self._stream.commit(*entries, finish=finish, words_read=answer.erasures))[0]
+                logged = (await self._stream.commit(*entries, finish=finish, kept=left, words_read=answer.erasures))[0]
             except ErasedMeanwhile as erased:
                 if erased.whole:
                     raise

@@ -201,6 +201,15 @@ def give_up(connection: Sql, owner: str, among: str = "TRUE") -> None:
     )
 
 
+def keep(connection: Sql, mind: str, slot: str, causes: Sequence[int], owner: str, lease: Moment) -> None:
+    """Extend the lease of a slot's work on these causes that `owner` holds and has not started."""
+    connection.executemany(
+        "UPDATE work SET lease = ?"
+        " WHERE mind = ? AND slot = ? AND cause = ? AND owner = ? AND done IS NULL AND running = 0",
+        [(lease, mind, slot, cause, owner) for cause in causes],
+    )
+
+
 def release_work(connection: Sql, mind: str, cause: int, owner: str, ended: Sequence[str] = ()) -> None:
     """Release the reasoners' work on an utterance that `owner` holds and has not started; mark the work of the slots in
     `ended` as done."""
@@ -249,7 +258,7 @@ def find_open(
     )
     sql = (
         f"SELECT {COLUMNS} FROM work WHERE done IS NULL AND {which} AND {among} AND {OPEN_NOW.format('work')}"
-        f" AND {heard} AND {idle} ORDER BY id LIMIT ? {lock}"
+        f" AND {heard} AND {idle} ORDER BY +id LIMIT ? {lock}"  # "+": otherwise SQLite scans all finished work, too
     )
     lease = (now, now + LONGEST_LEASE_S)
     return [read(row) for row in connection.execute(sql, (ANSWER, *lease, *lease, most)).fetchall()]

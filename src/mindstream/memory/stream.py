@@ -57,6 +57,7 @@ from mindstream.memory.store.store import (
     Revision,
     Store,
     WorkDone,
+    WorkKept,
     WorkReleased,
     read_log,
 )
@@ -543,6 +544,7 @@ class Stream:
         wake: NewWork | None = None,
         finish: WorkDone | None = None,
         put_back: WorkReleased | None = None,
+        kept: WorkKept | None = None,
         fence: Fence | None = None,
         touch: Touch | None = None,
         checkpoint: Checkpoint | None = None,
@@ -576,6 +578,7 @@ class Stream:
             wake=wake,
             finish=finish,
             put_back=put_back,
+            kept=kept,
             fence=fence,
             checkpoint=checkpoint,
             unique=unique,

@@ -44,7 +44,7 @@ from mindstream.log.work import ANSWER, LONGEST_LEASE_S, STOPPED, Work, hour, si
 from mindstream.memory.lease import looking, renewing
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import TAINTED
-from mindstream.memory.store.store import Commit, Entry, NewWork, Store, WorkDone, WorkReleased, read_log
+from mindstream.memory.store.store import Commit, Entry, NewWork, Store, WorkDone, WorkKept, WorkReleased, read_log
 from mindstream.models.model import Cause, calls_for
 from mindstream.reasoners.reasoner import (
     CRASHES,
@@ -453,6 +453,13 @@ class Background:
             self._releasing.add(task)
             task.add_done_callback(self._releasing.discard)
 
+    def deferral(self, heard: int, slot: str) -> WorkKept | None:
+        """Return a lease of a slot's deferred work and of this utterance, until after the pause; commit it with the
+        answer, before `defer`. None: other processes run the reasoners."""
+        causes = (heard, *(cause for cause, name in self._deferred.items() if name == slot))
+        lease = self.memory.clock.now() + min(LONGEST_LEASE_S, PAUSE_S + self._lease_s)
+        return WorkKept(slot, causes, self.owner, lease) if self._thinks else None
+
     def defer(self, heard: int, slot: str) -> None:
         """Leave an utterance for the next run of a slot; other slots may process it now.
 
@@ -643,9 +650,10 @@ class Background:
         slot.due = None
         before = min(self._held, default=None)
         left, now = await self._unheld(slot), self.memory.clock.now()
-        slot.quiet = 0 if left else slot.quiet  # poll often: another process may release this work
+        due = [each for each in left if self._deferred.get(each.cause) != slot.name]
+        slot.quiet = 0 if due else slot.quiet  # poll often: another process may release this work
         ours = [each for each in left if each.is_open_to(self.owner, now)]
-        ours = [each for each in ours if self._deferred.get(each.cause) != slot.name] and ours
+        ours = ours if any(each in due for each in ours) else []
         if self._hearing or before != min(self._held, default=None):  # an utterance came in the meantime
             return []
         if len(ours) > 1 and any(work.failures or work.attempts > TRIES for work in ours):

@@ -109,6 +109,16 @@ class WorkReleased:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkKept:
+    """Work of a slot, on these causes, that `owner` has not started and keeps for later: its lease is extended."""
+
+    slot: str
+    causes: tuple[int, ...]
+    owner: str
+    lease: Moment
+
+
+@dataclass(frozen=True, slots=True)
 class Fence:
     """Work that must be unfinished, running and held by `owner` when the commit happens; if not, LeaseLost is raised.
 
@@ -138,6 +148,7 @@ class Commit:
     wake: NewWork | None = None
     finish: WorkDone | None = None
     put_back: WorkReleased | None = None
+    kept: WorkKept | None = None
     fence: Fence | None = None
     checkpoint: Checkpoint | None = None
     unique: str = ""

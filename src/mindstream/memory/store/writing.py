@@ -64,6 +64,8 @@ def write(connection: Sql, commit: Commit) -> list[Logged]:
         work.finish(connection, commit.mind, done.work, done.owner, seq, begun=done.begun)
     if commit.checkpoint:
         checkpoints.write(connection, commit.mind, commit.checkpoint, logged[0].seq)
+    if kept := commit.kept:
+        work.keep(connection, commit.mind, kept.slot, kept.causes, kept.owner, kept.lease)
     if commit.put_back:
         back = commit.put_back
         work.release(connection, commit.mind, back.work, back.owner, back.error, counts=back.counts)
