@@ -651,7 +651,8 @@ class Background:
         before = min(self._held, default=None)
         left, now = await self._unheld(slot), self.memory.clock.now()
         due = [each for each in left if self._deferred.get(each.cause) != slot.name]
-        slot.quiet = 0 if due else slot.quiet  # poll often: another process may release this work
+        if any(each.lease <= now + self._lease_s for each in due):  # otherwise it is kept for a later run
+            slot.quiet = 0  # poll often: another process may release this work
         ours = [each for each in left if each.is_open_to(self.owner, now)]
         ours = ours if any(each in due for each in ours) else []
         if self._hearing or before != min(self._held, default=None):  # an utterance came in the meantime
