@@ -385,7 +385,7 @@ class Stream:
         return list_revisions(await self._columns_of(found), touches, self.strength)
 
     async def settle(self) -> None:
-        """Write pending touches now."""
+        """Write pending touches (effects of recalls) now."""
         await self._touches.settle()
 
     async def columns(self) -> Columns:

@@ -242,7 +242,7 @@ def read_end(words: str, now: Moment) -> Moment:
     """Return the time at which a duration ends, such as "2h", "1h 30m", "until 18:00" or "tomorrow 9:00".
 
     Raises:
-        InputError: the text is neither a duration nor a time.
+        InputError: the text is neither a duration nor a time, or the time has passed.
     """
     moment = read_moment(words.strip().removeprefix("until "), now, ZONE)
     if moment is not None:

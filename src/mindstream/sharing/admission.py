@@ -1,4 +1,4 @@
-"""Admission to a pool: each offered pair gets one verdict, admitted or rejected, with reasons (Gao 2024, 3.1.2).
+"""Admission to a pool: each offered pair gets a verdict, admitted or rejected, with reasons (Gao 2024, 3.1.2).
 
 One commit writes the offer of a pair and a work item for judging the pair. If the process dies before it has written
 the verdict, `judge_open` judges the pair later, in any process.

@@ -23,7 +23,7 @@ Agent: TypeAlias = Annotated[str, AfterValidator(normal_name)]
 BY_RULES = "rules"
 """Name of the judge in a verdict if no model has read the pair."""
 EVERYONE = "*"
-"""All agents, in a list of readers or members."""
+"""Stands for all agents in a list of readers or members."""
 
 
 class PoolCreated(Event):
@@ -39,8 +39,9 @@ class PoolCreated(Event):
     """Whether all members may read the pairs of a writer who has not set its own readers; False: no other agent may."""
     form: Form = "composed"
     as_published: bool = False
-    """Whether pairs are also graded, labelled and served as composed prompts: the query after the examples that its
-    answer was given with (Gao 2024, 3.1.1). Else the examples count only in the embedded text."""
+    """Whether pairs are also graded, labelled and served as composed prompts (Gao 2024, 3.1.1): the query, preceded by
+    the examples with which it was answered. False: the examples are only part of the embedded text.
+    """
     embedder: Name = ""
     """Name of the embedder of the pool's vectors; "": not recorded, so the default embedder is used."""
 
@@ -55,7 +56,9 @@ class RubricFrozen(Event):
 
 
 class ExemplarOffered(Event):
-    """A pair was offered; it gets exactly one verdict."""
+    """A pair was offered. The first verdict counts, unless it is `ungraded`: then a later offer of the pair is judged
+    again.
+    """
 
     kind = "exemplar_offered"
     id: RecordId[str]
@@ -99,8 +102,9 @@ class ExemplarJudged(Event):
     orders: bool = False
     """Whether the answer gives orders to its reader (the agent that is shown it as an example)."""
     ungraded: bool = False
-    """Whether the pair is rejected only because the scorer's reply had no valid grades; offered again, it is judged
-    again."""
+    """Whether the pair is rejected only because the scorer's reply had no valid grades. If the pair is offered again,
+    it is judged again.
+    """
     louder: float = 1.0
     """Share of the seed exemplars (those that the owner added) whose answers sound at least as much like an order to
     the reader (prompt injection) as this pair's answer; 1 if not measured."""

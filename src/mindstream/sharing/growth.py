@@ -47,7 +47,7 @@ class SizePoint:
 
     Attributes:
         helped: mean similarity (½ ROUGE-L + ½ cosine, at most 1) of the answers of the SHOTS exemplars ranked first to
-        the query's own answer.
+            the query's own answer.
         untrained: the same, if the exemplars are ranked by cosine.
     """
 

@@ -76,7 +76,9 @@ def weigh(laid_in: int) -> float:
 
 @dataclass(frozen=True)
 class _Text:
-    """The measured properties of a query or an answer: its vector, terms, length, and share of unspaced scripts."""
+    """The measured properties of a query or an answer: its vector, terms, length, and the share of its characters that
+    belong to scripts without spaces.
+    """
 
     vector: Doubles
     terms: frozenset[str]

@@ -42,7 +42,7 @@ class Lesson:
             otherwise "".
         private: whether only `asked_by`, or the writer if `asked_by` is "", is shown the lesson until it is shared.
         untrusted: whether third-party content was part of the work that the lesson was learned from. The owner can
-        vouch for the lesson, which ends this.
+            vouch for the lesson, which ends this.
         confirmed_by, contradicted_by: digests of the tasks whose verdicts confirm or contradict the lesson.
         right, wrong: number of right and of wrong answers given with the lesson in the prompt.
         useful: time of the newest right answer given with the lesson in the prompt; None: there was none.

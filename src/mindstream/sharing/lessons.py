@@ -66,7 +66,7 @@ class Line:
 
     Attributes:
         by: where the text comes from: `user`, `agent`, `call` (a tool call), or `result` (the result of a call). If the
-        work is too long for a prompt, results are left out first, and the user's words never.
+            work is too long for a prompt, results are left out first, and the user's words never.
         text: the words; for a call, the name of the tool comes first.
     """
 
@@ -83,7 +83,7 @@ class Verdict:
         words: the judge's comment, such as a correction.
         by: the person who gave the verdict; "": an automatic check did.
         relayed: whether an agent passed on the verdict of a person or a check. Whether it was really given is unknown,
-        so lessons learned from it count as assumed, and it retires no confirmed lesson.
+            so lessons learned from it count as assumed, and it retires no confirmed lesson.
     """
 
     right: bool
@@ -270,7 +270,7 @@ async def learn(
         writer: the member that learns.
         shown: ids of the lessons that were in the prompt.
         untrusted: whether the work contains third-party content. Lessons from such work are marked as untrusted until
-        the pool's owner vouches for them.
+            the pool's owner vouches for them.
 
     Raises:
         InputError: the writer is not a member.

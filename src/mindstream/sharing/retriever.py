@@ -137,7 +137,9 @@ MIN_FOR_MEAN = 12
 
 
 class AboutMean:
-    """Rank by cosine after subtracting the mean of all exemplars that may be served; used while a pool is untrained."""
+    """Rank by cosine after subtracting the mean of all exemplars that may be served; used while a pool is untrained. If
+    there are fewer than MIN_FOR_MEAN exemplars, rank by plain cosine.
+    """
 
     def rank(self, candidates: Candidates, n: int) -> Ranking:
         rows = candidates.rows

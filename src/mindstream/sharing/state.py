@@ -28,7 +28,7 @@ class Standing:
     Attributes:
         at, seq: time and log row of the offer.
         roots: ids of all exemplars that the pair was derived from, at any depth: those in the prompt of its answer,
-        those in the prompts of their answers, and so on.
+            those in the prompts of their answers, and so on.
         writers: the writer of the pair and the writers of its roots.
         verdict: the verdict; None: not judged yet.
         judged: the log row of the verdict; 0: not judged yet.
@@ -44,7 +44,7 @@ class Standing:
 
     @property
     def is_judged(self) -> bool:
-        """Whether the verdict is final: there is one, and it does not rest on an unreadable reply of the scorer."""
+        """Whether there is a final verdict: one that was not given because the scorer's reply had no valid grades."""
         return self.verdict is not None and not self.verdict.ungraded
 
 
@@ -59,9 +59,9 @@ class PoolState:
         rubrics: all frozen rubrics; the first is version 1.
         standings: the offered pairs by id.
         readers: the agents that may read a writer's exemplars, for each writer that has set them. For other writers the
-        pool's default applies (`PoolCreated.shared`).
+            pool's default applies (`PoolCreated.shared`).
         withdrawn_writers: writers all of whose exemplars were withdrawn, with the log row of the withdrawal. Exemplars
-        that they wrote later are not affected.
+            that they wrote later are not affected.
         because: reasons of withdrawals, by writer or exemplar id.
         sources: the history of each source of pairs.
         versions: the versions of the retriever, in order; trained: time when the newest was stored.
@@ -196,8 +196,8 @@ class PoolState:
     def as_prompt(self, exemplar: Exemplar) -> Exemplar:
         """Return an exemplar in the form in which it is graded, labelled and served.
 
-        In a pool that was created `as_published`, the query follows the examples of its prompt. Each of these may be
-        read by everybody who may read the exemplar.
+        In a pool that was created `as_published`, the query is preceded by the examples with which it was answered.
+        Everybody who may read the exemplar may also read these examples.
         """
         if not (self.created and self.created.as_published):
             return exemplar

@@ -46,7 +46,7 @@ _LAST_WORD = re.compile(r"\S*\Z")
 _BEGUN = re.compile(r"(?:h|ht|htt|https?|w|ww|www\.?)\Z", _FLAGS)
 """Letters at the end of a text that may be the beginning of a link."""
 _TAG = re.compile(r"<[a-z][a-z0-9-]*(?:[\s/][^>]*)?", _FLAGS)
-"""The beginning of an HTML tag, up to a space."""
+"""Matches an HTML tag that has not ended yet: without the final `>`."""
 _VALUE = re.compile(r"""=\s*("[^"]*"?|'[^']*'?|[^\s"'>]+)""")
 """The value of an attribute."""
 _DEFINITION = re.compile(r"\s*\[[^\]]*\]:\s*<?")
@@ -75,7 +75,9 @@ def bare(link: str) -> str:
 
 
 def without_links(text: str, given: Set[str]) -> tuple[str, list[str]]:
-    """Return a text without the links that are not `given` (a set of `bare` links), and the links removed."""
+    """Return a text in which "…" (LEFT_OUT) replaces each link that is not `given` (a set of `bare` links), and the
+    replaced links.
+    """
     gone: list[str] = []
     kept, at = "", 0
     for found in _find(text):
@@ -184,7 +186,7 @@ class LinkFilter:
         return LEFT_OUT if links(texts) - self._loaded() else tag
 
     def _judge(self, word: str, sent: int) -> str:
-        """Return a word from the position `sent` on, without links that are not allowed."""
+        """Return a word from the position `sent` on; "…" (LEFT_OUT) replaces links that are not allowed."""
         if not _MARK.search(word):
             return word[sent:]
         lead = "](" if self._before.rstrip(" <").endswith("](") else ""

@@ -43,7 +43,7 @@ class _Found(NamedTuple):
 
 
 def open_redactor(name: str) -> Redactor:
-    """Return the redactor of a name.
+    """Return the redactor with this name.
 
     Raises:
         SettingsError: there is no such redactor, or it is not installed.

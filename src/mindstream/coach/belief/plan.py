@@ -72,7 +72,7 @@ class StepEdit(Frozen):
         do, why, resources: the new values; if empty, the old values stay.
         caution: the new caution; None: the old one stays; "": the old one is removed.
         likely: how likely this user is to do the step, 0 to 1. Once the user was told of the step, an existing value
-        stays.
+            stays.
         report: how the step went, in the user's words.
         did: whether the user did the step.
     """

@@ -83,7 +83,8 @@ class Gate(Protocol):
 
 class Gatekeeper:
     """Call a gate safely: if it raises an error, `BeliefGate` (the rule of Christakopoulou 2024) decides. If an
-    utterance hints at danger, the reasoner always thinks."""
+    utterance hints at danger, the reasoner is always woken.
+    """
 
     def __init__(self, gate: Gate, pack: Pack) -> None:
         self.name = gate.name
@@ -109,7 +110,9 @@ GATES = ("talker", "belief")
 
 
 class BeliefGate:
-    """The paper's rule (Christakopoulou 2024, 4.2): wait in the phases that the pack marks; always think."""
+    """The paper's rule (Christakopoulou 2024, 4.2): the answer waits in the phases that the pack marks; the reasoner is
+    always woken.
+    """
 
     name = "belief"
 

@@ -541,5 +541,6 @@ class PrivacyStore(Protocol):
 class Store(LogStore, RecordStore, CandidateStore, WorkStore, KeptStore, MaintenanceStore, PrivacyStore, Protocol):
     """Stores the log, records and work of a data folder or database, for one tenant or for data without a tenant.
 
-    All methods raise StorageError; methods with a key as argument raise InputError if it belongs to another tenant.
+    Every method can raise StorageError. A method with a stream's key as an argument raises InputError if the key
+    belongs to another tenant.
     """

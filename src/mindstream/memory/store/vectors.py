@@ -37,7 +37,8 @@ EXACT_MEAN_UP_TO = 8_192
 """Maximum number of vectors for which the mean is recomputed when some are removed; of more vectors, it is updated."""
 EXACT_UP_TO = 2_000
 """Maximum number of records for which a search computes all cosines. Among more records, it computes only those of the
-records with the most similar bits."""
+records whose signs (one bit per dimension) are the most similar.
+"""
 
 
 class Vectors:

@@ -218,7 +218,9 @@ def _decode_json5(text: str) -> JsonValue:
 
 
 def scan_json(value: JsonValue, scan: Scan) -> JsonValue:
-    """Return a JSON value with the references in its texts replaced by `scan`; values that are references stay."""
+    """Return a JSON value with the references in its texts replaced by `scan`; values that are references already stay
+    as they are.
+    """
     return fill(value, lambda part: part.as_json(), scan)
 
 

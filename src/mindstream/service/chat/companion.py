@@ -138,7 +138,7 @@ class Branched(Event):
     kind = "branched"
     session: Name
     left: Names = ()
-    """Ids of the records of the abandoned lines, which are history now."""
+    """Ids of the records of the abandoned lines; these records are no longer valid."""
     taken_up: Names = ()
     """Ids of abandoned records that are valid again."""
 

@@ -17,7 +17,7 @@ from mindstream.service.importing.reading import Source
 OWNED = ("memories", "users", "user")
 """The part of a namespace after one of these is the user's name; if there is none of these, the last part is."""
 TEXTS = ("content", "text", "memory", "data")
-"""Accepted names of the text in a value."""
+"""Accepted names of the field with the text in an item's value."""
 
 
 def read(source: Source, tally: Tally) -> Iterator[Item]:

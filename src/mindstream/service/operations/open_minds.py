@@ -23,8 +23,9 @@ from mindstream.models.wrappers.meter import Metered, WithListener
 from mindstream.service.chat.companion import TalkZone
 
 IDLE_S, POLL_S = 900.0, 30.0
-"""Seconds. IDLE_S: time for which a mind without requests and open work stays open. POLL_S: interval at which such
-minds are closed."""
+"""Seconds. IDLE_S: time for which a mind without requests and open work stays open. POLL_S: interval of the checks that
+close such minds.
+"""
 PAYER = "payer"
 """The name under which the id of the token that pays for a mind's reasoning is stored."""
 MAX_MINDS = 2_000
