@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import AsyncIterable
+from collections.abc import AsyncIterable, Iterable
 from dataclasses import dataclass
 from operator import not_
 from typing import Any, ClassVar, Literal, Self
@@ -385,21 +385,31 @@ _kinds: dict[str, type[Event]] = {each.kind: each for each in GROUND}
 _read: set[str] = set()
 
 
+def add_kinds(plugin: str, events: Iterable[type]) -> None:
+    """Add a plugin's kinds of events to those that can be read. A module that defines events may call this itself:
+    otherwise the first row of one of these kinds imports the events of all plugins.
+
+    Raises:
+        ValueError: one of them is not an event, or its kind is already taken.
+    """
+    for each in events:
+        if not issubclass(each, Event) or _kinds.setdefault(each.kind, each) is not each:
+            raise ValueError(
+                f"the plugin {plugin!r} registers {each.__name__} as an event: expected a subclass of"
+                f" Event whose kind no other event has, found the kind {getattr(each, 'kind', None)!r}"
+            )
+
+
 def every_kind() -> dict[str, type[Event]]:
     """Return the kinds of events that can be read: those of the core and of all registered plugins.
 
     Raises:
-        ValueError: a plugin registers something that is not an event, or a kind that is already taken.
+        ValueError: see `add_kinds`.
     """
     for plugin in plugins.registered():
         if plugin.name not in _read:
             _read.add(plugin.name)
-            for each in plugin.events():
-                if not issubclass(each, Event) or _kinds.setdefault(each.kind, each) is not each:
-                    raise ValueError(
-                        f"the plugin {plugin.name!r} registers {each.__name__} as an event: expected a subclass of"
-                        f" Event whose kind no other event has, found the kind {getattr(each, 'kind', None)!r}"
-                    )
+            add_kinds(plugin.name, plugin.events())
     return _kinds
 
 

@@ -190,7 +190,7 @@ async def decide(model: Model, question: Question, role: str = "") -> Probabilit
     """
     answers = question.answers()
     if type(model) is Rules:
-        return _normalised(answers, model.answer(cast(Prompt[dict[str, float]], question)), "distribution")
+        return _normalised(answers, model.answer(cast("Prompt[dict[str, float]]", question)), "distribution")
     text, legible, given, first = list[str](), LegiblePieces(), None, None
     async with aclosing(model.reply(Request(question, role or question.role, options=answers))) as parts:
         async for part in parts:

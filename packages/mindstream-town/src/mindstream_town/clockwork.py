@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from functools import partial
+from itertools import repeat
 from typing import NamedTuple
 
 from mindstream.log.names import StreamKey
@@ -96,7 +97,8 @@ class Clockwork:
     @property
     def step(self) -> int:
         """The last step that all residents have finished."""
-        return min(self._steps().values(), default=self._first)
+        running = (each.group.step for each in self._running.values() if each.group.members)
+        return min((*self.whereabouts.steps.values(), *running), default=self._first)
 
     def state(self) -> TownState:
         """Return the conditions of objects and the finished steps.
@@ -208,7 +210,7 @@ class Clockwork:
         """Return the next step in which something may happen to a group."""
         if self.deeds or self.whereabouts.has_news(group.members, group.step):
             return group.step + 1
-        return max(group.step + 1, min((self._due.get(name, FAR) for name in group.members), default=0))
+        return max(group.step + 1, min(map(self._due.get, group.members, repeat(FAR)), default=0))
 
     def _next_spots(self, names: Iterable[str]) -> list[Spot]:
         """Return the positions of residents in their next steps."""
@@ -255,9 +257,9 @@ class Clockwork:
         turns = {name: turn for name in sorted(marked | ended) if (turn := self._turn(name, step, name in ended))}
         return turns if turns or any(self.residents[name].state.embodied for name in names) else None
 
-    def _ended(self, names: Iterable[str], step: int) -> set[str]:
+    def _ended(self, names: Sequence[str], step: int) -> set[str]:
         """Return the residents whose act ends at or before this step, except those whose talk with a user goes on."""
-        ended = {name for name in names if self._due.get(name, FAR) <= step}
+        ended = {name for name, due in zip(names, map(self._due.get, names, repeat(FAR)), strict=True) if due <= step}
         return ended - self._spoken_to() if self.deeds else ended
 
     async def _live(self, names: Sequence[str], step: int, turns: Turns) -> tuple[int, Turns, list[Commit]]:

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from mindstream.frozen import Frozen
 from mindstream.log.declared import Name, Names, NoWords, Quotes
-from mindstream.log.events import Event
+from mindstream.log.events import Event, add_kinds
 from mindstream.log.names import StreamName
 from mindstream_town.world.routes import read_walk
 
@@ -493,3 +493,4 @@ EVENTS: tuple[type[Event], ...] = (
     ActFinished, MemoriesRated, IdentityRenewed, Overheard, ObjectChanged, StoodIn, TownSaved,
     VisitorCame, Embodied, Released, Spoke, Declined, TownRested, TownReached, TownForked,
 )  # fmt: skip
+add_kinds("town", EVENTS)

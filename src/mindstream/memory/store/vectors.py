@@ -57,6 +57,7 @@ class Vectors:
         self.mean = np.zeros(width, np.float32)
         self.seen = 0
         self.behind = False
+        self._has_bits = False
         self._changed: list[int] = []
         self._alone: dict[int, Floats] = {}
         self._before: dict[int, NDArray[np.uint16]] | None = None
@@ -151,7 +152,7 @@ class Vectors:
     def held_still(self) -> Live:
         """Return the current vectors (with their neighbours' parts), to be written to a file while vectors are added;
         call `let_go` after writing."""
-        self._settle()
+        self._settle_bits()
         self._before = {}
         return Live(self.sums.values, self._before)
 
@@ -166,7 +167,7 @@ class Vectors:
 
     def adopt(self, state: Mapping[str, Array], seen: int) -> None:
         """Start with a state read from a file. `seen`: the number of records when its mean was computed."""
-        self.mean, self.seen, self._changed = state["mean"].copy(), seen, []
+        self.mean, self.seen, self._changed, self._has_bits = state["mean"].copy(), seen, [], True
         self._alone = dict(zip(state["alone_at"].tolist(), state["alone"].copy(), strict=True))
 
     def _add(self, at: int, lent: Floats) -> None:
@@ -184,8 +185,10 @@ class Vectors:
     def settling(self) -> Iterator[None]:
         """Compute the lengths and bits of new vectors, one portion per step; vectors may be added between two steps.
 
-        The mean is recomputed each time the stream has grown by about an eighth.
+        The mean is recomputed each time the stream has grown by about an eighth. A short stream needs no bits.
         """
+        if not self._has_bits and len(self) > EXACT_UP_TO:
+            self._has_bits, self._changed = True, list(range(len(self)))
         if (count := measured(len(self))) > self.seen:
             total = np.zeros(self.width, np.float32)
             for rows in _portions(count):
@@ -193,12 +196,14 @@ class Vectors:
                 yield
             there = int(np.count_nonzero(self.lengths.values[:count]))
             self.seen, self.mean = count, total / np.float32(max(1, there))
-            self._changed = list(range(len(self)))
+            self._changed = list(range(0 if self._has_bits else count, len(self)))
         while self._changed:
             rows = np.array(self._changed[:PORTION], np.int64)
-            signs = signs_of(self._units(rows) - self.mean)
-            for word, column in enumerate(self.bits):
-                column.values[rows] = signs[:, word]
+            units = self._units(rows)
+            if self._has_bits:
+                signs = signs_of(units - self.mean)
+                for word, column in enumerate(self.bits):
+                    column.values[rows] = signs[:, word]
             del self._changed[:PORTION]
             yield
 
@@ -208,10 +213,17 @@ class Vectors:
         for _ in self.settling():
             pass
 
+    def _settle_bits(self) -> None:
+        """Settle, and compute the bits of a short stream, too."""
+        if not self._has_bits:
+            self._has_bits, self._changed = True, list(range(len(self)))
+        self._settle()
+
     def _units(self, rows: Ints) -> Floats:
         """Compute and store the lengths of these rows' vectors; return the vectors scaled to length 1."""
         sums = restore(self.sums.values[rows])
-        self.lengths.values[rows] = lengths = np.linalg.norm(sums, axis=1)
+        # as np.linalg.norm, without its checks
+        self.lengths.values[rows] = lengths = np.sqrt(np.add.reduce(sums * sums, axis=1))
         units: Floats = sums / np.maximum(lengths, 1e-6)[:, None]
         return units
 
@@ -275,7 +287,7 @@ class Vectors:
     def nearest_by_bits(self, query: Floats, among: Mask, n: int) -> Ints:
         """Return about n to 2n rows of `among` (fewer if there are fewer): those whose vectors are on the same side of
         the mean as the query in most dimensions."""
-        self._settle()
+        self._settle_bits()
         signs = signs_of(query - self.mean)
         byte, few = self._words <= BYTE_OF_WORDS, np.count_nonzero(among) < len(self) // 4
         rows = np.flatnonzero(among) if few else None

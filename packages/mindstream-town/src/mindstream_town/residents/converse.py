@@ -15,7 +15,7 @@ from mindstream.reasoners.reflect.reflect import OWN
 from mindstream_town.events import SpokenLine, Talked
 from mindstream_town.prompts.conduct import Agreed, TakeFromTalk, Taken, Utter
 from mindstream_town.residents.person import KEY, Appointment, appointment_of
-from mindstream_town.residents.places import known_places, rooms_of, words_of
+from mindstream_town.residents.places import known_addresses, rooms_of, words_of
 from mindstream_town.residents.plan import take_up
 from mindstream_town.residents.prompt_context import show
 from mindstream_town.residents.turn import ResidentTurn
@@ -68,9 +68,9 @@ class Agreement(NamedTuple):
 def meeting_places(turn: ResidentTurn, other: str = "") -> list[str]:
     """Return places where two residents can meet: places that the first knows and may enter, and the other's home."""
     setting = turn.setting
-    known = [address for address, _ in known_places(setting, turn.person, turn.state.knows, turn.when)]
+    known, of_day = known_addresses(setting, turn.person, turn.state.knows)
     host = setting.people.get(other)
-    return list(dict.fromkeys((*known, *(rooms_of(setting, host) if host else ()))))
+    return list(dict.fromkeys((*known, *of_day, *(rooms_of(setting, host) if host else ()))))
 
 
 def keep(

@@ -66,21 +66,30 @@ def known_places(setting: Setting, person: Person, knows: Collection[str], when:
 
     Places of the usual day that are not known yet come last.
     """
-    arenas = [each for each in sorted(knows) if each.count(":") == 2]
-    within = {each.rpartition(":")[0] for each in arenas}
     found = []
-    for address in [*arenas, *(each for each in sorted(knows) if each.count(":") == 1 and each not in within)]:
-        if address not in setting.addresses or not may_use(setting, person, address):
-            continue
+    known, of_day = known_addresses(setting, person, knows)
+    for address in known:
         things = tuple(each.rpartition(":")[2] for each in setting.objects_in(address) if each in knows)
         home = is_home(person, address)
         hours = hours_on(setting.rules, setting.addresses[address], when)
         own = person.name in setting.rules.owners(setting.addresses[address])
         place = Place(words=words_of(address), things=things, home=home, own=own, hours=hours, address=address)
         found.append((address, place))
-    named = {each.place for each in person.day} - {address for address, _ in found}
-    of_day = [(each, Place(words=words_of(each), address=each)) for each in sorted(named) if each in setting.addresses]
-    return [*sorted(found, key=lambda each: not each[1].home), *of_day]
+    return [*found, *((each, Place(words=words_of(each), address=each)) for each in of_day)]
+
+
+def known_addresses(setting: Setting, person: Person, knows: Collection[str]) -> tuple[list[str], list[str]]:
+    """Return the addresses of `known_places`: those that the resident knows, and those of its usual day only."""
+    by_level: dict[int, list[str]] = {}
+    for address in sorted(knows):
+        by_level.setdefault(address.count(":"), []).append(address)
+    arenas = by_level.get(2, [])
+    within = {each.rpartition(":")[0] for each in arenas}
+    every = [*arenas, *(each for each in by_level.get(1, ()) if each not in within)]
+    known = [each for each in every if each in setting.addresses and may_use(setting, person, each)]
+    of_day = sorted({each.place for each in person.day}.difference(known))
+    known.sort(key=lambda each: not is_home(person, each))
+    return known, [each for each in of_day if each in setting.addresses]
 
 
 def is_home(person: Person, place: str) -> bool:

@@ -25,6 +25,7 @@ from mindstream_town.residents.places import (
     is_common,
     is_home,
     is_let_in,
+    known_addresses,
     known_places,
     words_of,
 )
@@ -655,9 +656,8 @@ def change_day(turn: ResidentTurn, changes: Mapping[int, SceneChange], blocks: M
         why: the reason, in words.
     """
     minute, setting = turn.setting.minute(turn.step), turn.setting
-    named = by_words(
-        [address for address, _ in known_places(setting, turn.person, turn.state.knows, setting.when(turn.step))]
-    )
+    known, of_day = known_addresses(setting, turn.person, turn.state.knows)
+    named = by_words([*known, *of_day])
     for number, change in changes.items():
         block = blocks.get(number)
         if block is None or change.becomes.strip() == block.what:

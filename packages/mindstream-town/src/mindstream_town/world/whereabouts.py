@@ -68,8 +68,8 @@ class Whereabouts:
 
     def has_news(self, names: Iterable[str], step: int) -> bool:
         """Return whether one of these residents walks or is marked, or an object has changed in this step or later."""
-        is_moving = any(name in self._walking or name in self.marked for name in names)
-        return is_moving or any(each[0] >= step for each in self.changes)
+        is_still = self._walking.keys().isdisjoint(names) and self.marked.isdisjoint(names)
+        return not is_still or any(each[0] >= step for each in self.changes)
 
     def residents_around(self, name: str) -> Collection[str]:
         """Return the residents of the same step in the arena of a resident, including that resident."""
@@ -121,16 +121,16 @@ class Whereabouts:
 
     def walk(self, names: Iterable[str], step: int) -> None:
         """Move residents to a step; mark those who may see something new."""
+        self.steps.update(dict.fromkeys(names, step))
         moved = []
-        for name in names:
-            self.steps[name] = step
-            if (walk := self._walking.get(name)) is not None:
-                (since, tiles), last = walk, len(walk[1]) - 1
-                if step - since >= last:
-                    del self._walking[name]
-                if (spot := tiles[max(0, min(step - since, last))]) != self.spots[name]:
-                    self.place(name, spot, step)
-                    moved.append(name)
+        for name in [each for each in names if each in self._walking]:
+            since, tiles = self._walking[name]
+            last = len(tiles) - 1
+            if step - since >= last:
+                del self._walking[name]
+            if (spot := tiles[max(0, min(step - since, last))]) != self.spots[name]:
+                self.place(name, spot, step)
+                moved.append(name)
         for name in moved:  # after all have moved, so that the result does not depend on their order
             self.mark_around(name)
         for at, place, _ in self.changes:
