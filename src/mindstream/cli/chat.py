@@ -32,7 +32,7 @@ from mindstream.paths import is_odd
 from mindstream.settings import Settings
 
 INCOMPLETE, UNANSWERED = 1, 2
-"""Exit codes: a line was not accepted; nothing was answered, because no model was reached."""
+"""Exit codes: a line was not accepted; nothing was answered, because the model failed or was not reached."""
 NOTES = """Without a terminal each line of standard input is an utterance; the next one is
 read after the answer and all reasoning. A line that is a command of the terminal
 (/plan, /help …) is not accepted; //plan sends the text /plan. With --offer each

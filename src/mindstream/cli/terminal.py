@@ -352,7 +352,7 @@ REFRESH_S = 1.0
 
 
 class LifeTerminal:
-    """A prompt with a status line below it.
+    """Takes the user's input for a life at a prompt, with a status line below it.
 
     Args:
         state: returns the current state of the life.

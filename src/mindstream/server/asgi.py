@@ -39,7 +39,7 @@ def escape_names(scope: Scope, prefix: str) -> Scope:
 
 
 def unescape_name(text: str) -> str:
-    """Return the name of which `escape_names` made a part of the path."""
+    """Return the name from a part of a path in which `escape_names` has escaped it."""
     return text.replace("%2F", "/").replace("%25", "%")
 
 

@@ -16,7 +16,7 @@ from mindstream.server.tokens import ISSUED, IssuedLimits, Token, Tokens
 
 KEPT_S = 2.0
 """Interval in seconds at which a token's spending is exchanged with other processes: by a background task if this
-process has spent something, and by the first request after it."""
+process has spent something, and by the first request after that interval."""
 NEAR = 0.8
 """Share of a limit. If more than this share is spent, every request exchanges spending with other processes."""
 Spent: TypeAlias = tuple[int, int, float]

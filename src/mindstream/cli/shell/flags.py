@@ -241,7 +241,7 @@ def choose(flags: Mapping[str, Any]) -> Chosen:
     """Choose the settings; warn about an unread settings file in the working directory, and misspelt variables.
 
     For a command about a town, `data` becomes the location of the town (see `find_town`). If the user has named no
-    data, that is a part of the default data folder, apart from the data of conversations.
+    data, this location is a part of the default data folder, apart from the data of conversations.
     """
     from mindstream import settings
     from mindstream.cli.shell.output import complain
