@@ -275,10 +275,12 @@ class Speech:
     def finish(self) -> str:
         """Return the last words, at the end of the reply.
 
-        If the reply has no words, they are the briefing of a reasoner that has processed the utterance.
+        If the reply has no words, they are the offer, or else the question, in the briefing of a reasoner that has
+        processed the utterance.
 
         Raises:
-            ReplyInvalid: the reply has no words, is not a decision to wait, and there is no briefing.
+            ReplyInvalid: the reply has no words and is no decision to wait, and no briefing has words that can be
+                shown.
         """
         question, rest = self._question, self._filter.feed(self._handover.finish(), last=True)
         if self._has_words or is_visible(rest):

@@ -34,7 +34,7 @@ class TellsErasures(Protocol):
         """Return the erasures with a number above this one, and the salt with which they hash the keys of streams."""
 
     def subscribe(self, stream: StreamKey | None, told: Callable[[], None]) -> AbstractContextManager[None]:
-        """Call `told` after each erasure by any process."""
+        """Call `told` after each commit of any process to a stream; for the stream ERASURES, after each erasure."""
 
 
 class ErasureWatch:

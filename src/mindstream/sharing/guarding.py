@@ -51,8 +51,9 @@ MIN_SEEDS to ENOUGH_SEEDS, the weight of the measurement grows from 0 to 1."""
 MAX_SEEDS = 400
 """Maximum number of seed exemplars (those that the owner added) with which a pair is compared."""
 NEAR, AROUND = 5, 20
-"""Number of most similar seed pairs that a pair is compared with directly, and number of them over which its contrasts
-(see `_contrast`) are computed."""
+"""NEAR: number of the most similar seed pairs (added by the owner) with which a pair is compared directly. AROUND:
+number of them over which its contrasts (see `_contrast`) are computed.
+"""
 BLUR = 0.05
 """Added to the standard deviation that a contrast (see `_contrast`) is divided by, so that it stays finite."""
 CHANCE, ALLOWANCE = 0.05, 0.5
@@ -66,7 +67,7 @@ RIDGE = 10.0
 """Strength of the ridge penalty in the logistic regression."""
 
 TOKEN, NAME = re.compile(r"[\w#-]+"), re.compile(r"(?<=[\w,;] )[A-Z]\w+")
-"""A word, a number or a code; a capitalised name within a sentence."""
+"""TOKEN matches a word, a number or a code. NAME matches a capitalised name within a sentence."""
 
 
 def weigh(laid_in: int) -> float:
@@ -203,7 +204,9 @@ SHOTS, NEIGHBOURS, FAR = 2, 2, 2
 """SHOTS: number of example pairs before a query. NEIGHBOURS, FAR: number of other queries that a query is compared
 with: the most similar ones, and less similar ones."""
 QUERY, EXAMPLE = 600, 200
-"""Maximum number of characters of a query, and of an example's query and answer each."""
+"""QUERY: maximum number of characters of a query. EXAMPLE: maximum number of characters of an example's query, and of
+its answer.
+"""
 
 
 class MutualInformation:

@@ -139,7 +139,8 @@ CJK = re.compile(r"[\u3400-\u9fff]")
 
 def language_of(text: str, among: tuple[Language, ...] = ("en", "zh")) -> Language:
     """Return "zh" if it is in `among` and over a fifth of a text's letters are Chinese characters; otherwise the first
-    other language of `among`."""
+    other language of `among` ("zh" if there is no other).
+    """
     if "zh" in among and len(CJK.findall(text)) * 5 > sum(map(str.isalpha, text)):  # a character counts as four letters
         return "zh"
     return next((language for language in among if language != "zh"), among[0])
