@@ -99,7 +99,7 @@ async def begin(settings: Settings, setting: Setting) -> None:
     """Create a town in the data folder.
 
     Raises:
-        InputError: the folder is in use, or a resident has no bed.
+        InputError: the folder contains a town or other data already, or a resident has no bed.
     """
     await require_room_for_town(settings.data)
     if faults := describe_bedless(setting):

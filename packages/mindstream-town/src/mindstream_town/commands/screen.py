@@ -44,8 +44,8 @@ class Typed:
     Attributes:
         at: time of the day (HH:MM) to wait for before the command; "": none.
         verb: one of the verbs in HELP. words: its arguments.
-        minutes: duration of `do` or `wait`; None: not given. place: place of `do`. until: end of `wait` (HH:MM); both
-            "" if not given.
+        minutes: duration of `do` or `wait`; None: not given. place: place of `do`; "": not given. until: end of `wait`
+            (HH:MM); "": not given.
     """
 
     verb: str

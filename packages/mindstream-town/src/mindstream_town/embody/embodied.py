@@ -129,7 +129,7 @@ class Embodied:
         return state.talks_with if state.talk else ""
 
     async def go(self, place: str) -> str:
-        """Walk to a place, by its address, the end of it, or its name in words.
+        """Walk to a place, given by its address, the end of its address, or its name in words.
 
         Returns:
             The resident who interrupted the walk by speaking to the user; "": none.

@@ -938,9 +938,9 @@ def keep_appointment(setting: Setting, step: int, state: ResidentState, other: R
 def may_meet(setting: Setting, step: int, state: ResidentState, other: ResidentState) -> bool:
     """Return whether two residents in sight of each other may begin a scene now.
 
-    At an appointment with each other they may do so even if they are busy or have met shortly before. One that has come
-    to speak to the other (`is_errand_to`) may do so once during that act, if their last scene was REST_BEFORE_ERRAND
-    minutes ago or earlier.
+    At an appointment with each other they may do so even if they are busy or have met shortly before. A resident that
+    has come to speak to the other (`is_errand_to`) may begin one scene during the act for which it has come, if their
+    last scene was REST_BEFORE_ERRAND minutes ago or earlier.
     """
     if not setting.profile.talks or setting.when(step).hour >= LATEST_HOUR:
         return False
