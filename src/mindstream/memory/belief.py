@@ -62,6 +62,9 @@ def read_belief(slot: str, record: Record | None, shape: type[Shape]) -> Belief[
 
     Stored fields that the shape no longer has, or whose values no longer fit, are ignored. So a belief stays readable
     when its shape changes.
+
+    Raises:
+        InputError: the shape requires a field that is not stored, or whose stored value is ignored.
     """
     if record is None:
         return Belief(slot, 0, shape())

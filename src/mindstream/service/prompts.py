@@ -170,7 +170,7 @@ class Sizes:
 
 
 def sizes(pack: Pack, window: int, words: Path | None = None) -> Iterator[Sizes]:
-    """Measure every prompt.
+    """Yield the sizes of every prompt, in estimated tokens.
 
     Args:
         window: tokens of the context window.

@@ -467,7 +467,9 @@ class Lives:
             yield self._ended(*self._turn, self._latest, "", "unfinished")
 
     def _place(self, id_: str, row: Logged) -> tuple[tuple[str, ...], str | None]:
-        """Return the trace of a step or call, and the key of its parent span: the enclosing call, else the turn."""
+        """Return the trace of a step or call, and the key of its parent span: the enclosing call, else the turn. The
+        key is None if it belongs to no turn.
+        """
         turn, *inside = id_.split(".")
         if turn not in self._traces:
             return trace_of(row), None  # it belongs to no turn
@@ -537,7 +539,11 @@ async def send(spans: AsyncIterable[Span], url: str, *, content: bool = False) -
 
 
 def endpoint(url: str) -> str:
-    """Return the URL to which spans are sent: a URL without a path gets the path /v1/traces."""
+    """Return the URL to which spans are sent: a URL without a path gets the path /v1/traces.
+
+    Raises:
+        InputError: the URL is not an HTTP URL.
+    """
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.netloc:
         raise InputError(f"--otlp must be the URL of a collector, such as http://localhost:4318, not {url!r}")
@@ -545,7 +551,12 @@ def endpoint(url: str) -> str:
 
 
 def open_exporter(url: str) -> SpanExporter:
-    """Return OpenTelemetry's exporter for a collector."""
+    """Return OpenTelemetry's exporter for a collector.
+
+    Raises:
+        InputError: the URL is not an HTTP URL.
+        SettingsError: the package of the exporter is not installed.
+    """
     address = endpoint(url)
     try:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter

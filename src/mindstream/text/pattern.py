@@ -67,7 +67,11 @@ REFUSED = {
 
 def translate(source: str, form: Form) -> tuple[str, bool]:
     """Translate a pattern for an engine; also return whether the result matches exactly the same texts as the
-    pattern."""
+    pattern.
+
+    Raises:
+        ValueError: the pattern uses syntax that is not supported, or its groups are nested too deeply.
+    """
     out: list[str] = []
     opened: list[int | None] = []  # for each open group: where a left-out look-around begins; None: another group
     exact = True
@@ -176,7 +180,7 @@ WINDOW = 2_400
 """Number of characters that `regex` searches at once. It is above words.MAX_READ, the maximum that rules read of an
 utterance."""
 MAX_REMOVED = 100
-"""Maximum number of matches that `without` removes."""
+"""Maximum number of matches that `without` replaces in a text."""
 MAX_SIZE = 20_000
 """Maximum size of RE2's program for a pattern, which is its cost per character. The largest shipped pattern has a third
 of this size."""
@@ -318,7 +322,7 @@ def pattern(source: str) -> Pattern:
     """Compile and check a regular expression.
 
     Raises:
-        ValueError: it is invalid or uses unsupported syntax; the message says what to write instead.
+        ValueError: it is invalid, uses unsupported syntax, or is too large; the message says what to write instead.
     """
     read = Pattern(source)
     if read.size > MAX_SIZE:

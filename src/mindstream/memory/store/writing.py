@@ -22,7 +22,9 @@ memory/recall/question), and the record is not archived."""
 
 
 def write(connection: Sql, commit: Commit) -> list[Logged]:
-    """Write a commit in the caller's transaction; return the rows of its entries in the log."""
+    """Write a commit in the caller's transaction; return the rows of its entries in the log. Raises as
+    `LogStore.commit` does.
+    """
     erasures.check(connection, commit.mind, commit.since, commit.words_read)
     if commit.entries:
         registry.register(connection, commit.mind)

@@ -76,7 +76,8 @@ class _Recoded:
 
 @dataclass(slots=True)
 class Source:
-    """A file to import; it can be read more than once.
+    """A file to import; it can be read more than once. Methods that read it raise InputError if it cannot be read or
+    parsed, or is too large.
 
     Attributes:
         name: the name of the file in messages.

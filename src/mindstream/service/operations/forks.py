@@ -49,7 +49,9 @@ class Fork:
 
 
 class Description(BaseModel):
-    """The content of `fork.json`; `part`: the tenant's name within the fork's own database."""
+    """The content of `fork.json`. `of`, `step`: the town that was copied, and the step as of which it was copied.
+    `part`: the tenant's name within the fork's own database.
+    """
 
     tenant: str
     name: str
