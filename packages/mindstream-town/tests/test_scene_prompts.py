@@ -12,7 +12,7 @@ from mindstream_town.residents.person import Person, Relation
 from mindstream_town.residents.places import home_to_visit, is_common
 from mindstream_town.residents.prompt_context import cut_at_word
 from mindstream_town.scenes.day import RESERVED, is_free, without_repeats
-from mindstream_town.scenes.prompts import Evening, LetOn, PlanScenes, SceneDay, TalkScene, WhatCame
+from mindstream_town.scenes.prompts import Evening, LetOn, PlanScenes, ReflectScenes, SceneDay, TalkScene, WhatCame
 from mindstream_town.setting import Setting
 from mindstream_town.source import setting_of
 from mindstream_town.town import Town
@@ -189,6 +189,63 @@ async def test_what_a_keeper_writes_of_itself_is_shown_only_if_it_says_so(tmp_pa
             await town.run(until=DAY + 12 * HOUR)
         shown = sides_of(mind, HOST)
         assert shown and any(f"{HOST}有新的打算" in each.text for each in shown) == (folder == "shown")
+
+
+async def test_an_agreed_act_is_remembered_and_a_settled_errand_is_not_repeated(tmp_path: Path) -> None:
+    """The game was agreed on; the errand has been settled by a talk, whose memories say what happened."""
+
+    def plans(ask: PlanScenes) -> dict[str, Any]:
+        plan = day()
+        if ask.who == GUEST:
+            plan["items"][2] |= {"what": "问王秀兰借梯子", "with": [HOST], "weight": 7}
+        return plan
+
+    def agree(ask: TalkScene) -> dict[str, Any]:
+        said = agrees_on(ask, "下棋", "16:00", "17:00")
+        numbers = [n for side in ask.sides for n in number_of(side.plan, "借梯子")]
+        for game in said.get("agreed", [])[:1]:
+            said["agreed"] = [game, {**game, "what": "修船", "from": "17:00", "to": "18:00", "who": [GUEST]}]
+        return said | {"results": [{"number": n, "text": "王秀兰答应借梯子。"} for n in numbers]}
+
+    mind = SceneMind(plan_scenes=plans, talk_scene=agree)
+    async with Town.open(tmp_path, liucun(), model=Models(mind)) as town:
+        await town.run(until=20 * HOUR)
+        latest = await town.store.latest(
+            key_of_resident(GUEST), ("observation",), 50, now=town.setting.moment(town.step)
+        )
+    deeds = {
+        what: [each.importance for each in latest if "deed" in each.data and what in each.text]
+        for what in ("借梯子", "下棋", "修船")
+    }
+    assert deeds["借梯子"] and set(deeds["借梯子"]) == {3.0}
+    assert deeds["下棋"] and deeds["修船"] == [5.0]
+
+
+async def test_the_first_plan_has_the_concerns_of_the_file_and_the_next_one_the_insights_of_midnight(
+    tmp_path: Path,
+) -> None:
+    """A resident that is awake at midnight reflects and plans in the same turn."""
+    concern, insight = "赵林想造一条船。", "赵林在夜里明白了。"
+
+    def plans(ask: PlanScenes) -> dict[str, Any]:
+        plan = day()
+        plan["items"][-1] |= {"from": "21:00", "to": "23:55"}
+        return plan | {"items": [*plan["items"], {"from": "23:55", "to": "01:00", "what": "看星星"}]}
+
+    def reflects(ask: ReflectScenes) -> dict[str, Any]:
+        return {"insights": [{"text": insight, "because": [1, 2], "then": "去问木匠"}]} if ask.who == GUEST else {}
+
+    def file(text: str) -> str:
+        start = text.index(f'name = "{GUEST}"')
+        return text[:start] + text[start:].replace("age = ", f'currently = "{concern}"\nage = ', 1)
+
+    mind = SceneMind(plan_scenes=plans, reflect_scenes=reflects, talk_scene=learns)
+    async with Town.open(tmp_path, liucun(file), model=Models(mind)) as town:
+        await town.run(until=DAY + HOUR)
+    first, second = (each for each in mind.of(PlanScenes) if each.who == GUEST)
+    assert concern in first.identity
+    assert [each for each in mind.of(ReflectScenes) if each.who == GUEST][-1].when.endswith("00:00")
+    assert any(insight in each.text for each in second.memories)
 
 
 async def test_what_may_not_be_told_is_no_news(tmp_path: Path) -> None:

@@ -57,12 +57,12 @@ from mindstream_town.world.tree import ARENA, OBJECT, SECTOR, parse_address, sec
 from mindstream_town.world.world import DAY_MINUTES, clock
 
 
-def identity(turn: ResidentTurn, about: bool = True) -> str:
-    """Return the description of a resident for its prompts: name, traits, household, acquaintances and attitudes toward
-    others; `about`: also the story of its life."""
-    life = (turn.state.about or turn.person.about) if about else ""
-    stances = (f"{stands_to(name)}{text}" for name, text in sorted(turn.state.stances.items()))
-    return "\n".join((*_described(turn, turn.state.currently, life), *stances))
+def identity(turn: ResidentTurn) -> str:
+    """Return the description of a resident for its prompts: name, traits, concerns, habits, the story of its life,
+    household, acquaintances and attitudes toward others."""
+    state, person = turn.state, turn.person
+    stances = (f"{stands_to(name)}{text}" for name, text in sorted(state.stances.items()))
+    return "\n".join((*_described(turn, state.currently or person.currently, state.about or person.about), *stances))
 
 
 def stands_to(name: str) -> str:
@@ -91,8 +91,8 @@ def acquaintances(turn: ResidentTurn) -> dict[str, str]:
 
 
 def identity_for_talk(turn: ResidentTurn, present: Collection[str]) -> str:
-    """Return the description of a resident for a conversation: for a resident with secrets, the lines that its briefing
-    allows.
+    """Return the description of a resident for a conversation, or for the result of an act; if the resident has a
+    briefing about its secrets, only the lines that this allows.
 
     Args:
         present: the people who are there; of the resident's acquaintances only these are described.
@@ -681,6 +681,7 @@ def close_questions(turn: ResidentTurn, blocks: Iterable[Block]) -> None:
         if (block.open or block.whom) and block.end > minute and block in turn.state.blocks:
             start = max(block.start, minute)
             settled = {"start": start, "minutes": block.end - start, "open": "", "whom": ()}
+            settled |= {"weight": min(block.weight, PASSING_DEED)}  # the memories of the talk say what happened
             now = block.model_copy(update=settled)
             turn.write(TasksPlanned(step=turn.step, blocks=(now,)))
 
@@ -752,8 +753,8 @@ async def remember_deed(turn: ResidentTurn) -> None:
         more.append(f"{', '.join(sorted(hosts))}: not at home")
     text = f"{turn.name}: {act.what} ({'; '.join((where, *more))})"
     importance = float(max(act.weight or DAILY, AGREED if act.agreed else DAILY))
-    if asked and asked <= met:
-        importance = min(importance, PASSING_DEED)  # the memories of the talk say what happened
+    if (spoken_to := {*partners, *asked} & present) and spoken_to <= met:
+        importance = min(importance, PASSING_DEED)
     (record,) = await turn.build(
         RecordDraft(
             text=text,
@@ -849,10 +850,9 @@ async def _find_out(turn: ResidentTurn, act: Act, deed: Record, near: Sequence[s
         for query in (act.open, f"{act.open} {act.what}")
         for each in await turn.recall(query, OPEN_MEMORIES, kinds=TELLABLE)
     ]
-    described, has_secrets = identity(turn), bool(await secrets_of(turn))
-    if has_secrets and not hides_act(turn, act):
-        briefing = briefing_of(turn)
-        described = "\n".join(briefing.lines if briefing else public_identity(turn))
+    described = identity(turn)
+    if not hides_act(turn, act):
+        described = identity_for_talk(turn, near)
         recalled = [each for each in recalled if not is_secret(turn, each) and each.id not in turn.state.hinted]
     known = {
         normalised(each.text): each
@@ -911,7 +911,7 @@ both, if one of them has come to speak to the other (`is_errand_to`)."""
 AN_HOUR, MOST_AN_HOUR = 60, 2
 RESERVED = 2
 """Number of a day's calls that are reserved for the evening."""
-TALK_TOKENS, EVENING_TOKENS = 4_000, 3_000
+TALK_TOKENS, EVENING_TOKENS = 4_000, 2_600
 """Approximate maximum tokens of a talk, of which each of the two residents pays half, and of an evening's
 reflection."""
 LATEST_HOUR = 23
@@ -1140,7 +1140,7 @@ async def think_about_the_day(turn: ResidentTurn) -> None:
     evening = await turn.ask(
         ReflectScenes(
             who=turn.name,
-            identity=identity(turn, about=False),
+            identity="\n".join(_described(turn, "", "", for_talk=True)),
             when=turn.date_and_time,
             memories=tuple(_shown(turn, each) for each in records),
             about=turn.state.about or turn.person.about,
