@@ -118,7 +118,7 @@ def _say(turn: ResidentTurn, other: ResidentTurn, line: SpokenLine) -> None:
 
 async def _answers(turn: ResidentTurn, other: ResidentTurn, text: str) -> bool:
     """Return whether a resident wants to answer: never while it sleeps, talks or has no act, nor in a town without
-    talks. Otherwise a resident whom a user controls always wants to; for all others the model decides."""
+    talks. Otherwise a resident under a user's control always wants to; for all others the model decides."""
     act = turn.state.act
     if turn.state.asleep or act is None or turn.state.is_talking(turn.step) or not turn.profile.talks:
         return False

@@ -349,7 +349,8 @@ class Briefed(TownEvent):
     """The secret memories that the decision is about."""
     shows: Names = ()
     hides: Names = ()
-    """Memories that reveal nothing of the secrets, and memories that do: all that have been judged so far."""
+    """`shows`: memories that reveal nothing of the secrets. `hides`: memories that reveal something of them. Together
+    they are all memories that have been judged so far."""
     lines: Quotes[tuple[str, ...]] = ()
     """The lines of the description that reveal nothing."""
     plan: Quotes[tuple[str, ...]] = ()

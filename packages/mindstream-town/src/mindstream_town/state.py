@@ -95,7 +95,8 @@ class ResidentState(BaseModel, frozen=True):
         keeps: ids of the memories that the resident keeps to itself, as decided with the day's plan.
         avoids: for each partner, whether the resident keeps away from it, if a meeting has changed that.
         briefing: for a resident with secrets: its last decision about what conversations may show of it.
-        cleared, hinted: ids of memories that reveal nothing of its secrets, and of memories that do, as judged so far.
+        cleared, hinted: ids of memories that reveal nothing of its secrets, and of memories that reveal something of
+            them, as judged so far.
         confided: whether it has ever decided to tell someone of its secrets.
         talk: lines of an unfinished talk with a user. talks_with: the other speaker.
     """

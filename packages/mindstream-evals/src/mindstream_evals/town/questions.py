@@ -91,7 +91,7 @@ def draw_questions(questions: Sequence[Question], n: int, seed: int, name: str) 
 
 
 def gaps_of(history: History, name: str, event: str) -> dict[str, str]:
-    """Return the placeholders' values for a resident: another resident, if possible one whom the resident has met or
+    """Return the placeholders' values for a resident: another resident, if possible one that the resident has met or
     knows; an event; the time."""
     setting, step = history.setting, history.step
     when = setting.when(max(step, 0))

@@ -127,13 +127,14 @@ def clears(turn: ResidentTurn, *used: Record) -> bool:
     """Return whether a text cannot reveal a resident's secrets if it is written from these memories, the public part
     of the description, and words of others.
 
-    This holds only if the resident has never told anyone of its secrets: else others might repeat them.
+    This holds only if the resident has never told anyone of its secrets: otherwise others might repeat them.
     """
     return briefing_of(turn) is not None and not turn.state.confided and all(is_clear(turn, each) for each in used)
 
 
 def is_clear(turn: ResidentTurn, record: Record) -> bool:
-    """Return whether a memory reveals no secret of the resident: it has been judged so, or says what all could see."""
+    """Return whether a memory reveals no secret of the resident: it has been judged so, or tells of something that all
+    could see."""
     return record.id in turn.state.cleared or record.about is not None
 
 
@@ -1030,7 +1031,7 @@ def _is_in_bed(setting: Setting, step: int, state: ResidentState) -> bool:
 
 def reserved_calls(setting: Setting, step: int, state: ResidentState, *, above: float = inf) -> int:
     """Return the number of calls reserved for the rest of today's appointments, and for later parts of the plan for
-    which the resident has to speak to somebody and whose weight is greater than `above`."""
+    which the resident has to speak to another resident and whose weight is greater than `above`."""
     minute = setting.minute(step)
     ahead = [
         each
