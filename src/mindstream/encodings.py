@@ -298,7 +298,7 @@ def read_csv(text: str) -> list[dict[str, str]]:
     The delimiter is the one that occurs most often in that line, unless a line such as `sep=;` before it names another.
 
     Raises:
-            csv.Error: the text is not CSV.
+        csv.Error: the text is not CSV.
     """
     head, _, rest = text.lstrip("\ufeff\r\n").partition("\n")
     named = head.strip().lower().removeprefix("sep=")

@@ -97,7 +97,7 @@ class AnswerLog:
 
     async def keep(self, answer: Answer) -> Logged:
         """Commit an answer and store it in memory. If the utterance does not need the reasoner, also end the reasoner's
-        work on it.
+        work on it; if it is left for the reasoner's next run, extend the lease of that work.
 
         Raises:
             StorageError: the answer cannot be committed.

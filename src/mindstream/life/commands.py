@@ -219,7 +219,7 @@ async def _write(stream: Memory, event: Event) -> None:
 async def read_turn(stream: Memory, number: int) -> list[Logged]:
     """Return the log rows of a turn, even if the turn is folded.
 
-    A folded turn was replaced by a summary in the context of M2, the model that orchestrates the life; its rows stay.
+    A folded turn was replaced by a summary in the context of M2 (the role that decides); its rows stay.
 
     Raises:
         InputError: the mind has no life, or there was no turn of that number.

@@ -30,7 +30,7 @@ QUIET = 3
 
 @dataclass
 class M2:
-    """M2, the orchestrator of a life. M2 decides what to do, M1 does tasks, M0 thinks about questions (docs/life.md).
+    """The role M2 of a life. M2 decides what to do, M1 does tasks, M0 thinks about questions (docs/life.md).
 
     Attributes:
         prompt_tokens: maximum length of M2's prompt in tokens.

@@ -554,6 +554,7 @@ class Stream:
         """Write events, records, revisions and work in one durable transaction, then publish the events to the feed.
 
         Args:
+            wake, finish, put_back, kept: work to create, to end, to release, or to keep under a longer lease.
             fence: work whose lease the owner must still hold; this does not end the work (`finish` does).
             touch: the effect of a recall with `touch=False` (`Recollection.touch`), to be written with the rest.
             checkpoint: the next version of data derived from the stream.
@@ -562,9 +563,11 @@ class Stream:
                 the current task has recorded (log/erasures `reading`).
 
         Raises:
-            LeaseLost: the owner of `fence` does not hold the lease any more.
-            Conflict: `checkpoint` is not the next version, or `unique` was used before.
-            ErasedMeanwhile: words of the stream were erased after `words_read`.
+            LeaseLost: the owner of `fence` or `finish` does not hold the lease any more, or the work has ended.
+            Conflict: the version of a belief or plan exists already, `checkpoint` is not the next version, `unique` was
+                used before, or a condition of an entry or revision (`distinct`, `was`, `holds`) is not met.
+            ErasedMeanwhile: words of the stream were erased after `words_read`, or the whole stream after it was
+                opened.
         """
         await self.begin()
         if words_read is None and entries and (reading := erasures.READING.get()) is not None:

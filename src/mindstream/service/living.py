@@ -40,9 +40,9 @@ from mindstream.tools.write_file import write_file_tool, written_file_tools
 
 USUAL = ("calculator",)
 OWN = ("R", "U", "M0")
-"""Names of tools that the model M1, which executes tasks, always has; all its other tools come from the settings."""
+"""Names of tools that M1 (the role that does tasks) always has; all its other tools come from the settings."""
 PROMPT_TOKENS = 8_000
-"""Default maximum tokens of a prompt of M2, the model that manages the life's tasks."""
+"""Default maximum tokens of a prompt of M2 (the role that decides)."""
 MIN_PROMPT_TOKENS = 2_000
 FOREVER_TOKENS = 200_000
 """Maximum tokens a day of a life that looks for work by itself (heartbeats), if no other daily limit is set."""

@@ -2,8 +2,8 @@
 is added to the record's vector.
 
 Each number is stored as the upper half of a float32, which a processor reads ten times faster than a float16 (a cosine
-differs by about 0.0001). A search first compares one bit per dimension (whether the number is above the mean), and then
-computes the cosines of the most similar vectors.
+differs by about 0.0001). Among more than EXACT_UP_TO records, a search first compares one bit per dimension (whether
+the number is above the mean), and then computes the cosines of the most similar vectors.
 """
 
 from __future__ import annotations
@@ -185,7 +185,8 @@ class Vectors:
     def settling(self) -> Iterator[None]:
         """Compute the lengths and bits of new vectors, one portion per step; vectors may be added between two steps.
 
-        The mean is recomputed each time the stream has grown by about an eighth. A short stream needs no bits.
+        The mean is recomputed each time the stream has grown by about an eighth. Bits are computed once the stream has
+        more than EXACT_UP_TO records, or once they are needed before (`_settle_bits`).
         """
         if not self._has_bits and len(self) > EXACT_UP_TO:
             self._has_bits, self._changed = True, list(range(len(self)))
