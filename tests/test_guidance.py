@@ -52,7 +52,7 @@ async def test_a_memory_can_be_opened_again_after_its_end(tmp_path: Path, make: 
         async with described as memory:
             await memory.retain(f"Key {number}.")
             assert len(await memory.list()) == number
-            with pytest.raises(InputError, match="is open: use its object"):
+            with pytest.raises(InputError, match="is open already: use its object"):
                 await described.__aenter__()
     await described.__aexit__(None, None, None)
 
@@ -142,10 +142,14 @@ def enter(opening: Any) -> None:
         (lambda: mindstream.Chatbot, AttributeError, "did you mean ChatBot"),
         (lambda: FakeModel("Hello!"), InputError, "a list of answers"),
         (lambda: Memory("data", "ann")._recaller, InputError, "async with Memory"),
-        (lambda: AnyBot("data", "ann"), TypeError, "takes data without a name; name the others, such as user="),
+        (
+            lambda: AnyBot("data", "ann"),
+            TypeError,
+            "takes data by position; pass the other arguments by name, such as user=",
+        ),
         (lambda: AnyBot.using(user="ann"), TypeError, r"ChatBot.using\(\) has no argument 'user'"),
         (lambda: AnyBot.using(tools=len), InputError, "a list of tools, such as"),
-        (lambda: AnyApp("data", {"a": 1}), TypeError, "takes data without a name; name the others"),
+        (lambda: AnyApp("data", {"a": 1}), TypeError, "takes data by position; pass the other arguments by name"),
         (lambda: AnyApp("data", bot={}), TypeError, "did you mean 'bots'"),
         (lambda: AnyPlanner(functions=[len]), TypeError, "did you mean 'tools'"),
         (lambda: AnyPlanner().invoke("x"), AttributeError, "did you mean 'solve'"),
@@ -153,7 +157,7 @@ def enter(opening: Any) -> None:
         (lambda: AnySync("data", "ann").add, AttributeError, "did you mean 'retain'"),
         (lambda: AnySync("data", "ann").search, AttributeError, "did you mean 'recall'"),
         (lambda: AnySyncBot("data", model="rules").ask, AttributeError, "did you mean 'send'"),
-        (lambda: AnySyncBot("data", "ann"), TypeError, "name the others, such as user="),
+        (lambda: AnySyncBot("data", "ann"), TypeError, "pass the other arguments by name, such as user="),
     ],
 )
 def test_a_guess_before_opening_is_explained(use: Any, error: type[Exception] | None, advice: str) -> None:

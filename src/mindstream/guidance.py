@@ -119,8 +119,8 @@ def explain_arguments(
     count = len(placed) - (len(inspect.signature(function).parameters) - len(known))
     if count > len(first) and named:
         raise TypeError(
-            f"{called}() takes {' and '.join(first) or 'no argument'} without a name; name the others, such as"
-            f" {named[0]}=…: {', '.join(named)}"
+            f"{called}() takes {' and '.join(first) or 'no argument'} by position; pass the other arguments by name,"
+            f" such as {named[0]}=…: {', '.join(named)}"
         ) from None
     raise error
 
@@ -189,7 +189,7 @@ class Opening(AbstractAsyncContextManager[T]):
 
     async def __aenter__(self) -> T:
         if self._open is not None:
-            raise InputError(f"this {self._called}(…) is open: use its object, or call {self._called} again")
+            raise InputError(f"this {self._called}(…) is open already: use its object, or call {self._called} again")
         self._open, self._next = self._next or self._make(), None
         try:
             return await self._open.__aenter__()

@@ -41,7 +41,7 @@ def test_a_terminal_conversation_with_all_commands(folder: Path) -> None:
         screen.type("/recall spare key\r")
         screen.until("note: The spare key hangs in the shed.")
         screen.type("/work\r")
-        screen.until("no reasoner works")
+        screen.until("no reasoner is running")
         screen.type("/nonsense\r")
         screen.until("there is no command /nonsense")
         screen.type("/help\r")

@@ -118,5 +118,5 @@ async def test_invalid_questions_are_refused_with_the_reason(folder: Path) -> No
         ):
             with pytest.raises(InputError, match=words):
                 await interviewer.ask(who, question, condition)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="choose a step up to"):
+    with pytest.raises(InputError, match="choose a step from 0 to"):
         await interview(folder, "Ben Hale", "Who?", NIGHT + 10_000)

@@ -251,7 +251,7 @@ class Commands:
                     await self._work()
                 case "/cancel":
                     stopped = await self._mind.cancel()
-                    self._screen.text(f"{stopped} stopped" if stopped else "no reasoner works")
+                    self._screen.text(f"{stopped} stopped" if stopped else "no reasoner is running")
                 case "/help" | "/?":
                     self._help()
                 case "/quit" | "/exit":
@@ -281,7 +281,7 @@ class Commands:
         found = await self._mind.memory.recall(words, k=5, touch=False)
         mark = f"low confidence ({found.certainty:.0%}), " if found.low_confidence else ""
         lines = [f"{each.confidence:.2f}  {mark}{each.record.kind}: {short(each.record.text)}" for each in found]
-        self._screen.text("\n".join(lines) or "nothing is found")
+        self._screen.text("\n".join(lines) or "no memory was found")
 
     async def _forget(self, words: str) -> None:
         memory = self._mind.memory
@@ -325,7 +325,7 @@ class Commands:
             heard = await rows_of(self._mind.memory, [work])
             about = f"about “{short(getattr(heard[0].event, 'text', ''), 60)}”" if heard else "not about an utterance"
             lines.append(f"{work.slot}: {state}, {about}")
-        self._screen.text("\n".join(lines) or "no reasoner works")
+        self._screen.text("\n".join(lines) or "no reasoner is running")
 
     def _help(self) -> None:
         self._screen.text("\n".join(f"{name:9} {what}" for name, what in COMMANDS.items()))

@@ -106,7 +106,7 @@ class AnswerLog:
         answer.written, kept = True, _without_late_thoughts(answer.kept, first)
         records = [await build_chat_record(self._stream, kept, AGENT, self._session)] if is_visible(kept) else []
         needless = await self._needless(answer)
-        if answer.turn is None:  # an alarm is answered without claiming the turn first
+        if answer.turn is None:  # the answer to an urgent alarm does not wait for the turn
             found = await self._reasoners.turns.find(answer.heard)
             answer.turn = found[0] if found else None
         owner = self._reasoners.turns.owner(answer.heard)

@@ -340,7 +340,7 @@ def _ln(value: Real) -> float:
 
 def _whole(value: Real) -> int:
     if value != int(value):
-        raise ToolError("a whole number is needed there")
+        raise ToolError(f"expected a whole number, found {float(value):g}")
     return int(value)
 
 

@@ -68,7 +68,7 @@ def read_seeds(text: str) -> list[int]:
             raise InputError(f"--seeds: expected numbers and ranges, such as 1..100 or 3,5,8..12, found {text!r:.99}")
         low, high = int(first[:19]), int((last if dots else first)[:19])
         if not low <= high < low + MOST:
-            raise InputError(f"--seeds: {part.strip()!r:.99} must go upward, and there may be at most {MOST:,} seeds")
+            raise InputError(f"--seeds: {part.strip()!r:.99} must go upward and name at most {MOST:,} seeds")
         found |= dict.fromkeys(range(low, high + 1))
     return list(found)
 

@@ -203,7 +203,7 @@ async def recall(
     if found.without_vectors:
         say(short(found.without_vectors, 300), sys.stderr)
     if not found.memories and not json:
-        say("nothing is found: no record of this memory meets these conditions", sys.stderr)
+        say("nothing was found: no record of this memory meets these conditions", sys.stderr)
     mark = f"low confidence ({found.certainty:.0%}), " if found.low_confidence else ""
     sure = {"certainty": round(found.certainty, 4), "low_confidence": found.low_confidence}
     for each in found.local:

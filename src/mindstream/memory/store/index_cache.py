@@ -211,10 +211,10 @@ class IndexCache:
             sample = [columns.ids[at] for at in sorted({*range(0, count, count // SAMPLE + 1), count - 1})]
             there = await self._store.records(stream, sample)
             if [record.id for record in there] != sample or await self._store.version() < columns.upto:
-                raise DamagedFileError(f"{path} is of another store")
+                raise DamagedFileError(f"{path} belongs to another store")
             # checked last: an erasure from here on calls `forget`
             if await self._is_erased(stream, file.meta["erased"]):
-                raise DamagedFileError(f"{path} is of an erased stream")
+                raise DamagedFileError(f"{path} belongs to an erased stream")
         except (DamagedFileError, OSError, ValueError, KeyError, TypeError, IndexError):
             path.unlink(missing_ok=True)
             return None

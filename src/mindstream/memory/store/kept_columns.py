@@ -329,7 +329,7 @@ def load(path: Path, columns: Columns) -> ArrayFile:
     file = ArrayFile(path)
     meta = file.meta
     if [meta.get(name) for name in ("version", "stream", "embedder")] != [VERSION, columns.stream, columns.embedder]:
-        raise DamagedFileError(f"{path} is of another version, stream or embedder")
+        raise DamagedFileError(f"{path} was written for another version, stream or embedder")
     if columns.width and meta["width"] != columns.width:
         raise DamagedFileError(f"{path} has vectors of another width")
     file.check(lambda name: name != LARGEST)

@@ -479,8 +479,8 @@ async def _prove_rows(opened: Memory) -> None:
     if left:
         message = ", ".join(f"{count} rows in {table}" for table, count in left.items())
         raise StorageError(
-            f"there are new data of {opened.name!r} ({message}), because another program writes to this mind: close it,"
-            " then erase again"
+            f"there are new data of {opened.name!r} ({message}), because another program writes to this mind: close"
+            " that program, then erase again"
         )
     if found:
         raise StorageError(

@@ -102,7 +102,7 @@ async def it_fails_with_a_model_error(model: Model) -> None:
         except Exception as error:
             raise AssertionError(f"expected a ModelError, not {type(error).__name__}: {error}") from error
         else:
-            raise AssertionError(f"expected a ModelError, and the model replied {parts}")
+            raise AssertionError(f"expected a ModelError, but the model replied {parts}")
 
 
 async def _answer(model: Model) -> list[Part]:

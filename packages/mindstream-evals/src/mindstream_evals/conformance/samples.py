@@ -50,7 +50,7 @@ async def keep(promises: Sequence[Promise[T]], open_one: Factory[T]) -> list[str
             await promise(open_one)
         except Exception as error:  # an unexpected error breaks the promise
             what = str(error) if isinstance(error, AssertionError) else f"{type(error).__name__}: {error}"
-            raise AssertionError(f"not kept: {name}: {what}") from error
+            raise AssertionError(f"promise not kept: {name}: {what}") from error
         kept.append(name)
     return kept
 
@@ -78,7 +78,7 @@ async def expect_error(kind: type[Exception], awaited: Awaitable[object], wanted
     except Exception as error:
         found = f"{type(error).__name__}: {error}"
         raise AssertionError(f"{wanted}: expected {kind.__name__}, not {found}") from error
-    raise AssertionError(f"{wanted}: expected {kind.__name__}, and no error was raised")
+    raise AssertionError(f"{wanted}: expected {kind.__name__}, but no error was raised")
 
 
 ANN, BOB = StreamName("user", "ann").key, StreamName("user", "bob").key

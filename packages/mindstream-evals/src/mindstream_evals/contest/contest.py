@@ -391,7 +391,7 @@ def _chosen(folder: Path) -> Iterator[tuple[str, str]]:
             raise InputError(f"{path} is not a result saved from judge.html: {error}") from None
         if not isinstance(found, dict):
             raise InputError(
-                f"{path} is not a result saved from judge.html: expected a JSON object of talks with A, B or same"
+                f"{path} is not a result saved from judge.html: expected a JSON object with A, B or same for each talk"
             )
         yield from ((str(id_), str(chosen)) for id_, chosen in found.items())
 

@@ -277,7 +277,7 @@ async def run_experiment(settings: Settings, wish: ExperimentSettings, answered:
     """
     cast = load_cast(wish.agents, wish.data)
     if not any(each.tests for each in cast.agents):
-        raise InputError("no test is left: each question or answer also occurs in a pool or in the stream")
+        raise InputError("no test is left: each question or answer also occurs in the seeds or the stream of an agent")
     table, scorer = _who(settings, wish, cast)
     how = {
         "agents": table,

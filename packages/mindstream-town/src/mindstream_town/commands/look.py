@@ -262,7 +262,8 @@ async def interview(
     condition: Annotated[
         Condition,
         typer.Option(
-            help="The memories that the resident may use: all (full), no thoughts, no thoughts and plans, or none."
+            help="The memories that the resident may use: all (full), all but thoughts (no_reflection), all but"
+            " thoughts and plans (no_reflection_no_plan), or none."
         ),
     ] = "full",
     json: AsJson = False,

@@ -824,7 +824,7 @@ def _first_memory(table: SeedTable, home: Address, world: World, residents: Coll
         place = _find_place(table.where, home, world, "where") if table.where else ""
         agreed = Appointment(what=table.what, place=place, start=begin, end=end, host=table.host, who=tuple(table.who))
         if agreed.end <= agreed.start:
-            raise InputError("the appointment ends before it begins")
+            raise InputError("the appointment must end after it begins")
     return FirstMemory(text=table.text, weight=table.weight, appointment=agreed, secret=table.secret)
 
 

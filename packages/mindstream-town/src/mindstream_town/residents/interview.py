@@ -251,7 +251,7 @@ async def open_interview(
         setting = await read_setting(store)
         now = await read_town(store, setting.profile)
         if step is not None and not 0 <= step <= now.step:
-            raise InputError(f"the town has run up to step {now.step}: choose a step up to that, not {step}")
+            raise InputError(f"the town has run up to step {now.step}: choose a step from 0 to {now.step}, not {step}")
         town = now if step is None else await read_town(store, setting.profile, upto=step)
         async with open_models(models) as shared:
             recaller = recaller_of(store, embedder(embed) if isinstance(embed, str) else embed)

@@ -225,7 +225,7 @@ def find_home(setting: Setting, person: Person) -> tuple[Spot, tuple[str, ...]]:
         InputError: the world has no such home, or no spot at the bed.
     """
     if person.home not in setting.addresses:
-        raise InputError(f"{person.name}: {setting.name} has no place {person.home!r}, which is the home")
+        raise InputError(f"{person.name}: the home {person.home!r} is not a place of {setting.name}")
     home = setting.addresses[person.home].upto(2)
     within = [str(each) for each in setting.world.places if each.is_within(home)]
     told = person.knows or [str(each) for each in setting.world.places if _is_of_the_town(setting, person, each)]
