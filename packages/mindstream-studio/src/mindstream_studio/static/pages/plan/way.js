@@ -16,7 +16,7 @@ import { openStep } from "./step.js";
 /** Return the state of a run at the shown moment. @param {SeenWay} one */
 function stateOf({ run, seen }) {
   if (seen.end) return endOf(seen.end);
-  if (seq.value !== "newest") return "under way";
+  if (seq.value !== "newest") return seen.plan ? "under way" : "planning";
   return run.state === "running" ? "running" : run.state === "waiting" ? "waits for you" : "stopped";
 }
 
