@@ -59,7 +59,7 @@ def test_a_saved_conversation_shows_the_page_without_requests(
     inside = seen.page.get_by_role("region", name="What goes on in the mind")
     talk.get_by_text("answered in").nth(1).wait_for()
     assert BADLY in talk.inner_text() and GOAL in talk.inner_text()
-    assert seen.page.get_by_text("saved: stand-ins").is_visible()
+    assert seen.page.get_by_text("saved: rules").is_visible()
     inside.get_by_text("falling asleep slowly").wait_for()
     inside.get_by_role("button", name="Why: poor sleep").click()
     seen.page.get_by_role("dialog", name="What this belief is based on").get_by_text(BADLY).wait_for()
