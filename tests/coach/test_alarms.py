@@ -12,6 +12,7 @@ from keys import key_of
 from spoken import Silent, Waits, said, turn
 
 from mindstream import Coach, FakeModel, Memory, Mind, Models
+from mindstream.coach import alarms
 from mindstream.coach.alarms import SAID, SuggestsDanger, _end_of
 from mindstream.coach.coach import safety_model
 from mindstream.coach.events import Alarmed
@@ -231,6 +232,41 @@ async def test_a_recogniser_alone_leads_to_a_question_only_without_a_model(
         told = await answer(mind, f"There is a kestrel on the roof, {'again' if fails else 'at last'}.")
         assert (words("hint_ask", "en") in told.text) == asks
         assert bool(await alarm_events(mind)) == asks
+
+
+async def test_a_question_that_the_classifier_finds_needless_too_late_is_not_repeated_but_its_answer_counts(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(safety, "recognises_danger", lambda text: "kestrel" in text)
+    monkeypatch.setattr(alarms, "ANSWER_WAITS_S", 0.01)
+    listener, ask = SafetyModel(), words("hint_ask", "en")
+    for session in ("one", "two"):
+        opened = Mind.open(
+            folder, user="ann", session=session, model=models_with_safety(listener), responder=Coach.using()
+        )
+        async with opened as mind:
+            if session == "one":
+                assert ask in (await answer(mind, "There is a kestrel on the roof.")).text
+                listener.let.set()
+                async with asyncio.timeout(100):
+                    while len(await alarm_events(mind)) < 2:  # noqa: ASYNC110
+                        await asyncio.sleep(0.01)
+                assert (await alarm_events(mind))[-1] == ("taken_back", "model", False)
+            for text in ("It rains.", "It pours.", "The roof leaks.", "It is dry.", "It is late.", "It is early."):
+                assert ask not in (await answer(mind, text)).text
+    listener.reads = "A"
+    async with Mind.open(folder, user="ann", model=models_with_safety(listener), responder=Coach.using()) as mind:
+        assert (await answer(mind, "Jo mei, manchmal scho")).model == "safety"
+
+
+async def test_without_a_pattern_or_an_answer_a_question_is_asked_at_most_twice(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(safety, "recognises_danger", lambda text: "kestrel" in text)
+    ask = words("hint_ask", "en")
+    async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
+        texts = ["There is a kestrel on the roof.", *(f"It rains, for the {n}th day." for n in range(12))]
+        assert sum([ask in (await answer(mind, text)).text for text in texts]) == 2
 
 
 @pytest.mark.parametrize(

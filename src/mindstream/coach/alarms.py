@@ -85,10 +85,10 @@ BACK = re.compile(
     re.IGNORECASE,
 )
 """Patterns of unambiguous answers to a question about danger: yes, no, "I did not mean it"."""
-GAPS, MODELS = (0, 2, 4), 2
+GAPS, UNPROVEN = (0, 2, 4), 2
 """GAPS: number of answers after which an unanswered question about danger is repeated. The n-th number applies after
-the question was asked n times, and the last number also after that. MODELS: maximum number of times that a question is
-asked if only a model suggested danger."""
+the question was asked n times, and the last number also after that. UNPROVEN: maximum number of times that a question
+is asked if no pattern of danger matched, so that only a model or the recogniser suggested danger."""
 HARMLESS = ("no", DENIES, TAKES_BACK, NO_MESSAGE)
 """Answers of the safety classifier that mean no danger."""
 
@@ -225,10 +225,23 @@ class Alarms:
         known = self._told[alarm.id] or any(alarm.id == asked for asked, _ in self._asked)
         return None if known or not ask else Verdict(alarm, "hint", "model", ask=ask)
 
+    def refute(self, text: str, read: str) -> Verdict | None:
+        """Return the verdict after which the open question is not repeated, if only the recogniser hinted at danger in
+        the utterance, and the classifier's answer, which came after the question, is that there is none; else None.
+
+        An answer to the question still counts.
+        """
+        hint = find_hint(self._pack, text)
+        if read == "no" and self._open and self._open[1] == "recogniser" and hint and hint.basis == "recogniser":
+            return Verdict(self._open[0], "taken_back", "model")
+        return None
+
     def keep(self, verdict: Verdict) -> None:
         """Update the state for an answer that is given with this verdict."""
         self._since += 1
-        told = verdict.strength == "taken_back" or (verdict.whole and verdict.strength == "sure")
+        told = (verdict.strength == "taken_back" and verdict.basis == "answer") or (
+            verdict.whole and verdict.strength == "sure"
+        )
         self._last = verdict.alarm if told else None
         for event in verdict.events(self.session, 0):
             self._count(event)
@@ -239,12 +252,14 @@ class Alarms:
             alarm = next((each for each in self._pack.alarms if each.id == event.alarm), None)
             self._put = self._put + 1 if self._open else 1
             self._open, self._since = (alarm, event.basis) if alarm else None, 0
+        elif event.strength == "taken_back" and event.basis == "model":
+            self._put = UNPROVEN
         elif event.strength == "taken_back" or (self._open and event.spoken and event.alarm == self._open[0].id):
             self._open = None
         if event.session != self.session:
             return
         if event.strength == "taken_back":
-            self._taken_back += 1
+            self._taken_back += event.basis == "answer"
         elif event.spoken and event.strength == "hint":
             self._asked.add((event.alarm, event.basis))
         elif event.spoken:
@@ -253,7 +268,7 @@ class Alarms:
     @property
     def _is_due(self) -> bool:
         """Whether the open question has to be repeated now."""
-        if self._open is None or (self._open[1] == "model" and self._put >= MODELS):
+        if self._open is None or (self._open[1] != "words" and self._put >= UNPROVEN):
             return False
         return self._since >= GAPS[min(self._put, len(GAPS)) - 1]
 
@@ -380,8 +395,11 @@ class SafetyClassifier:
         if self._alarm is None or not (read := self._result(heard)):
             return None
         del self._reading[heard]
-        sure = self._alarms.agree(self._alarm, situation.text) if read in DANGEROUS else None
-        return sure or self._alarms.judge(situation, read)
+        if read in DANGEROUS:
+            found = self._alarms.agree(self._alarm, situation.text)
+        else:
+            found = self._alarms.refute(situation.text, read)
+        return found or self._alarms.judge(situation, read)
 
     async def until_danger(self, heard: int, other: Coroutine[Any, Any, None]) -> None:
         """Wait until another coroutine ends, or until danger is detected in the utterance; then cancel the
