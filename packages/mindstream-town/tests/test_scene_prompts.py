@@ -149,12 +149,13 @@ async def test_a_new_secret_has_everything_judged_again(tmp_path: Path) -> None:
 
 async def test_after_a_secret_is_told_what_others_say_is_judged(tmp_path: Path) -> None:
     def lets_on(ask: LetOn) -> dict[str, Any]:
-        return {"lets_on": [{"to": GUEST, "says": "磨坊的事,别问。"}]}
+        return {"lets_on": [{"to": name, "says": "磨坊的事,别问。"} for name in (GUEST, HOST, "…")]}
 
     mind = SceneMind(plan_scenes=out_all_day_at_the_inn, let_on=lets_on, talk_scene=learns)
     setting = liucun(seeds(f'{{ text = "{SECRET}", weight = 9, secret = true }}'))
     async with Town.open(tmp_path, setting, model=Models(mind)) as town:
         await town.run(until=DAY - 1)
+        assert town.residents[HOST].state.briefing.lets_on.keys() == {GUEST}  # type: ignore[union-attr]
     talks = [ask for ask in mind.of(TalkScene) if HOST in {side.who for side in ask.sides}]
     for ask in talks:
         (host,) = (side for side in ask.sides if side.who == HOST)

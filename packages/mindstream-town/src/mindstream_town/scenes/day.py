@@ -627,19 +627,14 @@ MIN_REMAINING_MINUTES = 5
 """A part of the day that ends within this many minutes is not shown in a prompt."""
 
 
-def rest_of_day(turn: ResidentTurn, most: int = 0) -> tuple[Block, ...]:
-    """Return the current and later parts of today's plan for a prompt: the first ones, all appointments, and all parts
-    that are done with others, without sleep, reactions and parts that end within MIN_REMAINING_MINUTES; () if the town
-    does not run in scenes.
-
-    Args:
-        most: number of first parts; 0: MAX_DAY_PARTS.
-    """
+def rest_of_day(turn: ResidentTurn) -> tuple[Block, ...]:
+    """Return the current and later parts of today's plan for a prompt: the first MAX_DAY_PARTS, all appointments, and
+    all parts that are done with others, without sleep, reactions and parts that end within MIN_REMAINING_MINUTES; () if
+    the town does not run in scenes."""
     minute = turn.setting.minute(turn.step)
     ahead = (each for each in turn.state.blocks if each.end > minute + MIN_REMAINING_MINUTES and each.why == "plan")
     awake = [each for each in ahead if not each.asleep] if turn.lives_in_scenes else []
-    most = most or MAX_DAY_PARTS
-    return tuple(each for number, each in enumerate(awake) if number < most or each.agreed or each.whom)
+    return tuple(each for number, each in enumerate(awake) if number < MAX_DAY_PARTS or each.agreed or each.whom)
 
 
 def line_of(block: Block, *, outwardly: bool = False) -> str:
@@ -768,7 +763,8 @@ async def remember_deed(turn: ResidentTurn) -> None:
             | ({SECRET: True} if hides_act(turn, act) else {}),
         )
     )
-    clear = (record.id,) if clears(turn) and not is_secret(turn, record) else ()
+    is_planned = act.why == "plan"  # a reaction is written with knowledge of the secrets
+    clear = (record.id,) if is_planned and clears(turn) and not is_secret(turn, record) else ()
     turn.write(Perceived(step=turn.step, seen=(), records=(record.id,), gathered=importance, clears=clear), (record,))
     ended = turn.step >= act.until and not turned_away and not asked
     if act.open and ended and has_left(turn.state, turn.profile):

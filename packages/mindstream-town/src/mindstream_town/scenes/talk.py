@@ -68,7 +68,6 @@ from mindstream_town.scenes.day import (
 )
 from mindstream_town.scenes.prompts import LetOn, Scene, SceneMemory, SceneStance, Side, TalkScene
 from mindstream_town.world.tree import ARENA, SECTOR
-from mindstream_town.world.world import DAY_MINUTES
 
 LONGEST = 500
 """Maximum characters of a memory in the prompt, including its appointment."""
@@ -218,7 +217,8 @@ async def _brief(turn: ResidentTurn, mind: Sequence[Record]) -> None:
         return
     others = [each for each in await worth_telling(turn) if each.about is None and each not in unjudged]
     unjudged += [each for each in others if each.id not in judged][:MAX_JUDGED]
-    plan = [] if same_day else [each.what for each in rest_of_day(turn, most=DAY_MINUTES) if not each.secret]
+    ahead = [each for each in state.blocks if each.end > turn.minute and each.why == "plan" and not each.asleep]
+    plan = [] if same_day else [each.what for each in (state.act, *ahead) if each and not each.secret]
     groups = (
         () if same_day else public_identity(turn),
         () if same_day else written_since(turn),
@@ -241,6 +241,7 @@ async def _brief(turn: ResidentTurn, mind: Sequence[Record]) -> None:
     struck, clear = {*reply.hides}, {*reply.clear} - {*reply.hides}
     hinting = {each.id for each, (n, _) in zip(unjudged, memories, strict=True) if n in struck}
     told = [(find_name(turn.setting, each.to), each.says.strip()) for each in reply.lets_on]
+    told = [(name, says) for name, says in told if name in turn.setting.people and name != turn.name]
     turn.write(
         Briefed(
             step=turn.step,
