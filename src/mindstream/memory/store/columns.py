@@ -10,8 +10,9 @@ import copy
 from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from operator import index
-from typing import SupportsIndex, TypeVar, overload
+from typing import Any, SupportsIndex, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ from mindstream.arrays import Array, Doubles, Floats, Ints, Mask
 from mindstream.clock import Moment
 from mindstream.log.names import StreamKey
 from mindstream.memory.store.record import KINDS, Kind, Record, Vector, without_vectors
-from mindstream.memory.store.store import Changes, Store
+from mindstream.memory.store.store import Changes, Revision, Store
 from mindstream.memory.store.validation import is_finite
 from mindstream.memory.store.vectors import Vectors
 from mindstream.text.dates import DateSpan
@@ -328,6 +329,11 @@ WHOLE, WHOLE_OF_STREAM = 16_384, 1_024
 OPEN = float("inf")
 NEWEST_AT_ONCE = 256
 """Number of rows at the end of the stream that are searched first for the newest records."""
+REVISED: Mapping[str, Callable[[Any], Any]] = {
+    "accessed": float, "importance": float, "level": int, "lasting": bool, "valid_until": float, "superseded_by": str,
+    "forgotten": float,
+}  # fmt: skip
+"""Fields of a `Revision` that columns can change in place, each with the type in which the database returns it."""
 Reworded = Mapping[int, tuple[Record, Record]]
 """Records with changed words by row, each in its old and its new form."""
 
@@ -425,6 +431,10 @@ class Columns:
         brought up to date.
         """
         begins = not self._left
+        own = getattr(store, "own_changes", None)
+        if self.complete and begins and own and (found := await own(self.stream, self.upto)) is not None:
+            self._take_own(*found)
+            return False
         changes = await store.changes(self.stream, self.upto, self._left, PORTION)
         if begins:
             self._reaching, self.ahead = changes.upto, changes.ahead + len(changes.records)
@@ -464,6 +474,23 @@ class Columns:
         if self.ahead <= WHOLE:  # if more than WHOLE records are left to read, the later ones would push these out
             for record in without_vectors(changes.records):
                 self.hold(record)
+
+    def _take_own(self, changes: Sequence[Record | Revision], upto: int) -> None:
+        """Take changes that this process has made itself: new records, and changed values of known ones."""
+        self.taken += 1
+        self.upto = upto
+        for change in changes:
+            if isinstance(change, Record):
+                self._append(change)
+                self.hold(*without_vectors([change]))
+            elif (at := self.position.get(change.id)) is not None:
+                new = {name: of(value) for name, of in REVISED.items() if (value := getattr(change, name)) is not None}
+                for name in new.keys() - {"superseded_by"}:
+                    getattr(self, name).values[at] = new[name]
+                if change.forgotten is not None or change.valid_until is not None:
+                    self.open.values[at] = False
+                if (held := self.whole.get(change.id)) is not None:
+                    self.hold(replace(held, **new))
 
     def hold(self, record: Record) -> None:
         """Hold a record with its text. If more than the maximum are held, drop those written, changed or read first."""

@@ -131,6 +131,9 @@ class SqlStore(Store):
     def _count_changed(self, connection: Any, stream: StreamKey, since: int) -> int:
         raise NotImplementedError
 
+    def _note_own(self, number: int, commit: Commit, logged: Sequence[Logged]) -> None:
+        """Take note of a commit through this store, once it is durable; `number`: its number among all commits."""
+
     def _erase_beside(self, stream: StreamKey, found: Carriers) -> None:
         """Remove the words of erased records from files next to the database."""
         raise NotImplementedError
@@ -178,12 +181,11 @@ class SqlStore(Store):
         checked = [checked_commit(commit) for commit in commits if self.tenant.own(commit.mind)]
         about = [one.mind for one in checked] + [OPEN for one in checked if _opens_work(one)]
 
-        def write(connection: Sql) -> list[Logged]:
-            return [row for one in checked for row in writing.write(connection, one)]
-
-        logged = await self.write(write, about)
+        written = await self.write(lambda connection: [writing.write(connection, one) for one in checked], about)
+        logged = [row for rows, _ in written for row in rows]
         self.on_commit(logged)
-        for one in checked:
+        for one, (rows, number) in zip(checked, written, strict=True):
+            self._note_own(number, one, rows)
             if records := sum(len(entry.records) for entry in one.entries):
                 self._unindexed[one.mind] += records
                 if self._unindexed[one.mind] >= SMALLEST:

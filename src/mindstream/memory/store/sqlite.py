@@ -15,14 +15,17 @@ from typing import Any
 from mindstream.errors import InputError, StorageError
 from mindstream.log.database import FILE, Database, connect
 from mindstream.log.erasure import delete_copies, erase_typed, overwrite_where_due
+from mindstream.log.events import Logged
 from mindstream.log.files import KEPT_COLUMNS, explain_errors, private_database, private_folder
 from mindstream.log.names import StreamKey
 from mindstream.memory.store import queries, registry
 from mindstream.memory.store.erasure import Carriers
 from mindstream.memory.store.kept_columns import outdated
+from mindstream.memory.store.own_changes import OwnChanges
+from mindstream.memory.store.record import Record
 from mindstream.memory.store.rows import COLUMNS
 from mindstream.memory.store.sql_store import SqlStore
-from mindstream.memory.store.store import Changes
+from mindstream.memory.store.store import Changes, Commit, Revision
 from mindstream.memory.store.tables import MIGRATIONS
 from mindstream.memory.store.tenant import Tenant
 from mindstream.memory.store.word_index import in_sqlite
@@ -59,6 +62,7 @@ class SqliteStore(SqlStore):
         self._read_upto: dict[StreamKey, int] = {}
         """For each stream, the last change that was read. It is valid only while `_moment` equals the database's
         current moment, which changes with each commit."""
+        self._own = OwnChanges()
 
     def _erase_beside(self, stream: StreamKey, found: Carriers) -> None:
         """Remove the words from the terminal's input history, and delete the copies made before a repair."""
@@ -79,20 +83,37 @@ class SqliteStore(SqlStore):
             self._moment, self._read_upto = moment, {}
         return self._read_upto.get(stream) == upto
 
+    def _note_own(self, number: int, commit: Commit, logged: Sequence[Logged]) -> None:
+        self._own.add(number, commit, logged)
+
+    async def own_changes(self, stream: StreamKey, since: int) -> tuple[list[Record | Revision], int] | None:
+        """Return all changes of a stream after `since`, and the number to pass as `since` next time, if this process
+        has made them all and still knows them; otherwise None."""
+        if self.is_read(stream, since):
+            return [], since
+        moment = self._moment  # taken before the read: a commit during the read makes it outdated
+        found = self._own.take(stream, since, await self.version())
+        if found is not None and moment is not None and moment == self._moment:
+            self._read_upto[stream] = found[1]
+        return found
+
     async def changes(self, stream: StreamKey, since: int, after: int = 0, most: int | None = None) -> Changes:
         if not after and self.is_read(stream, since):
             return Changes(upto=since)
-        moment = self._moment  # taken before the read: a commit during the read makes it outdated
+        moment = self._moment
 
-        def look(connection: sqlite3.Connection) -> Changes:
-            return self._read_changes(connection, stream, since, after, most)
+        def look(connection: sqlite3.Connection) -> tuple[Changes, int]:
+            changes = self._read_changes(connection, stream, since, after, most)
+            return changes, queries.last_change(connection)
 
         is_short = since > 0 and not after and most is not None
-        changes = await (self._database.glance(look, together=True) if is_short else self._database.read(look))
+        changes, number = await (self._database.glance(look, together=True) if is_short else self._database.read(look))
         if not since and changes.ahead >= SEARCHED_FROM:
             self._index(stream)
-        if moment is not None and moment == self._moment and not after and not changes.left:
-            self._read_upto[stream] = changes.upto
+        if not after and not changes.left:
+            self._own.note_read(stream, changes.upto, number)
+            if moment is not None and moment == self._moment:
+                self._read_upto[stream] = changes.upto
         return changes
 
     def _changed(

@@ -21,8 +21,8 @@ HOLDS = "(valid_until IS NULL OR valid_until > ?) AND forgotten IS NULL"
 memory/recall/question), and the record is not archived."""
 
 
-def write(connection: Sql, commit: Commit) -> list[Logged]:
-    """Write a commit in the caller's transaction; return the rows of its entries in the log. Raises as
+def write(connection: Sql, commit: Commit) -> tuple[list[Logged], int]:
+    """Write a commit in the caller's transaction; return the rows of its entries in the log, and its number. Raises as
     `LogStore.commit` does.
     """
     erasures.check(connection, commit.mind, commit.since, commit.words_read)
@@ -71,7 +71,7 @@ def write(connection: Sql, commit: Commit) -> list[Logged]:
     if commit.put_back:
         back = commit.put_back
         work.release(connection, commit.mind, back.work, back.owner, back.error, counts=back.counts)
-    return logged
+    return logged, changed
 
 
 def _supersede(connection: Sql, new: Record, changed: int) -> None:
