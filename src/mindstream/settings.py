@@ -75,7 +75,8 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
         model: the model of every role that `roles` does not name; without either, rules answer in place of a model.
         fallback: the model that answers if another model fails: `rules`, or a model's name; "": no fallback.
         patience_s: timeout, in seconds, for a model's first word and between two words, for all models or by model
-            name. Default: 60 for the first word and 30 between words; 300 and 120 for models on this machine.
+            name. Default: 60 for the first word and 30 between words; 300 and 120 for models on this machine or in the
+            local network.
         prompts: a folder with the user's own prompt texts.
         context: size of a model's window in tokens, for all models or by model name; longer requests are shortened.
         keep_prompts: store prompts and replies verbatim in the log, next to their costs.

@@ -182,8 +182,9 @@ utterance."""
 MAX_REMOVED = 100
 """Maximum number of matches that `without` replaces in a text."""
 MAX_SIZE = 20_000
-"""Maximum size of RE2's program for a pattern, which is its cost per character. The largest shipped pattern has a third
-of this size."""
+"""Maximum size of RE2's program for a pattern, which is its cost per character. The largest shipped pattern has a
+fifteenth of this size.
+"""
 MEMORY = 16 << 20
 """Maximum memory of a set of patterns, in bytes."""
 
