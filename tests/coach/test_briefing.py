@@ -168,7 +168,7 @@ async def test_utterances_are_left_while_an_answer_is_in_progress(
 
 
 async def test_no_other_process_takes_an_utterance_that_is_left_for_the_next_run(folder: Path) -> None:
-    named, _, reasoner = models(["Mm.", "Right.", "Fine."], *[{}] * 2)
+    named, _, reasoner = models(["Mm.", "Right.", "Fine.", "[WAIT]", "Yes."], *[{}] * 3)
     async with Mind.open(folder, user="ann", model=named, responder=Coach.using()) as mind:
         store, lease_s = mind.memory.store, mind.timeouts.lease_s
         assert isinstance(store, SqliteStore)
@@ -179,9 +179,15 @@ async def test_no_other_process_takes_an_utterance_that_is_left_for_the_next_run
         assert len(left) == 2 and len(reasoner.asked) == 1
         assert not await store.open_to_anybody(now + 2 * lease_s, answers=False)
         assert len(await store.open_to_anybody(now + background.PAUSE_S + 2 * lease_s, answers=False)) == 2
+        async with (
+            Mind.open(store, user="ann", model=named, responder=Coach.using()) as other,
+            asyncio.timeout(lease_s / 2),
+        ):
+            await said(other, "In another conversation.")
+            assert len(reasoner.asked) == 2, "it does not wait for what the first one has left"
         mind.reasoners.resume()
         await mind.settled()
-    assert len(reasoner.asked) == 2
+    assert len(reasoner.asked) == 3
 
 
 def newest_in(reasoner: FakeModel) -> list[str]:

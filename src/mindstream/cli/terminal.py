@@ -42,6 +42,7 @@ from mindstream.life.state import LifeState
 from mindstream.log.audit import Deed, machine_user
 from mindstream.log.events import Logged
 from mindstream.log.files import history, private_file
+from mindstream.log.work import KEPT
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.validation import MAX_UTTERANCE
 from mindstream.private_files import make_private_folder
@@ -321,7 +322,8 @@ class Commands:
     async def _work(self) -> None:
         lines = []
         for work in await self._mind.reasoners.work():
-            state = "thinking" if work.running else f"failed, {work.error}" if work.error else "waiting"
+            waits = work.error in ("", KEPT)
+            state = "thinking" if work.running else "waiting" if waits else f"failed, {work.error}"
             heard = await rows_of(self._mind.memory, [work])
             about = f"about “{short(getattr(heard[0].event, 'text', ''), 60)}”" if heard else "not about an utterance"
             lines.append(f"{work.slot}: {state}, {about}")

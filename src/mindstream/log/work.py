@@ -29,6 +29,8 @@ and counts as expired."""
 
 STOPPED = "stop"
 """Value of `Work.error` by which another process asks the process that is answering to stop."""
+KEPT = "later"
+"""Value of `Work.error` of work that its owner keeps for the slot's next run."""
 HOURS = 2**50
 """Bound between the two kinds of occasions, which are stored as negative causes. Hours of the day are below -HOURS,
 silences are above."""
@@ -71,6 +73,10 @@ class Work:
         """Return whether `owner` may claim the work: `owner` holds it already, or the lease has expired or is longer
         than LONGEST_LEASE_S."""
         return self.owner == owner or not now < self.lease <= now + LONGEST_LEASE_S
+
+    def is_kept(self, now: Moment) -> bool:
+        """Return whether its owner keeps the work for the slot's next run, so that nobody does it now."""
+        return self.error == KEPT and not self.running and not self.is_open_to("", now)
 
 
 MOST_LOOKED_AT = 2_000
@@ -202,9 +208,10 @@ def give_up(connection: Sql, owner: str, among: str = "TRUE") -> None:
 
 
 def keep(connection: Sql, mind: str, slot: str, causes: Sequence[int], owner: str, lease: Moment) -> None:
-    """Extend the lease of a slot's work on these causes that `owner` holds and has not started."""
+    """Extend the lease of a slot's work on these causes that `owner` holds and has not started, and mark it as kept for
+    the slot's next run."""
     connection.executemany(
-        "UPDATE work SET lease = ?"
+        f"UPDATE work SET lease = ?, error = '{KEPT}'"
         " WHERE mind = ? AND slot = ? AND cause = ? AND owner = ? AND done IS NULL AND running = 0",
         [(lease, mind, slot, cause, owner) for cause in causes],
     )

@@ -24,7 +24,7 @@ from operator import attrgetter
 from typing import TypeAlias
 
 from mindstream import chance
-from mindstream.clock import Clock
+from mindstream.clock import Clock, Moment
 from mindstream.errors import (
     OUTAGES,
     Conflict,
@@ -527,9 +527,9 @@ class Background:
     ) -> None:
         """Wait until no work is open, or until waiting is pointless.
 
-        Utterances that were left for a slot's next run (`defer`) are not waited for. Waiting is pointless if the store
-        fails repeatedly, a model is unavailable, or the mind is closed. The method always returns, because runs have a
-        timeout, and work that keeps failing is dead-lettered.
+        Utterances that were left for a slot's next run (`defer`), in any conversation, are not waited for. Waiting is
+        pointless if the store fails repeatedly, a model is unavailable, or the mind is closed. The method always
+        returns, because runs have a timeout, and work that keeps failing is dead-lettered.
 
         Args:
             upto: consider only work about log rows up to this one; None: about any.
@@ -542,9 +542,10 @@ class Background:
             with contextlib.suppress(StorageError):  # if the failure lasts, the loop of a slot reports it
                 work = [each for each in await self.work() if slots is None or each.slot in slots]
                 work = [each for each in work if not self._slots[each.slot].is_waiting_out]
-                work = [each for each in work if ids or self._deferred.get(each.cause) != each.slot]
                 if ids is not None:
                     return [each for each in work if each.id in ids]
+                now = self.memory.clock.now()
+                work = [each for each in work if not self._is_left(each, now)]
                 return [each for each in work if each.cause > 0 and (upto is None or each.cause <= upto)]
             return None
 
@@ -564,6 +565,10 @@ class Background:
                     changed.clear()
         finally:
             self._waiting.discard(changed)
+
+    def _is_left(self, work: Work, now: Moment) -> bool:
+        """Return whether work is left for the next run of its slot, by this process or another one."""
+        return self._deferred.get(work.cause) == work.slot or (work.owner != self.owner and work.is_kept(now))
 
     def _notify(self) -> None:
         for changed in self._waiting:
@@ -651,7 +656,7 @@ class Background:
         before = min(self._held, default=None)
         left, now = await self._unheld(slot), self.memory.clock.now()
         due = [each for each in left if self._deferred.get(each.cause) != slot.name]
-        if any(each.lease <= now + self._lease_s for each in due):  # otherwise it is kept for a later run
+        if not all(each.is_kept(now) for each in due):
             slot.quiet = 0  # poll often: another process may release this work
         ours = [each for each in left if each.is_open_to(self.owner, now)]
         ours = ours if any(each in due for each in ours) else []

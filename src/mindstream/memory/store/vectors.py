@@ -298,10 +298,12 @@ class Vectors:
         for start in range(0, len(apart), BLOCK):
             block = apart[start : start + BLOCK]
             differing, count = words[: len(block)], counts[: len(block)]
-            block[:] = 0
-            for column, sign in zip(bits, signs, strict=True):
+            for word, (column, sign) in enumerate(zip(bits, signs, strict=True)):
                 np.bitwise_xor(column[start : start + BLOCK], sign, out=differing)
-                block += np.bitwise_count(differing, out=count)
+                if word:
+                    block += np.bitwise_count(differing, out=count)
+                else:
+                    np.bitwise_count(differing, out=block)
         far = 255 if byte else 65_535
         if rows is None and not among.all():
             apart[~among] = far
