@@ -60,13 +60,11 @@ class OwnChanges:
             self.forget(stream)
 
     def take(self, stream: StreamKey, since: int, number: int) -> tuple[list[Change], int] | None:
-        """Return the changes of a stream after `since`, each once, and the number to pass as `since` next time.
+        """Return the changes of a stream after `since`, each once, and the number to pass as `since` next time. None:
+        not all of these changes are known.
 
         Args:
             number: the number of the last commit of any process; negative: it is not known.
-
-        Returns:
-            None: they are not all known.
         """
         upto, before = self._read.get(stream, (-1, -1))
         if (
@@ -82,8 +80,9 @@ class OwnChanges:
 
 
 def _is_simple(commit: Commit) -> bool:
-    """Return whether a commit changes no other records and values than those that it names and that columns can
-    update in place: a version of a slot ends the one before it."""
+    """Return whether columns can take over a commit's changes from the commit alone. They cannot if it writes a version
+    of a slot, because that also ends the version before, or if it changes a vector or empties a field.
+    """
     return not (
         any(record.slot is not None for entry in commit.entries for record in entry.records)
         or any(each.vector is not None or each.embedder is not None or each.emptied for each in commit.revisions)
