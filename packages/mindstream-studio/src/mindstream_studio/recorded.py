@@ -408,7 +408,7 @@ def build_studio_page(reading: Reading, saved: Saved) -> str:
 
 def _shown(model: str) -> str:
     """Return a model's name for users, without its address."""
-    return {"rules": "rules"}.get(model, model.removeprefix(PLAYBACK).partition("@")[0])
+    return model.removeprefix(PLAYBACK).partition("@")[0]
 
 
 async def save_plan(reading: Reading, run: str, *, with_calls: bool = False) -> Saved:

@@ -138,12 +138,15 @@ def export(
     out: Annotated[Path | None, flag("FOLDER", "Write a saved simulation into this new folder.")] = None,
     save: Annotated[
         Path | None,
-        flag("DIR", "With --out: the folder that the town was imported from; what a town does not store is copied."),
+        flag(
+            "DIR",
+            "With --out: the folder that the town was imported from; data that a town does not store are copied from it.",
+        ),
     ] = None,
     journal: Annotated[
         Path | None, flag("FILE", "Write all events to this file as JSON Lines, always in the same order.")
     ] = None,
-    at: Annotated[str, flag("TIME", "Export the town as of this time [now].")] = "",
+    at: Annotated[str, flag("TIME", "With --out: export the town as of this time [now].")] = "",
     json: AsJson = False,
 ) -> None:
     """Write a town as a saved simulation (--out), write its journal, the list of all its events (--journal), or both.

@@ -6,7 +6,7 @@ import { pointOf } from "./places.js";
 /** @import { Act, Person, Point, Recording } from "./types.js" */
 
 /**
- * @typedef {object} Part  somebody at a step
+ * @typedef {object} Part  a resident or visitor at a step
  * @property {Person} person
  * @property {Point | null} from  where it is at the step; null: not known, or not in the town
  * @property {Point | null} to  where it is at the next step
