@@ -45,7 +45,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     try:
         from mindstream.cli.app import app
 
-        if "_MINDSTREAM_COMPLETE" in os.environ:  # a shell asks (see `mindstream completion`)
+        if "_MINDSTREAM_COMPLETE" in os.environ:  # a shell asks for completions (see `mindstream completion`)
             from typer.completion import completion_init  # type: ignore[attr-defined]
 
             completion_init()

@@ -283,7 +283,7 @@ class Inbox:
                 if not row.system:
                     self._state.apply(row.event, row.at, row.seq)
             if len(rows) < A_PAGE:
-                self._looked = max(self._looked, upto)  # the last page: all rows up to our newest were read
+                self._looked = max(self._looked, upto)  # the last page: all rows up to `upto` were read
                 return
 
     async def _is_erased(self) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeAlias, Union
+from typing import TypeAlias
 
 from mindstream.clock import Clock, SystemClock
 from mindstream.engines import Engine
@@ -194,7 +194,7 @@ class Models:
         await self.aclose()
 
 
-AnyModels: TypeAlias = Union[Models, Model, str, Mapping[str, Model | str]]  # noqa: UP007 (a protocol and a string)
+AnyModels: TypeAlias = Models | Model | str | Mapping[str, Model | str]
 """Values of `model=`: a model or its name for all roles; a table by role; `Models`."""
 
 

@@ -123,6 +123,6 @@ def cost_of(name: str, tokens_in: int, tokens_out: int) -> float | None:
     """Return the price of these tokens in US dollars; None if it is unknown."""
     try:
         at = address(name)
-    except SettingsError:  # a recording or a model object
+    except SettingsError:  # a recording, or a model object of the caller
         return None
     return price(at.model, at, tokens_in, tokens_out)

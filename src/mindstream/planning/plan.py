@@ -158,7 +158,7 @@ class PlannedStep(BaseModel, frozen=True, extra="forbid"):
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """Return a copy with the values in `update`, which are not validated."""
         copied = super().model_copy(update=update, deep=deep)
-        copied.__dict__.pop("_found", None)  # the cached parts of the old arguments
+        copied.__dict__.pop("_found", None)  # drop the cached parts of the old arguments
         return copied
 
     def is_same_call(self, other: PlannedStep | None) -> bool:

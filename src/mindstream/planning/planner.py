@@ -244,7 +244,7 @@ class Planner(Explained):
         except BudgetSpent as error:
             going.stopped = str(error)
         except TimeoutError:
-            if not limit.expired():  # a watcher's or an approver's own timeout
+            if not limit.expired():  # not this limit, but the timeout of a watcher or an approver
                 raise
             going.stopped = f"the time limit of {self.seconds:g} seconds was reached"
         finally:

@@ -78,7 +78,7 @@ async def _list_models(at: Address, home: str) -> object:
     """Return an endpoint's list of models as plain data; None if it cannot list its models in JSON."""
     wire = await asyncio.to_thread(import_module, "mindstream.models.providers.wire")
     path, headers = "/models", {}
-    if at.is_azure:  # a deployment is one model
+    if at.is_azure:  # an Azure deployment is one model
         return None
     if at.vendor == "anthropic":
         headers = {"Authorization": "", "x-api-key": at.key, "anthropic-version": "2023-06-01"}

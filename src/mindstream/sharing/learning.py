@@ -282,7 +282,7 @@ class PoolLearner(Retriever):
         self._newest = Newest(row.number, version, trainer.policy)
         return row
 
-    # On request.
+    # Training on request.
 
     async def cost(self, by: str) -> LabelCost | None:
         """Estimate the cost of the labelling in `train`; None if there is no labeller, so that no model is called.

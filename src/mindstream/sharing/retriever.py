@@ -493,7 +493,7 @@ class Lessons:
         self._half = max(1, taken // 2)
         self._labels = np.repeat(np.array([1, 0], np.float32), self._half)
         self._held_out = held_out
-        self._known: dict[int, Lesson] = {}  # the newest last
+        self._known: dict[int, Lesson] = {}  # in the order of learning
         self._whole: Batch | None = None
 
     def __len__(self) -> int:

@@ -347,7 +347,7 @@ def _blocks(lines: Sequence[str], headings: Mapping[int, object]) -> Iterator[tu
             new = "table"
         elif ITEM.match(line):
             new = "list"
-        elif words and kind == "list":  # the line continues an item
+        elif words and kind == "list":  # the line continues a list item
             held[-1] += f" {words}"
             continue
         if new != kind:

@@ -209,7 +209,7 @@ def _changed(state: ResidentState, event: Event, profile: Profile) -> dict[str, 
             return {"currently": event.currently, "about": event.about or state.about}
         case Talked():
             return _after_talk(state, event, profile)
-        # in the mode `paper`
+        # events of the mode `paper`
         case ActFinished():
             done = (*state.done, Done(event.start, event.minutes, event.what))
             return {"done": done} | _unrated(state, event.step, event.records)
@@ -222,7 +222,7 @@ def _changed(state: ResidentState, event: Event, profile: Profile) -> dict[str, 
             return {"unrated": left, "unrated_since": event.step, "gathered": state.gathered + event.gathered}
         case IdentityRenewed():
             return {"summary": event.summary, "summed_up": event.step}
-        # about a user
+        # events of a user who talks with the resident or controls it
         case Spoke():
             return _after_line(state, event)
         case Declined():

@@ -267,7 +267,7 @@ def _erase_of_tenant(settings: Settings, user: str, tenant: str, *, yes: bool, j
     async def erased() -> tuple[ErasedCounts, OutsideData]:
         clock = SystemClock()
         outside = await find_outside_data(settings.data, tenant, user)
-        await erase_outside_data(settings.data, tenant, outside, clock)  # first: it revokes the user's tokens
+        await erase_outside_data(settings.data, tenant, outside, clock)  # first, because it revokes the user's tokens
         async with open_store(settings.data, tenant) as store:
             gone = await erase_person(store, user, clock, settings.data.beside, known=bool(outside))
             await note(store, "erased", gone.counts(), user, tenant)

@@ -248,7 +248,7 @@ async def _recalled(context: RunContext, talk: Sequence[Record]) -> tuple[Note, 
     kinds: tuple[Kind, ...] = ("chat", "thought", "observation", "document", "feedback")
     try:
         found = await context.memory.recall(query, k=RECALLED, kinds=kinds, floor=LOW_CERTAINTY, touch=False)
-    except ModelError:  # no embedder
+    except ModelError:  # the embedder is unavailable
         return ()
     now, earlier = context.memory.clock.now(), (each.record for each in found if each.record.id not in shown)
     notes = [note(record, now) for record in earlier if record.episode != context.session]

@@ -44,7 +44,7 @@ def alike(one: str, other: str) -> bool:
     if len(long) - len(short) > len(long) // 5:
         return False
     rest = iter(long)
-    if not all(word in rest for word in short):  # a subsequence
+    if not all(word in rest for word in short):  # `short` is not a subsequence of `long`
         return False
     more = list(long)
     for word in short:

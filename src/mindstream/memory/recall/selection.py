@@ -141,7 +141,7 @@ class SelectedVectors(Vectors):
         self,
         query: Floats,
         among: Mask,
-        also: Callable[[], Ints],  # noqa: ARG002 (all are compared)
+        also: Callable[[], Ints],  # noqa: ARG002 (this class compares all rows)
     ) -> tuple[Ints, Floats]:
         rows = np.flatnonzero(among)
         return rows, self._whole.nearer(query, self._rows[rows])

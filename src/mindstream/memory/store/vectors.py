@@ -259,7 +259,7 @@ class Vectors:
             some = rows[start : start + COMPARED]
             count = len(some)
             np.take(sums, some, axis=0, out=halves[:count], mode="clip")  # the mode "raise" would copy
-            numbers[:count] = halves[:count]  # a shift that converts would work through a buffer
+            numbers[:count] = halves[:count]  # converted first: a shift that also converts would use a buffer
             np.left_shift(numbers[:count], 16, out=numbers[:count])
             # Not "@": it uses threads that wait for one another if the machine is busy.
             np.vecdot(numbers[:count].view(np.float32), query, out=found[start : start + count])

@@ -53,7 +53,7 @@ async def serve() -> None:
             )
     except (OSError, ValueError) as error:
         return _send({"fault": f"{command[0]!r} cannot be started: {getattr(error, 'strerror', None) or error}"})
-    from mindstream.tools.mcp.session import Session  # the SDK, which is loaded while the server starts
+    from mindstream.tools.mcp.session import Session  # loads the MCP SDK, while the server starts
 
     limit(SECONDS, MEGABYTES)  # from here on, so that it does not apply to the server
     session = Session(opening, process)

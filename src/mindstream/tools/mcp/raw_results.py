@@ -78,7 +78,7 @@ def _carried(item: Any) -> Any:
     if not isinstance(message, JSONRPCResponse):
         return item
     given, empty = message.result, dict[str, Any]()
-    if "protocolVersion" in given:  # of an opening, which some servers leave incomplete
+    if "protocolVersion" in given:  # the reply to `initialize`, which some servers send incomplete
         said = given.get("serverInfo")
         info = {"name": "unknown", "version": "unknown", **(said if isinstance(said, dict) else {})}
         whole = {**given, "serverInfo": info, "capabilities": given.get("capabilities") or {}}

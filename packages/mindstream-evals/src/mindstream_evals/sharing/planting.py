@@ -165,7 +165,7 @@ async def _names(town: _Town, lesson: str) -> None:
     for name in ("Ann", "ANN ", "a\u200bnn", "\u0430nn", OWNER):
         with suppress(UserError):
             await town.call(user=name)("pools.write_lesson", pool=CLOSED, text=lesson)
-    for name in ("\u0430nn", "olg\u0430"):  # Cyrillic letters
+    for name in ("\u0430nn", "olg\u0430"):  # Cyrillic letters that look like Latin ones
         with suppress(UserError):
             await write_lesson(town.open, lesson, name)
 

@@ -140,7 +140,7 @@ def export(
         Path | None,
         flag(
             "DIR",
-            "With --out: the folder that the town was imported from; data that a town does not store are copied from it.",
+            "With --out: the folder that the town was imported from; data that a town does not store are copied.",
         ),
     ] = None,
     journal: Annotated[

@@ -59,7 +59,7 @@ class _Describing(ModelMetaclass):
 
     if not TYPE_CHECKING:
 
-        def __call__(cls, *args: Any, **given: Any) -> Any:  # noqa: N805 (of a metaclass)
+        def __call__(cls, *args: Any, **given: Any) -> Any:  # noqa: N805 (in a metaclass, the first argument is a class)
             try:
                 return super().__call__(*args, **given)
             except ValidationError as error:

@@ -677,7 +677,9 @@ def close_questions(turn: ResidentTurn, blocks: Iterable[Block]) -> None:
         if (block.open or block.whom) and block.end > minute and block in turn.state.blocks:
             start = max(block.start, minute)
             settled = {"start": start, "minutes": block.end - start, "open": "", "whom": ()}
-            settled |= {"weight": min(block.weight, PASSING_DEED)}  # the memories of the talk say what happened
+            settled |= {
+                "weight": min(block.weight, PASSING_DEED)
+            }  # the talk itself is remembered, so the act weighs little
             now = block.model_copy(update=settled)
             turn.write(TasksPlanned(step=turn.step, blocks=(now,)))
 
@@ -741,7 +743,9 @@ async def remember_deed(turn: ResidentTurn) -> None:
         more.append(f"no talk with {', '.join(unasked)} came about")
     hosts = _hosts(turn, act)
     alone = {*act.whom} - present - {*absent} - hosts if _is_over(turn, act) else set[str]()
-    alone -= await _noticed(turn, act, AN_HOUR) if alone else set()  # they may have left shortly before the end
+    alone -= (
+        await _noticed(turn, act, AN_HOUR) if alone else set()
+    )  # leave out those seen there since an hour before the act
     if alone:
         more.append(f"did not meet {', '.join(sorted(alone))}")
     turned_away = bool(hosts) and not hosts & present
@@ -1009,7 +1013,9 @@ def is_free(state: ResidentState, setting: Setting, step: int, errand: int = 0) 
         or state.is_talking(step)
     ):
         return False
-    ahead = reserved_calls(setting, step, state, above=errand) + (not errand)  # a chance meeting leaves one more
+    ahead = reserved_calls(setting, step, state, above=errand) + (
+        not errand
+    )  # a chance meeting must leave one call more
     keeps = has_left(state, setting.profile, reserved=ahead)
     if errand:
         return keeps
