@@ -168,7 +168,7 @@ def _tables(map: TiledMap, mazes: Mapping[str, array[int]]) -> dict[str, Rows]:
         )
     if len(worlds) != 1:
         raise InputError(
-            f"all addresses of tiles must be in one world, found {len(worlds)} worlds ({', '.join(worlds)!s:.99}): "
+            f"all addresses of tiles must be in one world, found {', '.join(worlds)[:99] or 'no address'}: "
             f"give the tiles a property {ADDRESS!r}, or pass the folder special_blocks with the meaning of the tiles "
             "(in a town file: tables)"
         )
