@@ -54,7 +54,8 @@ def _compiled(pattern: str, flags: re.RegexFlag = re.IGNORECASE) -> re.Pattern[s
 
 
 START = _compiled("|".join(map(re.escape, _THINKS)) + r"|analysis(?=[A-Z\"'<\d])", re.NOFLAG)
-"""Marks made of ordinary words, which count only at the beginning of a reply (Granite; gpt-oss without tokens)."""
+"""Marks before thoughts that are ordinary words, so that they count only at the beginning of a reply: Granite's
+phrases, and gpt-oss's "analysis" if a server has removed its special tokens."""
 MARK = _compiled(
     rf"(?P<open>{OPEN})|(?P<close>{CLOSE})|(?P<channel>{CHANNEL})|(?P<final>{FINAL})"
     rf"|(?P<wrapper>{_alternatives(_WRAPPERS)})|(?P<turn>{_alternatives(_ENDS)})|(?P<next>{_alternatives(_NEXT)})"

@@ -198,7 +198,9 @@ def evaluate(
     separate: Annotated[
         bool, switch("--separate", "Train each arm (also `none`) separately, instead of one training shared by all.")
     ] = False,
-    plant: Annotated[int, flag("N", "Only make N attempts to plant a lesson for other users.", min=0)] = 0,
+    plant: Annotated[
+        int, flag("N", "Only test the protection: make N attempts to smuggle a lesson into others' prompts.", min=0)
+    ] = 0,
     price: Annotated[bool, switch("--price", "Only show the expected cost.")] = False,
     file: Svg = None,
     json: AsJson = False,

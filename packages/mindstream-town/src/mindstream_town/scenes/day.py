@@ -767,7 +767,7 @@ async def remember_deed(turn: ResidentTurn) -> None:
             | ({SECRET: True} if hides_act(turn, act) else {}),
         )
     )
-    is_planned = act.why == "plan"  # a reaction is written with knowledge of the secrets
+    is_planned = act.why == "plan"  # the model that words a reaction knows the secrets, so its text may hint at them
     clear = (record.id,) if is_planned and clears(turn) and not is_secret(turn, record) else ()
     turn.write(Perceived(step=turn.step, seen=(), records=(record.id,), gathered=importance, clears=clear), (record,))
     ended = turn.step >= act.until and not turned_away and not asked
