@@ -95,7 +95,7 @@ def test_in_a_terminal_the_user_answers_questions_and_steers(door: FakeEndpoint,
         screen.until("Good day to you.")
         screen.type("\x03")
         screen.until("you left; nothing is lost.")
-        screen.until("this continues it: mindstream live --model")
+        screen.until("to continue the life: mindstream live --model")
         assert screen.ended() == 0
     told = run("life", "status", "--data", folder, "--json").rows[0]
     assert told["turn"] == 3 and not told["lived"] and told["questions"] == []
@@ -119,7 +119,7 @@ def test_a_second_process_can_watch_answer_and_pause(door: FakeEndpoint, folder:
             for screen in (first, second):
                 screen.until("· paused")
             second.type("\x03")
-            second.until("it continues in its own process")
+            second.until("the life continues in the other process")
             assert second.ended() == 0
         assert run("life", "status", "--data", folder, "--json").rows[0]["halted"] == "paused"
         run("life", "resume", "--data", folder)

@@ -87,13 +87,15 @@ def test_audit_finds_junk_and_changes_nothing(first: Path) -> None:
 
 def test_purge_asks_and_deletes_archived_records(kept: Path) -> None:
     assert "add --yes" in mistaken(run("memory", "purge", "--data", kept))
-    assert run("memory", "purge", "--data", kept, "--older", "20", "--yes").out == "nothing is archived\n"
+    few = run("memory", "purge", "--data", kept, "--older", "20", "--yes")
+    assert few.out == "no record was archived more than 20 days ago\n"
     with terminal("memory", "purge", "--data", kept) as screen:
         screen.until("Delete 1 archived record of you permanently? [y/N]: ")
         screen.type("n\r")
         screen.until("nothing was deleted")
         assert screen.ended() == 0
     assert run("memory", "purge", "--data", kept, "--yes", "--json").rows == [{"purged": 1}]
+    assert run("memory", "purge", "--data", kept, "--yes").out == "nothing is archived\n"
     assert "bicycle" not in run("memory", "export", "--data", kept).out
 
 

@@ -75,7 +75,7 @@ def test_a_lesson_is_written_amended_and_retired_by_hand(where: tuple[str | Path
     ]
     assert "no lesson" in mistaken(run("pool", "lesson", "shop", NET, "--amend", row["id"], *where, "ben"))
     run("pool", "lessons", "shop", "--retire", row["id"], "--because", "the law changed", *where, "ann")
-    assert "no lessons yet" in run("pool", "lessons", "shop", *where, "ben").out
+    assert run("pool", "lessons", "shop", *where, "ben").out == "all lessons are retired; --all lists them\n"
     assert "retired: the law changed" in run("pool", "lessons", "shop", "--all", *where, "ben").out
 
 

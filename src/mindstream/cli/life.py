@@ -79,7 +79,7 @@ async def show_status(settings: Settings, json: bool) -> None:
         lines += [*list_open(state), describe_so_far(state)]
         if not life.lived:
             row["command"] = again = await _command(call, settings)
-            lines.append(f"this continues it: {again}")
+            lines.append(f"to continue the life: {again}")
         tell(json, row, *lines)
 
 

@@ -250,7 +250,7 @@ def live(chosen: Chosen, flags: LiveFlags) -> int:
     wanted = LifeSettings(**{**flags.settings(), **special})
     in_terminal = sys.stdin.isatty() and sys.stdout.isatty() and not flags.json
     continues = shlex.join(again)
-    left = f"you left; nothing is lost, and this continues it:\n  {continues}"
+    left = f"you left; nothing is lost; to continue the life:\n  {continues}"
     running = _live(chosen.settings, wanted, flags, continues, in_terminal)
     return run_until_stopped(running, lambda: left, interrupt=not in_terminal)
 
@@ -331,7 +331,7 @@ class _Session:
         states = _States(self.memory, await commands.look(self.memory))
         self.screen.say("another process lives this life: you watch it here, and can answer, steer, pause and stop it")
         if self.flags.turns is not None or self.flags.for_ or self.flags.watch:
-            self.screen.say("its limits and tools are those of that process")
+            self.screen.say("the limits, tools and watched folder are those of that process")
         self.introduce(states.state)
         ended = await self._attend(
             _wait_for_end(self.memory),
@@ -341,9 +341,9 @@ class _Session:
             [states.follow()],
         )
         endings = {
-            "dead": "the process that lived it had died: this one continues it",
-            "over": f"that process has ended; this continues it: {self.again}",
-            "": "it continues in its own process; this one only watched",
+            "dead": "the process that ran the life died; this process continues the life",
+            "over": f"that process has ended; to continue the life: {self.again}",
+            "": "the life continues in the other process; this one only watched",
         }
         self.screen.say(endings[ended])
         return ended == "dead"
@@ -417,7 +417,7 @@ class _Session:
         self.screen.say("")
         self.screen.say(f"{why}. {describe_so_far(state)}.")
         if ended != "done" and not stopped:
-            self.screen.say(f"this continues it: {self.again}")
+            self.screen.say(f"to continue the life: {self.again}")
         return RESTED if ended == "halted" and not stopped else 0
 
 

@@ -277,7 +277,9 @@ async def lessons(
         found = (await call("pools.lessons", pool=name, retired=all_)).lessons
     for each in found:
         tell(json, each.model_dump(mode="json"), *lesson_lines(each))
-    if not found and not json:
+    if not found and known and not json:
+        say("all lessons are retired; --all lists them")
+    elif not found and not json:
         say(
             f"no lessons yet; write one by hand:\n  {next_command(settings, f'mindstream pool lesson {name} WORDS')}\n"
             "or, after a run, let a model write it from your correction:\n"

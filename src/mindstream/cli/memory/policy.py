@@ -214,7 +214,7 @@ def _show(log: RecallLog, ranked: Sequence[Replayed], today: Strength, limit: in
         say("\nthe current setting is the best of these")
         return
     words = " ".join(f"{name}={getattr(best.laws, name):g}" for name in FITTED)
-    say(f"\nnothing was changed; this sets the first: mindstream memory policy {words}")
+    say(f"\nnothing was changed; to apply setting 1: mindstream memory policy {words}")
 
 
 def _cells(name: str, each: Replayed) -> tuple[str, ...]:

@@ -189,7 +189,7 @@ def write_studio_page(
     with progress(f"writing {out}"):
         calls = asyncio.run(run())
     if with_calls and not calls:
-        complain("the log has no model calls for it")
+        complain(f"the log has no model calls of this {'conversation' if talk else 'task'}")
     size = out.stat().st_size
     told = f"{out}: open it in a browser ({size} bytes; it needs no network)"
     tell(json, {"out": str(out), "bytes": size}, told)

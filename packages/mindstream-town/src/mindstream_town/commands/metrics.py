@@ -265,7 +265,7 @@ def _print(measured: Measured) -> None:
         came = [name for name in attended.came_invited if name in attended.invited]
         say(f"invited: {_names(attended.invited)}; of these came: {_names(came)}")
         if late := [name for name in attended.came_invited if name not in came]:
-            say(f"came, and heard of it only during it: {_names(late)}")
+            say(f"came, but heard of the event only while it took place: {_names(late)}")
 
 
 def _names(names: Any) -> str:
