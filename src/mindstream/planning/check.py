@@ -85,8 +85,9 @@ class StepChecker:
         `before`: the steps that were planned before it.
         """
         earlier = [each.id for each in before]
-        faults = (*self.check_call(step), *_check_needs(step, earlier, [*earlier, step.id], ()))
-        return step.id not in earlier and not faults
+        if step.id in earlier or any(True for _ in self.check_call(step)):
+            return False
+        return not any(True for _ in _check_needs(step, earlier, [*earlier, step.id], ()))
 
     def check_call(self, step: PlannedStep) -> Iterator[Fault]:
         """Yield the faults of a step's tool and arguments."""

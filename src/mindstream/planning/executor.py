@@ -355,7 +355,6 @@ class Executor:
     async def _observe(self, step: PlannedStep, tool: Tool, traits: Traits, written: str) -> tuple[Observation, int]:
         """Call a tool, with retries if the tool allows them; return the result and the number of calls."""
         wanted = 1 + (traits.retries if traits.key or not traits.changes else 0)
-        observed = Observation("", failed=True)
         for attempt in range(1, wanted + 1):
             async with self._free_for(step.tool, traits):
                 try:

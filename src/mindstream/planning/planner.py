@@ -18,7 +18,7 @@ from mindstream.memory.memory import Memory
 from mindstream.memory.recall.exemplars import Exemplars
 from mindstream.models.ask_in_words import ask, question_for
 from mindstream.models.model import Model, calls_for, current_cause
-from mindstream.models.roles import AnyModels, open_models
+from mindstream.models.roles import AnyModels, build_models
 from mindstream.models.wrappers.budget import Budget, Budgeted
 from mindstream.moved import renamed_arguments
 from mindstream.planning.executor import LIMITS, Limits, RunWatcher
@@ -292,9 +292,13 @@ async def _choose_models(models: AnyModels, roles: Sequence[str], budget: Budget
     Raises:
         SettingsError: a role has no model.
     """
-    async with open_models(models) as opened:
+    opened = build_models(models)
+    try:
         named = {role: opened.of(role) for role in roles} | {"replanner": opened.of("replanner", roles[0])}
         yield {role: Budgeted(model, budget) for role, model in named.items()}
+    finally:
+        if opened is not models:
+            await opened.aclose()
 
 
 TOOL_SECONDS = 25.0

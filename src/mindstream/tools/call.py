@@ -64,8 +64,9 @@ async def observe_call(call: Call, tool: Tool, timeout_s: float) -> Observation:
         timeout_s: maximum duration in seconds, unless the tool has one of its own (`Traits.timeout_s`).
     """
     with span(genai.EXECUTE_TOOL, call.tool, {genai.TOOL: call.tool, genai.ARGUMENTS: call.arguments}) as traced:
-        observation = await _observe(tool, call, traits_of(tool).timeout_s or timeout_s)
-        if traits_of(tool).untrusted:
+        traits = traits_of(tool)
+        observation = await _observe(tool, call, traits.timeout_s or timeout_s)
+        if traits.untrusted:
             observation = replace(observation, untrusted=True)
         if is_on():
             tell(traced, {genai.RESULT: observation.text})

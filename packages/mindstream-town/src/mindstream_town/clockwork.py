@@ -80,6 +80,7 @@ class Clockwork:
         self._first = state.step
         self._due: dict[str, int] = {}
         self._moved: set[str] = set()
+        self._embodied = {name for name, resident in self.residents.items() if resident.state.embodied}
         self._is_free = False
         self._running: dict[asyncio.Task[tuple[int, Turns, list[Commit]]], Begun] = {}
         for name, resident in self.residents.items():
@@ -255,7 +256,7 @@ class Clockwork:
         ended = self._ended(names, step)
         marked = self.whereabouts.take_marked(names) | self.deeds.keys()
         turns = {name: turn for name in sorted(marked | ended) if (turn := self._turn(name, step, name in ended))}
-        return turns if turns or any(self.residents[name].state.embodied for name in names) else None
+        return turns if turns or not self._embodied.isdisjoint(names) else None
 
     def _ended(self, names: Sequence[str], step: int) -> set[str]:
         """Return the residents whose act ends at or before this step, except those whose talk with a user goes on."""
@@ -356,6 +357,7 @@ class Clockwork:
     def _take_over(self, name: str, state: ResidentState, step: int) -> None:
         resident = self.residents[name]
         before, resident.state = resident.state, state
+        (self._embodied.add if state.embodied else self._embodied.discard)(name)
         if not is_here(resident):
             self.whereabouts.remove(name)
             self._due.pop(name, None)

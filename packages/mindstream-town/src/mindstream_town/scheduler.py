@@ -130,8 +130,9 @@ class LockStep:
         """See `Scheduler`."""
         while not self._runs and (step := min(self._steps.values(), default=self._first)) < last:
             self._runs = True
-            ahead = (each for each in self._steps.values() if each > step)
-            yield Group(tuple(sorted(n for n, at in self._steps.items() if at == step)), step, min((last, *ahead)))
+            ahead = [each for each in self._steps.values() if each > step]
+            members = [n for n, at in self._steps.items() if at == step] if ahead else self._steps
+            yield Group(tuple(sorted(members)), step, min((last, *ahead)))
 
     def done(self, group: Group, step: int, spots: Sequence[Spot]) -> None:  # noqa: ARG002
         """See `Scheduler`."""

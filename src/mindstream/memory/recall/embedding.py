@@ -27,7 +27,7 @@ from mindstream.memory.store.store import Entry, Revision
 from mindstream.memory.store.validation import shortened
 from mindstream.models.embedders.embedder import Embedder, EmbedderChoice, embedder, unit
 from mindstream.models.providers.failures import causes
-from mindstream.tracing import genai, span
+from mindstream.tracing import genai, is_on, span
 
 if TYPE_CHECKING:
     from mindstream.log.names import StreamKey
@@ -193,6 +193,8 @@ class Embedding:
         return None
 
     async def _embed(self, texts: Sequence[str]) -> Floats:
+        if not is_on():
+            return await self.embedder.embed(texts)
         named = genai.model_attributes(self.embedder.name)
         with span(genai.EMBEDDINGS, str(named[genai.MODEL]), {**named, genai.DIMENSIONS: self.embedder.width}):
             return await self.embedder.embed(texts)

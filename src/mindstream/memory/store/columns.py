@@ -10,7 +10,6 @@ import copy
 from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from operator import index
 from typing import Any, SupportsIndex, TypeVar, overload
 
@@ -21,7 +20,7 @@ from pydantic import JsonValue
 from mindstream.arrays import Array, Doubles, Floats, Ints, Mask
 from mindstream.clock import Moment
 from mindstream.log.names import StreamKey
-from mindstream.memory.store.record import KINDS, Kind, Record, Vector, without_vectors
+from mindstream.memory.store.record import KINDS, Kind, Record, Vector, copied, without_vectors
 from mindstream.memory.store.store import Changes, Revision, Store
 from mindstream.memory.store.validation import is_finite
 from mindstream.memory.store.vectors import Vectors
@@ -491,7 +490,9 @@ class Columns:
                 if change.forgotten is not None or change.valid_until is not None:
                     self.open.values[at] = False
                 if (held := self.whole.get(change.id)) is not None:
-                    self.hold(replace(held, **new))
+                    self.hold(held := copied(held))
+                    for name, value in new.items():
+                        object.__setattr__(held, name, value)  # the class is frozen
 
     def hold(self, record: Record) -> None:
         """Hold a record with its text. If more than the maximum are held, drop those written, changed or read first."""
@@ -659,11 +660,8 @@ class Columns:
         self.asks.append(asks)
         self.only_asks.append(only_asks)
         self.created.append(record.created)
-        for revised in (self.level, self.lasting, self.importance, self.accessed, self.open):
-            revised.append(0)
-        for limit in (self.valid_from, self.valid_until, self.forgotten):
-            limit.append(0)
-        self._revise(at, record)
+        for name, value in _revisable(record):
+            getattr(self, name).append(value)
         for keyword in _keywords(record):
             self.keywords.add(keyword, at)
         self.fields.add(at, record)
@@ -758,14 +756,22 @@ class Columns:
 
     def _revise(self, at: int, record: Record) -> None:
         """Set the columns of values that may change after a record was written."""
-        self.level.values[at] = record.level
-        self.lasting.values[at] = record.lasting
-        self.importance.values[at] = np.nan if record.importance is None else record.importance
-        self.accessed.values[at] = record.accessed
-        self.valid_from.values[at] = -OPEN if record.valid_from is None else record.valid_from
-        self.valid_until.values[at] = OPEN if record.valid_until is None else record.valid_until
-        self.forgotten.values[at] = OPEN if record.forgotten is None else record.forgotten
-        self.open.values[at] = record.valid_until is None and record.forgotten is None
+        for name, value in _revisable(record):
+            getattr(self, name).values[at] = value
+
+
+def _revisable(record: Record) -> tuple[tuple[str, float], ...]:
+    """Return the columns of values that may change after a record was written, each with the record's value."""
+    return (
+        ("level", record.level),
+        ("lasting", record.lasting),
+        ("importance", np.nan if record.importance is None else record.importance),
+        ("accessed", record.accessed),
+        ("valid_from", -OPEN if record.valid_from is None else record.valid_from),
+        ("valid_until", OPEN if record.valid_until is None else record.valid_until),
+        ("forgotten", OPEN if record.forgotten is None else record.forgotten),
+        ("open", record.valid_until is None and record.forgotten is None),
+    )
 
 
 def _growing(dtype: type[T], count: int) -> Iterator[GrowingArray[T]]:

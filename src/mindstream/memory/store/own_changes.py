@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from mindstream import caches
 from mindstream.log.events import Logged
 from mindstream.log.names import StreamKey
-from mindstream.memory.store.record import Record
+from mindstream.memory.store.record import Record, copied
 from mindstream.memory.store.store import Commit, Revision
 
 MOST = 128
@@ -20,6 +19,10 @@ MOST = 128
 STREAMS = 1_000
 """Maximum number of streams whose changes are remembered; when it is reached, all are forgotten."""
 Change = Record | Revision
+REAL = ("created", "accessed", "importance", "valid_from", "valid_until", "forgotten")
+"""Fields of a record that the database stores as floating-point numbers."""
+PLAIN = frozenset({str, int, float, bool, type(None)})
+"""Types of values that JSON returns unchanged."""
 
 
 class OwnChanges:
@@ -98,16 +101,11 @@ def _changes_of(commit: Commit, logged: Sequence[Logged]) -> Iterator[Change]:
 
 def _as_stored(record: Record, seq: int) -> Record:
     """Return a record as the database returns it."""
-    moments = (record.importance, record.valid_from, record.valid_until, record.forgotten)
-    importance, valid_from, valid_until, forgotten = (None if each is None else float(each) for each in moments)
-    return replace(
-        record,
-        created=float(record.created),
-        accessed=float(record.accessed),
-        importance=importance,
-        valid_from=valid_from,
-        valid_until=valid_until,
-        forgotten=forgotten,
-        data=json.loads(json.dumps(dict(record.data))) if record.data else {},
-        seq=seq,
-    )
+    stored = copied(record)
+    for name in REAL:
+        if type(value := getattr(record, name)) is int:
+            object.__setattr__(stored, name, float(value))
+    plain = all(type(value) in PLAIN for value in record.data.values())
+    object.__setattr__(stored, "data", dict(record.data) if plain else json.loads(json.dumps(dict(record.data))))
+    object.__setattr__(stored, "seq", seq)
+    return stored

