@@ -256,5 +256,8 @@ def _written_step(id: str, tool: str, text: str, names: Sequence[str]) -> Planne
     spec = ToolSpec(tool, "", {"properties": {name: {} for name in names}})
     found = read(f"#{id} = {tool}[{text}]", [spec]).plan.steps
     if len(found) != 1 or found[0].id != id:
-        raise InputError(f"{id} = {tool[:80]}[{text[:80]}] is not a step; a step looks like E2 = Tool[input]")
+        raise InputError(
+            f"{id} = {tool[:80]}[{text[:80]}] is not exactly one step; write one input between the brackets, such as"
+            " E2 = Tool[input]"
+        )
     return found[0]

@@ -374,7 +374,8 @@ class Stream:
         await self.close()
 
     async def close(self) -> None:
-        """Write pending touches and stop this stream's background tasks; the store stays open."""
+        """Write the changes of strength by recalls that are not stored yet, and stop this stream's background tasks;
+        the store stays open."""
         await self.missing.close()
         await self._touches.close()
         await self._recaller.shelf.leave(self.key, self)

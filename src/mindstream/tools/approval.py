@@ -106,10 +106,10 @@ def checked_decision(decided: object, what: str) -> bool:
 
 
 def approver(approve: Approve) -> Approver:
-    """Return an async function for any value of `approve=`, which decides about one call at a time.
+    """Return an async function that decides as a value of `approve=` says, about one call at a time.
 
-    A plain function runs in a thread, because it may wait for a person. The returned function raises InputError if the
-    given one returns neither True nor False (nor a value that counts as False).
+    If the value is a plain function, it runs in a thread, because it may wait for a person. The returned function
+    raises InputError if the given function returns anything but True or a value that counts as False.
     """
     if isinstance(approve, str):
         approve = (approve,)

@@ -240,8 +240,8 @@ class Pack(PackPart):
         """Check the total size of the alarm patterns. A validator would run again for every prompt with the pack."""
         if (size := sum(read_pattern(source).size for alarm in self.alarms for source in alarm.sources())) > MOST_SIZE:
             raise ValueError(
-                f"alarms would take {size:,} steps per character, and at most {MOST_SIZE:,} are allowed: write fewer"
-                " patterns"
+                f"the patterns of the alarms need {size:,} matching steps per character of a message, and at most"
+                f" {MOST_SIZE:,} are allowed: write fewer or shorter patterns"
             )
 
     def count_parts(self) -> str:

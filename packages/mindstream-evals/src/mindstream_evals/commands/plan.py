@@ -90,8 +90,8 @@ class Compared:
         Literal["shuffled"] | None,
         flag(
             "shuffled",
-            "With --judge: have the judge also score the control (each question with the answer to the next),"
-            " which is otherwise only compared as text.",
+            "With --judge: the judge also scores a control that must fail, in which each question gets the answer to"
+            " the next one. Else the control's score is that of the comparison as text alone.",
             "--control",
         ),
     ] = None

@@ -166,7 +166,7 @@ class PostgresStore(SqlStore):
         is_due = "erased" in due
         others = [table for table in (*TABLES, *ACCOUNTS) if table != "nearness"]
         await self._database.vacuum(", ".join(others), full=is_due)
-        await self._database.vacuum("nearness", full=is_due and "unindexed" in due)  # full: rebuilds the graph
+        await self._database.vacuum("nearness", full=is_due and "unindexed" in due)  # full: rebuilds the HNSW index
         if is_due:
             for path in await self.read(lambda each: outdated(self.columns_folder, each)):
                 path.unlink(missing_ok=True)

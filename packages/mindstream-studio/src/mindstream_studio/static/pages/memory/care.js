@@ -79,9 +79,9 @@ async function showRemoval(memory) {
   const parts = memory.kind === "chat" && drawn.some(({ kind }) => kind === "note");
   return html`
     <p class="words card">${memory.text}</p>
-    <p>The memory is permanently deleted, and cannot be restored. ${drawn.length + removal.items.length ? "Also deleted, because it is derived from this memory alone:" : "Nothing else is deleted with it."}</p>
+    <p>The memory is permanently deleted, and cannot be restored. ${drawn.length ? "Also deleted, because it is derived from this memory alone:" : removal.items.length ? "" : "Nothing else is deleted with it."}</p>
     <${Going} memories=${drawn} />
-    ${removal.items.length > 0 && html`<p>These entries are deleted from the beliefs:</p><ul class="list">${removal.items.map((text) => html`<li class="words">${text}</li>`)}</ul>`}
+    ${removal.items.length > 0 && html`<p>Also deleted from the beliefs:</p><ul class="list">${removal.items.map((text) => html`<li class="words">${text}</li>`)}</ul>`}
     ${left.length > 0 && html`<p>${left.length === 1 ? "One memory stays, but with this text:" : `${left.length} memories stay, but with these texts:`}</p><${Going} memories=${left} />`}
     ${parts && html`<p class="soft">To forget only a part of this message, close this dialog and forget the note that states that part.</p>`}`;
 }
