@@ -34,6 +34,7 @@ REPLIES = [
     ("```xml\n<think>a</think>\n```\nDone.", "", "```xml\n<think>a</think>\n```\nDone."),
     ('Write `<thinking>` or "</think>".', "", 'Write `<thinking>` or "</think>".'),
     ("analysis of a < b, [THIS] and Here is", "", "analysis of a < b, [THIS] and Here is"),
+    ("search[thing 1], a[i], a[/t], [think] and [/ins", "", "search[thing 1], a[i], a[/t], [think] and [/ins"),
     ("", "", ""),
 ]
 

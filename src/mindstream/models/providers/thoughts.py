@@ -77,7 +77,8 @@ _LITERALS = (
 )
 _BEGINNINGS = frozenset(mark[:end].lower() for mark in _LITERALS for end in range(len(mark) + 1))
 """All prefixes of all marks."""
-_BEGINS = _compiled(r"[<◁]|\[(?:/?[ti]|/?\Z)")
+_BEGINS = _compiled(r"[<◁]|\[/?(?:\Z|t(?:\Z|h(?:\Z|i(?:\Z|n(?:\Z|k))))|i(?:\Z|n(?:\Z|s)))")
+"""Matches where a mark, or its beginning at the end of a text, may begin: not at `[thing` or `[i]`."""
 _BEGINS_PLAIN = _compiled(r"[<Ha]")
 _FENCES = ("```", "~~~")
 _QUOTES = frozenset("`\"'“‘«„「『")
