@@ -208,10 +208,11 @@ class Talker:
     async def unsaid(self) -> str:
         """Return the follow-up to the last answer if it could not be sent; "" if there is none."""
         store, key = self.stream.store, self.stream.key
-        left, said = await store.last(key, LeftUnsaid.kind), await store.last(key, Said.kind)
-        if left is None or not isinstance(left.event, LeftUnsaid) or (said and said.seq > left.seq):
+        left = await store.last(key, LeftUnsaid.kind)
+        if left is None or not isinstance(left.event, LeftUnsaid):
             return ""
-        return left.event.text
+        said = await store.last(key, Said.kind)
+        return "" if said and said.seq > left.seq else left.event.text
 
     async def _find_exemplars(self, text: str) -> tuple[str, ...]:
         """Return the exemplars that fit into EXEMPLAR_TOKENS; () if the search fails."""

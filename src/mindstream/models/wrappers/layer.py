@@ -135,6 +135,8 @@ class _Stack:
             if not parts:
                 break
             layer = self.layers[at]
+            if layer.begun and type(layer).take is Layer.take and not layer.ended:
+                continue  # it passes every part on
             try:
                 if not layer.begun:
                     layer.begun = True
