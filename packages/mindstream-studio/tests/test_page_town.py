@@ -354,7 +354,7 @@ def test_facts_are_filtered_while_typing_and_show_later_knowers(studio: OpenStud
     listed = seen.page.locator(".town .panel .list li")
     listed.nth(10).wait_for()
     seen.page.get_by_role("searchbox", name="A fact").press_sequentially("films chair")
-    seen.page.get_by_text("one of these words or more").wait_for()
+    seen.page.get_by_text("at least one of these words").wait_for()
     assert "Mitea Halchin shows his father's films" in listed.first.inner_text(), "it contains both words"
     assert all("film" in each.lower() or "chair" in each.lower() for each in listed.all_inner_texts())
     seen.page.keyboard.press("Enter")

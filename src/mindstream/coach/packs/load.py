@@ -210,7 +210,9 @@ def _read(path: Path) -> Any:
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         end = error.problem_mark.index if error.problem_mark else len(text)
-        if sum((each in "[{") - (each in "]}") for each in text[:end]) > DEEPEST:  # libyaml has its own limit
+        if (
+            sum((each in "[{") - (each in "]}") for each in text[:end]) > DEEPEST
+        ):  # then the depth is the more useful message
             raise PackError(f"{path}:{line}: it is nested too deeply") from None
         raise PackError(f"{path}:{line}: not YAML: {error.problem}") from None
     except yaml.YAMLError as error:

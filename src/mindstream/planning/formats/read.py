@@ -259,7 +259,8 @@ def read_json_plan(text: str, tools: Sequence[ToolSpec] = ()) -> Plan:
         raise InputError(f"expected JSON with a list of steps under one of {', '.join(STEPS[:3])}, found none")
     steps = _with_usual_ids(steps)
     written = json.dumps(steps, ensure_ascii=False, default=str)
-    earlier = Compiler(tools)  # reads `$1` as a reference or an amount; unused if the plan has `#E1`
+    # The earlier steps, by which `$1` is read as a reference or as an amount; none if the plan has references as `#E1`.
+    earlier = Compiler(tools)
     found: tuple[PlannedStep, ...] = ()
     for number, each in enumerate(steps, 1):
         found += ((step := _read_step(each, number, tools, earlier)),)

@@ -55,7 +55,7 @@ async def serve() -> None:
         return _send({"fault": f"{command[0]!r} cannot be started: {getattr(error, 'strerror', None) or error}"})
     from mindstream.tools.mcp.session import Session  # loads the MCP SDK, while the server starts
 
-    limit(SECONDS, MEGABYTES)  # from here on, so that it does not apply to the server
+    limit(SECONDS, MEGABYTES)  # after the start of the server, which would inherit the limits
     session = Session(opening, process)
     calls: dict[int, asyncio.Task[None]] = {}
     try:

@@ -18,7 +18,7 @@ import { inWords } from "./talk/words.js";
 /** @typedef {import("./talk/shapes.js").Session} Session @typedef {import("./talk/shapes.js").Row} Row */
 /** @typedef {{packs: string[], pack: string}} Packs */
 
-/** Return the conversation that the link names, or that contains its row, or else the newest one. @param {Session[]} sessions @returns {Session} */
+/** Return the conversation that the link names (a new one if the link also names a pack), or else the last one that began by the shown moment, or else the newest one. @param {Session[]} sessions @returns {Session} */
 function chosen(sessions) {
   const { talk = "", pack } = params.value;
   const named = sessions.find(({ session }) => session === talk);

@@ -18,9 +18,9 @@ import { minuteOf } from "./times.js";
 /** @import { Scenery } from "./scenery.js" */
 /** @import { Point, Recording } from "./types.js" */
 
-const NEAR = 13; // minimum pixels per tile at which all residents have bubbles, if at most 3 * FEW are in view
-const FEW = 14; // maximum residents in view that all have bubbles at any scale
-const READ_S = 0.9; // minimum seconds for a line of a talk; if time runs faster, only the beginning of the talk is shown
+const NEAR = 13; // minimum pixels per tile at which all awake residents have bubbles, if at most 3 * FEW residents are in view
+const FEW = 14; // with at most this many residents in view, all awake ones have bubbles at any scale
+const READ_S = 0.9; // minimum seconds for a line of a talk; if time runs faster, bubbles show what the speakers do, not their words
 const NEIGHBOURS = 180; // pixels within which residents with the same activity share one bubble
 const SOFT = 0.28; // share of the remaining way to a new position in a crowd per frame
 

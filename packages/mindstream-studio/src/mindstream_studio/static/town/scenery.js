@@ -57,7 +57,7 @@ export class Scenery {
    * Draw the part of the map that the camera shows.
    * @param {CanvasRenderingContext2D} context  in device pixels
    * @param {Camera} camera
-   * @param {number} ratio  device pixels of a pixel
+   * @param {number} ratio  device pixels per CSS pixel
    */
   draw(context, camera, ratio) {
     const now = performance.now(), wanted = camera.scale * ratio;

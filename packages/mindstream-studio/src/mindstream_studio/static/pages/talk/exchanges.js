@@ -33,7 +33,7 @@ export function exchangesOf(rows, isNow) {
 
 const SOON_S = 0.02;
 
-/** Return the exchange of a model call: that of the utterance before the call began. @param {Exchange[]} found @param {Row} call */
+/** Return the exchange of a model call: that of the last utterance before the call began. @param {Exchange[]} found @param {Row} call */
 function beganWith(found, call) {
   const began = call.at - call.seconds + SOON_S;
   return found.findLast(({ heard }) => heard.at <= began) ?? found.at(0);

@@ -35,14 +35,14 @@ function factsLike(found, typed) {
 
 /** @param {{found: Knowledge, typed: string, choose: (fact: string) => void}} props `typed`: the words that a fact is to hold */
 function List({ found, typed, choose }) {
-  if (!found.facts.length) return html`<p class="soft">No resident had any memory when the town began.</p>`;
+  if (!found.facts.length) return html`<p class="soft">No resident has a memory from before the town began, and no user has added one.</p>`;
   const like = factsLike(found, typed);
   const facts = like.slice(0, SHOWN);
   if (!facts.length) return html`<p class="soft">No fact contains any of these words. Press Enter to search for other forms of the words, too.</p>`;
   return html`
-    <p class="soft small" role="status">${typed.trim() ? `${counted(like.length, "fact holds", "facts hold")} one of these words or more` : "Facts that residents knew when the town began; the most widely known first"}. Choose a fact to see who told it to whom.</p>
+    <p class="soft small" role="status">${typed.trim() ? `${counted(like.length, "fact contains", "facts contain")} at least one of these words` : "Facts that residents knew when the town began, or that a user added; the most widely known first"}. Choose a fact to see who told it to whom.</p>
     <ul class="list">
-      ${facts.map(({ text, knowers }) => html`<li key=${text}><button class="item words" onClick=${() => choose(text)}>${text}</button> <span class="tag">${counted(knowers, "knows", "know")} it in the end</span></li>`)}
+      ${facts.map(({ text, knowers }) => html`<li key=${text}><button class="item words" onClick=${() => choose(text)}>${text}</button> <span class="tag">${counted(knowers, "knows", "know")} it at the latest step</span></li>`)}
     </ul>`;
 }
 
