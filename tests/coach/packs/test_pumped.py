@@ -263,5 +263,5 @@ def test_an_unsupported_pattern_is_refused_with_file_and_line(tmp_path: Path, he
 
 def test_too_many_alarm_patterns_are_refused(tmp_path: Path) -> None:
     each = "\n".join(f"- {{id: a{n}, say: Stop., patterns: {{en: ['(?:.{{0,400}}{n} )*c']}}}}" for n in range(60))
-    with pytest.raises(PackError, match=r"alarms would take .* steps"):
+    with pytest.raises(PackError, match=r"yaml:1: the patterns of the alarms need .* matching steps"):
         load(own_pack(tmp_path / "many", each))

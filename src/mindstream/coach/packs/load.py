@@ -185,7 +185,8 @@ def _placed(files: dict[str, Path], where: Where, message: str) -> str:
     """Return a fault's message with file and line."""
     key = str(where[0]) if where and str(where[0]) in files else ""
     line = _line(files[key], list(where[1:] if key else where))
-    return f"{files[key]}:{line}: {'.'.join(map(str, where)) or 'pack'} {message}"
+    named = f"{'.'.join(map(str, where))} " if where else ""  # a fault of the whole pack has no place in it
+    return f"{files[key]}:{line}: {named}{message}"
 
 
 def _kind(value: object) -> str:
