@@ -194,7 +194,7 @@ class Coach:
 
         A follow-up completes or corrects the talker's answer. There is none if the reasoner has nothing to add, if the
         user has sent a newer utterance, if an alarm's words were the answer, or if the answer is still in progress. If
-        no follow-up is possible after the answer, it is logged as `LeftUnsaid`.
+        nothing can be sent after the answer, the follow-up is logged as `LeftUnsaid`.
         """
         judged: list[Entry] = []
         more = await self._follow_up(context, result) if context.utterances else None

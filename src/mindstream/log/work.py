@@ -32,8 +32,8 @@ STOPPED = "stop"
 KEPT = "later"
 """Value of `Work.error` of work that its owner keeps for the slot's next run."""
 HOURS = 2**50
-"""Bound between the two kinds of occasions, which are stored as negative causes. Hours of the day are below -HOURS,
-silences are above."""
+"""Separates the two kinds of occasions (moments, not events, that cause work), which are stored as negative numbers:
+hours of the day up to -HOURS, silences above it."""
 
 
 def silence_after(seq: int) -> int:

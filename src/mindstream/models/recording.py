@@ -151,8 +151,8 @@ def _lines_of(messages: Iterable[Message]) -> set[str]:
 
 def fingerprint(request: Request, *more: str) -> str:
     """Return a hash of a request: messages, tools, options, continuation, sampling parameters, and any further texts
-    that distinguish answers. Budgets and the model's context limit the length of a reply differently each time, so that
-    limit is not part of it."""
+    that distinguish answers. The maximum length of the reply is not part of it, because budgets and the model's context
+    window change it from call to call."""
     read: list[Any] = [
         [asdict(message) for message in request.messages],
         [asdict(tool) for tool in request.tools],

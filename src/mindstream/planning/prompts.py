@@ -119,8 +119,8 @@ class Shown(Frozen):
 
 
 def show_steps(plan: Plan, evidence: Mapping[str, Evidence], concluding: Collection[str] = ()) -> tuple[Shown, ...]:
-    """Return the steps for the solver's prompt. A long line, or a line below the same heading, that several steps found
-    is shown only in the first of them.
+    """Return the steps for the solver's prompt. If several steps found the same long line, or the same line below the
+    same heading, only the first of them shows it.
 
     `concluding`: names of tools whose results are based on their arguments only. Long evidence that such a tool has
     read is left out, because the tool's result is shown.

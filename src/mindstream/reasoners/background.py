@@ -677,7 +677,7 @@ class Background:
 
     def _newer(self, slot: Slot, run: Run) -> Newer:
         async def newer() -> Sequence[Utterance]:
-            """Claim the newer utterances for this run, except those held for their answers, and return them."""
+            """Claim the newer utterances for this run and return them, except those that must first be answered."""
             known, now = set(run.ids), self.memory.clock.now
             if self._hearing or not any(
                 w.is_open_to(self.owner, now()) and w.id not in known for w in await self._unheld(slot)

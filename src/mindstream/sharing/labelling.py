@@ -35,7 +35,7 @@ MAX_ANSWER = 400
 
 
 class AnswerAfterExample(Prompt[str]):
-    """Answer a question after one example pair. The prompt precedes the given answer whose probability is measured."""
+    """Answer a question after one example pair. A given answer follows the prompt, and its probability is measured."""
 
     role: ClassVar[str] = "labeller"
     reply_tokens: ClassVar[int] = 1

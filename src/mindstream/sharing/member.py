@@ -153,8 +153,7 @@ class Offering:
 
 
 def offered_pool(pool: str, offer: str) -> str:
-    """Return the name of the pool to open: `offer`, the pool that gets answers, else `pool`, the pool that is only
-    read.
+    """Return the name of the pool to open: `offer`, to which answers are offered, or else `pool`, which is only read.
 
     Answers based on exemplars of one pool cannot be offered to another.
 

@@ -16,7 +16,7 @@ SCHEMA = f"https://opentelemetry.io/schemas/gen-ai-dev/{VERSION}"
 CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 """The environment variable that requests texts in spans."""
 ON_SPANS = frozenset({"true", "1", "span_only", "span_and_event"})
-"""Values of CAPTURE, in lower case, that request texts in spans."""
+"""Values of the environment variable CAPTURE, in lower case, that request texts in spans."""
 
 Value: TypeAlias = str | int | float | bool
 Attributes: TypeAlias = Mapping[str, Value]

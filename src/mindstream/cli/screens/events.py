@@ -291,7 +291,7 @@ def describe_rest(wakes: Moment | None) -> str:
 
 
 def describe_way_on(state: LifeState, is_lived: bool) -> str:
-    """Return the command that lets a halted life continue."""
+    """Return a sentence with the command that lets a halted life continue."""
     if state.halted.startswith("budget"):
         return f"{next_step('live')} with a larger limit continues it"
     if is_lived or state.halted.startswith(("paused", "stopped")):

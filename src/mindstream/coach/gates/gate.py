@@ -121,10 +121,8 @@ class BeliefGate:
 
 
 class TalkerGate:
-    """A gate that leaves the decision to the talker's model, which understands requests in any language.
-
-    See the top of this module.
-    """
+    """A gate that lets the talker's model decide whether to wait for the reasoner (see the top of this module). It
+    understands requests in any language."""
 
     name = "talker"
 

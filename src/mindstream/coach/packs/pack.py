@@ -169,7 +169,7 @@ class Resource(PackPart):
     ]
     topics: tuple[str, ...]
     why: Texts
-    """Its content and audience, in a sentence."""
+    """The content and the audience of the resource, in a sentence."""
     link: str | None = None
     language: Language = "en"
 

@@ -286,7 +286,7 @@ async def _finished(stream: Stream) -> Logged | None:
 
 
 async def _rate(run: SleepRun) -> None:
-    """Rate records without importance."""
+    """Rate the importance of records that have no rating yet."""
     if "importance" in run.steps:
         return
     done: list[Revision] = []

@@ -119,7 +119,7 @@ async def _read(stream: Stream, steps: dict[str, Logged], step: str, *, may_be_g
 
 async def _weakened(stream: Stream, fading: Logged) -> tuple[list[Record], tuple[str, ...]]:
     """Return the weakened records that no recall has returned since the sleep, and that are neither archived nor
-    long-term; and the ids of the others.
+    long-term; and the ids of the other weakened records.
     """
     assert isinstance(fading.event, Slept)
     records = await stream.records(fading.event.weakened)

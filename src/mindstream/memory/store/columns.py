@@ -304,7 +304,7 @@ class Speakers:
         return [by for by, messages in enumerate(self._messages) if messages > least]
 
     def tersest(self) -> float:
-        """Return the smallest usual length of the speakers who take part; 0 if there are none."""
+        """Return the smallest usual message length of the speakers who take part; 0 if there are none."""
         usual = self.usual_lengths()
         return min((float(usual[by]) for by in self.taking_part()), default=0.0)
 

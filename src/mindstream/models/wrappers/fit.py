@@ -41,7 +41,8 @@ class Fit(Layered):
         return _Fitted(self, request)
 
     def learn(self, asked: Request, error: PromptTooLong) -> int | None:
-        """Store the limits that the endpoint reports; if it reports too little, return a token number to aim for."""
+        """Store the limits that the endpoint reports. If it reports no new one, return the number of tokens to which
+        the request must be shortened, otherwise None."""
         if error.longest_reply:
             self._longest_reply = error.longest_reply
             return None

@@ -54,7 +54,7 @@ class Layer:
 
 
 class Layered:
-    """A model around another one: its replies pass a layer."""
+    """A model around another one (`inner`), whose replies pass through a layer."""
 
     def __init__(self, inner: Model) -> None:
         self.inner = inner

@@ -78,8 +78,8 @@ class Pauses:
 
 
 class Retry(Layered):
-    """Repeats requests that failed because the model was unavailable, with `Pauses`, unless a part of the answer has
-    been passed on."""
+    """Repeats requests that failed because the model was unavailable, with pauses between the attempts (`Pauses`),
+    unless a part of the answer has been passed on."""
 
     def __init__(
         self,

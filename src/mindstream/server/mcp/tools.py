@@ -109,22 +109,22 @@ class MemoryTool:
 
     @property
     def is_read_only(self) -> bool:
-        """Whether it changes no stored text."""
+        """Whether the tool changes no stored text."""
         return self.operation.scope == "read"
 
     @property
     def is_destructive(self) -> bool:
-        """Whether it deletes data permanently."""
+        """Whether the tool deletes data permanently."""
         return self.operation.method == "DELETE"
 
     @property
     def is_idempotent(self) -> bool:
-        """Whether calling it twice has the same effect as calling it once."""
+        """Whether calling the tool twice has the same effect as calling it once."""
         return self.is_read_only or self.is_destructive
 
     @property
     def is_abroad(self) -> bool:
-        """Whether it may access the world outside this server."""
+        """Whether the tool may access the world outside this server."""
         return self.operation.package in ABROAD and self.operation.long
 
     def is_allowed(self, principal: Principal) -> bool:

@@ -194,7 +194,8 @@ OPPONENTS: dict[str, Callable[[Model, str], Agent]] = {
     RECENT: lambda model, constitution: Agent(model, constitution, RECENT_TOKENS),
     SUMMARY: SummingUp,
 }
-"""Opponents: shown the whole conversation, its newest tokens, or the current session and a summary of earlier ones."""
+"""The coach's opponents by name. Their models are shown the whole conversation, its newest tokens, or the current
+session and a summary of earlier ones."""
 
 
 COACH = "coach"

@@ -303,7 +303,7 @@ class AtMost:
 def count_at_most(
     talks: Sequence[AskedTalk], arms: Sequence[Arm], tokens: int, whole_tokens: int
 ) -> tuple[AtMost, AtMost]:
-    """Return the upper limits for the reader and for the judge."""
+    """Return the upper limits of calls and tokens, for the reader and for the judge."""
     questions = [(talk, question) for talk in talks for question in talk.questions]
     whole = {
         talk.id: min(whole_tokens, sum(20 + estimate_tokens(each.text) for each in talk.messages)) for talk in talks

@@ -84,7 +84,7 @@ class Wish:
 
 @dataclass
 class Opened:
-    """An open evaluation: its questions, models and counted use."""
+    """An open evaluation: its questions, its models, and the calls, tokens and money that they have used."""
 
     wish: Wish
     form: str

@@ -187,11 +187,12 @@ WAYS: dict[str, Way] = {
 
 
 async def plant(folder: Path, attempts: int, models: Models | None = None, *, trusted: bool = False) -> list[Attempt]:
-    """Make the attempts in a new folder; return what each has reached.
+    """Let the attacker try to plant lessons in the pools of a new folder; return what each attempt has reached.
 
     Args:
         models: role `scorer` keeps the lessons; None: a model that obeys each instruction.
-        trusted: the attacker is a member of both pools by name: the control, in which attempts succeed.
+        trusted: whether the attacker is a member of both pools by name. This is the control run, in which attempts
+            succeed.
     """
     models = models or Models(Obedient())
     settings, found = Settings(data=folder), list[Attempt]()

@@ -282,7 +282,8 @@ def _agreed(judged: Sequence[Judged]) -> float | None:
 
 
 def _first(judged: Sequence[Judged]) -> float | None:
-    """Return how often the answer shown first won; 0.5 means that the order does not matter."""
+    """Return the share of verdicts with a winner in which the answer shown first won. 0.5: the order does not matter;
+    None: there is no such verdict."""
     shown = [worth for each in judged if each.verdicts for worth in (each.verdicts[0], 1 - each.verdicts[1])]
     clear = [worth for worth in shown if worth != 0.5]
     return fmean(clear) if clear else None

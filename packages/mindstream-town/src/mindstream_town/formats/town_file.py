@@ -606,7 +606,7 @@ def _leave_out(given: dict[str, Any], place: KeyPath) -> None:
 
 
 def _is_extra(entry: Any, place: KeyPath) -> bool:
-    """Return whether an entry stays valid when the key is removed."""
+    """Return whether an entry stays valid if the last key of `place` is removed from it."""
     return isinstance(entry, dict) and len(place) == 3 and place[2] in entry and place[2] not in ("name", "age", "home")
 
 

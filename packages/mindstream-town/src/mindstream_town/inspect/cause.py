@@ -224,7 +224,7 @@ def jobs_of(settings: Settings, outcome: Outcome, causes: Sequence[Cause], seeds
 
 
 async def live_fork(job: Job) -> bool:
-    """Fork a town, run the fork to the end of the outcome, and return whether the outcome happens."""
+    """Fork a town, run the fork to the last step of the outcome, and return whether the outcome happens in the fork."""
     with tempfile.TemporaryDirectory(prefix="mindstream-fork-") as folder:
         place = Path(folder) / "town"
         withheld = {job.withheld[0]: (job.withheld[1],)} if job.withheld else {}

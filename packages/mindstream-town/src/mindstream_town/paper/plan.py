@@ -269,7 +269,7 @@ def _fitted(tasks: Sequence[PaperTask], minutes: int) -> list[int]:
 
 
 def _hours_around(turn: ResidentTurn, minute: int) -> tuple[str, ...]:
-    """Return the current hour of the plan and the hours that start within the next three."""
+    """Return the current hour of the plan, and those that start within the next three hours."""
     return tuple(
         f"{clock(each.start)}-{clock(each.end)} {each.what}"
         for each in turn.state.blocks

@@ -190,7 +190,7 @@ class PlanTasks(Prompt[PaperTasks]):
     here: int = 0
     """The number of objects at the place itself."""
     plan: tuple[str, ...] = ()
-    """The current hour of the plan, and the hours that start within the next three."""
+    """The current hour of the plan, and those that start within the next three hours."""
     done: tuple[str, ...] = ()
     """The last activities of today."""
     lately: tuple[str, ...] = ()

@@ -381,7 +381,7 @@ class ResidentKeys(Frozen):
 
 
 class PrepareResident(Prompt[ResidentKeys]):
-    """Which keys does a resident's description support?"""
+    """Which keys of a town file does a resident's description support?"""
 
     role = "planner"
 

@@ -71,9 +71,9 @@ def stands_to(name: str) -> str:
 
 
 def public_identity(turn: ResidentTurn) -> tuple[str, ...]:
-    """Return the lines of a resident's description for conversations, without the texts that its model has written
-    since the town began (`written_since`), because these may contain the resident's secrets, without those that they
-    have replaced, and without daily habits; one line for each person that the resident knew at the beginning."""
+    """Return the lines of a resident's description for conversations, and one line for each person that the resident
+    knew at the beginning. Left out are daily habits, the texts that the resident's model has written since the town
+    began (`written_since`), because these may contain secrets, and the older texts that these replace."""
     state, person = turn.state, turn.person
     is_new = state.currently not in ("", person.currently)
     lines = _described(turn, "" if is_new else person.currently, "" if state.about else person.about, for_talk=True)
@@ -692,8 +692,8 @@ def _place(turn: ResidentTurn, said: str, before: str, named: Mapping[str, str])
 
 
 DAILY, AGREED, PASSING_DEED = 1, 5, 3
-"""Importance of an act if the plan does not state it, and of an appointment; memories of the
-resident's own acts with at most the third importance are not shown in talks."""
+"""DAILY: importance of an act if the plan does not state it. AGREED: importance of an appointment. PASSING_DEED:
+memories of the resident's own acts up to this importance are not shown in talks."""
 DEED, OUTCOME, THEN, CORRECTS = "deed", "outcome", "then", "corrects"
 """Keys in `Record.data`. `deed` marks an act of the resident and `outcome` the result of an act; `then` contains what
 the resident will do about an insight; `corrects` contains the ids of memories that this memory shows to be false."""

@@ -321,7 +321,7 @@ class TalkScene(Prompt[Scene]):
     together: str = ""
     """The activity of their appointment, if both are here for one; "": they meet by chance."""
     places: tuple[str, ...] = ()
-    """Places that they may mention, in words: rooms that at least one of them knows."""
+    """Places that the two people may mention, in words: rooms that at least one of them knows."""
 
 
 @rule(TalkScene)
@@ -338,7 +338,7 @@ class Outcome(Frozen):
 
 
 class WhatCame(Prompt[Outcome]):
-    """What came of an act whose result was open?"""
+    """What was the result of an act with an open question?"""
 
     who: str
     identity: str
