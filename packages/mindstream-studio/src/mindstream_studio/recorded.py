@@ -149,7 +149,7 @@ async def open_recorded(folder: Path, packed: Path = PACKED) -> Runtime:
 
 
 def unpack(packed: Path, folder: Path) -> None:
-    """Unpack the recordings and the hamlet into a folder."""
+    """Unpack the recordings and the recorded town HAMLET into a folder."""
     from mindstream_town.saves import importing
 
     importing.unpack(packed, folder / "data")

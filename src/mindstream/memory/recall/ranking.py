@@ -216,10 +216,10 @@ class _Reach:
         self._best = np.zeros(len(columns) + 1, np.float32)
 
     def add(self, reached: Floats, found: Matches, own: Floats, lengths: Floats) -> None:
-        """Add the weights of words to all records that they reach.
+        """Add the weights of words to the records that contain them and, in part, to the records next to these.
 
         Args:
-            reached: the sum for each record of the stream.
+            reached: for each record of the stream, the sum to which the weights are added.
             found: the records that contain the words.
             own, lengths: for each of these, the weight of the word and the length of the record.
         """

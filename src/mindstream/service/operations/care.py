@@ -261,7 +261,7 @@ def _show_night(night: PastNight) -> NightShape:
     "memory.history", "read", "GET /users/{user}/memories/{id}/history", mcp="memory_history", cli="memory history"
 )
 async def history(runtime: Runtime, principal: Principal, request: MemoryId) -> History:
-    """Return all versions of a memory, of which any may be named."""
+    """Return all versions of a memory; the id may be that of any version."""
     memory, now = await runtime.memory(principal), runtime.clock.now()
     await find(memory, request.id)
     return History(memories=[show_memory(each, now) for each in await memory.history(request.id)])

@@ -127,7 +127,7 @@ class NotesFile:
         return [Example(f"notes.md:\n{self.notes}")] if self.notes else []
 
     async def learn(self, done: Attempts) -> dict[str, Any]:
-        """Let the model rewrite the file."""
+        """Let the model rewrite the notes, from the attempts at a training task."""
         work, verdict = shorten_work(done.work), str(done.verdict)
         prompt = KeepNotes(notes=self.notes, task=done.question, work=work, verdict=verdict)
         reply = (await ask(self.model, prompt, "scorer")).strip()

@@ -19,7 +19,7 @@ SECRET = "secret"
 
 
 async def move_in(store: Store, setting: Setting, residents: dict[str, Resident]) -> None:
-    """Write the residents' positions, known places, and memories from before the town began in one commit.
+    """Write the residents' positions, known places, and memories from before the town began, in one transaction.
 
     Raises:
         Conflict: another process has begun a town in this store.

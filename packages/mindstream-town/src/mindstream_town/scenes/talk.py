@@ -499,7 +499,7 @@ async def _overhear(
     """Let a resident nearby remember the line that can be overheard, if the scene has one.
 
     Args:
-        clear: whether neither of the two could tell anything of a secret.
+        clear: whether neither of the two residents could reveal a secret in this talk.
     """
     text = scene.overheard.strip()
     if not (talked and text):

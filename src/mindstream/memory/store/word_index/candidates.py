@@ -183,7 +183,7 @@ class Found(NamedTuple):
 
 
 class Finder:
-    """Finds candidates in a database."""
+    """Finds the records of a stream that a recall ranks (its candidates) by the index in a database."""
 
     def __init__(self) -> None:
         self._places = Places()
