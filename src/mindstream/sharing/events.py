@@ -270,7 +270,8 @@ class RetrieverTrained(Event):
     """Whether the training changed the ranking; False: no update passed the check on held-out exemplars."""
     embedder: Name
     basis: Name
-    """The source of the labels: `logprobs`, `stated`, or `stand-in`."""
+    """The source of the labels: `logprobs` (log-probabilities of a model), `stated` (numbers that a model states), or
+    `stand-in` (text similarity, without a model)."""
     labeller: Name = ""
     """The model that labelled; "": the stand-in (text similarity, see `StandIn` in retriever.py), without a model."""
     learned_from: int

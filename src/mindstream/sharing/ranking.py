@@ -38,7 +38,8 @@ class Retriever:
         """
 
     async def admitted(self, pair: Exemplar) -> None:
-        """Handle the admission of an exemplar. The pool logs an exception; the exemplar stays admitted."""
+        """Handle the admission of an exemplar. If this method raises, the pool logs the error, and the exemplar stays
+        admitted."""
 
     async def settle(self) -> None:
         """Wait until all admitted exemplars have been learned from, or the background training has ended."""

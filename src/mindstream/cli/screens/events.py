@@ -114,7 +114,7 @@ def aside(event: Event, *, verbose: bool = True) -> str:
 
 
 def _named(event: Event) -> str:
-    """Return a line about an event without a line of its own: its kind and its fields."""
+    """Return the line for an event of a kind that has no special format: its kind and its fields."""
     if event.kind == "set_aside":
         slot, reason, attempts = (getattr(event, name, "") for name in ("slot", "reason", "attempts"))
         return f"{slot}: given up after {attempts} attempts: {short(str(reason), 300)}"

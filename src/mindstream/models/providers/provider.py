@@ -267,7 +267,7 @@ class _Reading:
         return piece
 
     def _note_opening(self) -> None:
-        """Note that this endpoint marks the beginning of thoughts, unless a finding exists already."""
+        """Note that this endpoint marks the beginning of thoughts, unless it is already known whether it does."""
         if self._known.opens_thoughts is None:
             self._known.opens_thoughts = True
 

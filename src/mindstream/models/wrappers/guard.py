@@ -95,7 +95,8 @@ class GuardedText:
         return "" if self.ended or alone else rest
 
     def _safe(self, text: str) -> int:
-        """Return the length of the text before any mark or beginning of one."""
+        """Return how many characters of a text can be passed on: those before a mark, before another speaker's turn, or
+        before what may become one of these."""
         line = text.rfind("\n", 0, self._shown) + 1
         for found in self._marks.finditer(text, line):
             if not _is_quoted(text, found.start()):

@@ -563,7 +563,7 @@ class Rewoo:
         self._is_bare_why = not self._why
 
     def _read_words(self, words: str) -> None:
-        """Read text outside of steps: a reason, the task, or nothing of use."""
+        """Read text outside of steps: the reason of the next step, the task, or text to skip, which is noted."""
         if not words.strip():
             return
         begin = PREFIX.match(words)

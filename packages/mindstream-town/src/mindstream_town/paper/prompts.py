@@ -331,7 +331,7 @@ class Standing(Frozen):
 
 
 class SumUpRelation(Prompt[Standing]):
-    """How does this person stand to the other?"""
+    """What is this person's relation to the other one?"""
 
     role = "reasoner"
 

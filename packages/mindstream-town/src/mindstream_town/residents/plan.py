@@ -368,8 +368,8 @@ def take_up(turn: ResidentTurn, agreed: Appointment, because: str) -> bool:
 
 
 def _beside_appointments(turn: ResidentTurn, start: int, end: int) -> tuple[int, int]:
-    """Return the first part of a time (minutes of the day) in which the resident has no appointment with others; its
-    end is not after its start if there is none."""
+    """Return the first part of a time span (in minutes of the day) in which the resident has no appointment with
+    others. If there is no such part, the returned end is not after the start."""
     for each in sorted(turn.state.blocks, key=lambda each: each.start):
         if _is_with_others(turn, each) and each.start < end and each.end > start:
             if each.start > start:

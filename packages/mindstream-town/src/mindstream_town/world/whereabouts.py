@@ -67,7 +67,8 @@ class Whereabouts:
             self._update_odd(place)
 
     def has_news(self, names: Iterable[str], step: int) -> bool:
-        """Return whether one of these residents walks or is marked, or an object has changed in this step or later."""
+        """Return whether one of these residents walks or is in `marked`, or any object has changed in this step or
+        later."""
         is_still = self._walking.keys().isdisjoint(names) and self.marked.isdisjoint(names)
         return not is_still or any(each[0] >= step for each in self.changes)
 
@@ -152,8 +153,8 @@ class Whereabouts:
                 self._update_odd(place)
 
     def mark_around(self, name: str) -> None:
-        """Mark a resident who has moved or begun an act, and the residents who see it; mark none if no other resident
-        and no object out of order is in sight."""
+        """Add a resident who has moved or begun an act, and the residents who see it, to `marked`. Add none if no other
+        resident and no object out of order is in sight."""
         distance, vision, spot = self.setting.world.distance, self.setting.profile.vision, self.spots[name]
         around = self.residents_around(name)
         near = [each for each in around if each != name and distance(self.spots[each], spot) <= vision]
@@ -161,7 +162,7 @@ class Whereabouts:
             self.marked.update((name, *near))
 
     def take_marked(self, names: Iterable[str]) -> set[str]:
-        """Return which of these residents are marked, and clear their marks."""
+        """Return which of these residents are in `marked`, and remove them from it."""
         marked = self.marked.intersection(names)
         self.marked -= marked
         return marked
