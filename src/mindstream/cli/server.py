@@ -237,7 +237,7 @@ def work(
 
 
 class _Teller:
-    """Prints the progress."""
+    """Prints the progress of the background thinking."""
 
     def __init__(self, json: bool) -> None:
         self._json = json

@@ -144,7 +144,7 @@ async def size_curves(pool: Pool, reader: str, form: Form | None = None) -> list
 
 
 async def trim(pool: Pool, capacity: str, by: str) -> list[str]:
-    """Remove the least useful exemplars of a pool; return the ids.
+    """Remove the least useful exemplars of a pool; return their ids.
 
     Args:
         capacity: the number of exemplars to keep, or "best": the measured size at which the pool helps best.

@@ -123,7 +123,7 @@ def _characters(word: str) -> tuple[int, ...]:
 
 
 _characters_of_short = remember(1 << 13)(_characters)
-"""Cached, because most texts consist of the same few thousand words."""
+"""`_characters` with a cache, for short words: most texts consist of the same few thousand of them."""
 
 
 SHARE = 0.5

@@ -495,7 +495,8 @@ class Columns:
                         object.__setattr__(held, name, value)  # the class is frozen
 
     def hold(self, record: Record) -> None:
-        """Hold a record with its text. If more than the maximum are held, drop those written, changed or read first."""
+        """Hold a record with its text. If more than the maximum are held, drop those that were held longest ago (when
+        they were last written, changed or read)."""
         self.whole.pop(record.id, None)
         self._own_whole.pop(record.id, None)
         self.whole[record.id], self._own_whole[record.id] = record, None

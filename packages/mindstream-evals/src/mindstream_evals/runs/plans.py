@@ -207,7 +207,7 @@ async def _specs(evaluation: Evaluation, questions: Sequence[Question]) -> list[
 
 
 async def expect(opened: Opened) -> Expected:
-    """Estimate the remaining use; placeholders stand for answers that are not stored yet."""
+    """Estimate the remaining model calls, tokens and cost; placeholders stand for answers that are not stored yet."""
     evaluation, names = opened.evaluation, dict(opened.models.names)
     names |= {role: opened.models.of(role).name for role in ("planner", "worker", "solver") if _answers(opened, role)}
     specs = await _specs(evaluation, opened.questions)
