@@ -346,7 +346,7 @@ class IndexCache:
         """Drop a stream's columns and delete their file, after an erasure."""
         delete_kept(self._folder, StreamKey(stream))
         if (columns := self._held.get(stream)) is not None:
-            columns.traces = True  # for a task that is still filling these columns
+            columns.traces = True  # so that a task that is still filling these columns rebuilds them
         self._evict(stream)
 
     def _evict(self, stream: str) -> None:

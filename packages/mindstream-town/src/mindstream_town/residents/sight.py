@@ -109,7 +109,7 @@ def _deed(state: ResidentState, act: Act) -> tuple[str, str, str]:
     """Return an act as subject, predicate and object; a talk gives the same percept for both speakers."""
     if act.why != "talk" or state.name < state.partner:
         does = act.outwardly.removeprefix(f"{state.name} ")
-        # an act agreed with Ann: "Ann bringing a cake"
+        # The text of an act agreed with Ann may begin with her: "Ann bringing a cake".
         is_of_other = any(does.startswith(f"{name} ") for name in act.agreed)
         return state.name, "is busy with:" if is_of_other else "is", does
     return state.partner, "is", f"talking with {state.name}"

@@ -743,9 +743,8 @@ async def remember_deed(turn: ResidentTurn) -> None:
         more.append(f"no talk with {', '.join(unasked)} came about")
     hosts = _hosts(turn, act)
     alone = {*act.whom} - present - {*absent} - hosts if _is_over(turn, act) else set[str]()
-    alone -= (
-        await _noticed(turn, act, AN_HOUR) if alone else set()
-    )  # leave out those seen there since an hour before the act
+    if alone:  # without those whom the resident has seen there since an hour before the act
+        alone -= await _noticed(turn, act, AN_HOUR)
     if alone:
         more.append(f"did not meet {', '.join(sorted(alone))}")
     turned_away = bool(hosts) and not hosts & present
