@@ -265,7 +265,7 @@ async def conversing(settings: Settings, screen: Screen, options: TalkOptions) -
 
 
 def _shown(member: Member | None, options: TalkOptions, offering: Offering | None) -> Exemplars | None:
-    """Return the object that finds exemplars for the talker; None if no pool is read (--offer without --pool)."""
+    """Return the object that finds exemplars for the talker; None without --pool: --offer alone reads no pool."""
     if member is None or not options.pool:
         return None
     return offering if options.offer else member

@@ -329,7 +329,8 @@ class Answering:
                     tell(traced, {genai.ANSWERED: genai.write_answer(answer.words)})
 
     def _waits_first(self, answer: Answer) -> bool:
-        """Return whether the answer waits for the reasoner before it begins; an answer to a sure alarm never waits.
+        """Return whether the answer waits for the reasoner before it begins. An answer that contains the advice of an
+        alarm never waits.
 
         If no follow-up is possible, any other answer waits, unless the gate leaves the decision to the talker or does
         not wake the reasoner. If a follow-up is possible, the gate decides.

@@ -95,7 +95,7 @@ class AnswerRows(Protocol):
 
 
 AnswerFunction: TypeAlias = Callable[[Logged], AnswerRows]
-"""Answers an utterance (its log row)."""
+"""A function that answers an utterance, given as its log row, and yields the rows of the answer."""
 
 
 @dataclass(frozen=True, slots=True)

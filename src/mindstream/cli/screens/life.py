@@ -39,7 +39,7 @@ AS_ABOVE, LEAST_REPEATED = "(as above)", 40
 
 
 class JsonLifeScreen(JsonScreen):
-    """One event a line, as in the log."""
+    """Prints one event of a life per line as JSON, as in the log."""
 
     doing = ""
     since: Moment = 0.0

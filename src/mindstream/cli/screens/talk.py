@@ -41,7 +41,7 @@ class Screen(Protocol):
 
 
 class JsonScreen:
-    """One event a line, as in the log, with `after_s`: seconds since the process began."""
+    """Prints one event per line as JSON, as in the log, with `after_s`: seconds since the process began."""
 
     def show(self, logged: Logged) -> None:
         print_json(logged.row() | {"after_s": round(logged.at - STARTED, 4)})

@@ -419,7 +419,7 @@ class Think(Prompt[Thinking]):
 
     @property
     def timeline(self) -> tuple[Line, ...]:
-        """All lines of the conversation that this prompt object has, in order."""
+        """All lines of the conversation in this prompt, in order."""
         return (*self.conversation, *self.newest)
 
     def reply_schema(self) -> JsonSchema | None:

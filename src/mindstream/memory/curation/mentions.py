@@ -266,7 +266,7 @@ def _name_piece(words: list[Token]) -> list[Piece]:
 
 
 def _run(wanted: str) -> Piece:
-    """Match characters of a script without spaces. Katakana, which is used for names, must be a whole word."""
+    """Return the piece that matches a word of a script without spaces. A name in katakana must be a whole word."""
     folded = _folded(wanted)
     before = f"(?<![{KATAKANA}])" if re.match(f"[{KATAKANA}]", folded) else ""
     after = f"(?![{KATAKANA}])" if re.search(f"[{KATAKANA}]$", folded) else ""

@@ -278,7 +278,8 @@ class RecentTexts:
             self._returned.clear()
 
     def same(self, texts: Iterable[str], now: Moment) -> dict[str, Record]:
-        """Return recently returned records with the same words as one of these texts, by normalised text."""
+        """Return the records with the same words as one of these texts that recent recalls returned, by normalised
+        text."""
         self._drop_old(now)
         wanted = {same_words(text): normalised(text) for text in texts}
         found: dict[str, Record] = {}

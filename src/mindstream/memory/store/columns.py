@@ -407,7 +407,8 @@ class Columns:
         return self
 
     def in_entire(self, rows: Ints) -> Ints:
-        """Return, for rows of these columns, the rows of the same records in `entire`."""
+        """Return, for rows of these columns, the rows of the same records in `entire` (the columns of the whole
+        stream)."""
         return rows
 
     def ids_at(self, rows: Ints) -> list[str]:

@@ -84,7 +84,7 @@ class IndexCache:
 
     @contextlib.contextmanager
     def answering(self) -> Iterator[None]:
-        """Delay background filling while the block runs, because a recall is running."""
+        """Delay the background filling of columns while the block runs, because a recall is running."""
         self._answering += 1
         try:
             yield

@@ -42,7 +42,7 @@ Exit code: 0; 1 if a run failed; 2 after a mistake; 130 after Ctrl-C."""
 
 @dataclass(frozen=True)
 class Runs:
-    """The parts to switch off, and where the runs execute."""
+    """Flags for the parts of residents to switch off, and for where the runs execute."""
 
     without: Annotated[
         list[str] | None,

@@ -115,7 +115,8 @@ class Counting:
 
 
 def _a_day_out(who: str, date: str, places: Sequence[str]) -> list[tuple[str, str]]:
-    """Return times and places of a typical day: work, places with company at noon and after work, else home ("")."""
+    """Return times and places of a typical day: work; at noon and after work, the place that everybody visits at that
+    hour of the date; else home ("")."""
     work = chance.pick(places, who, "work") if places else ""
     noon, evening = (chance.pick(places, date, hour) if places else "" for hour in ("noon", "evening"))
     return [("06:30", ""), ("08:30", work), ("12:00", noon), ("13:00", work), ("17:00", evening), ("18:30", "")]
