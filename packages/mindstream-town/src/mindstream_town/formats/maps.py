@@ -230,7 +230,7 @@ def draw_places(
             squares.
 
     Raises:
-        InputError: the list of places is empty.
+        InputError: there are neither places nor homes.
     """
     lived_in = [home for home in dict.fromkeys(homes) if home.level >= SECTOR]
     houses: dict[Address, Rooms] = {}

@@ -200,7 +200,7 @@ async def plan_hours(turn: ResidentTurn, block: Block, minute: int) -> None:
 async def plan_tasks(turn: ResidentTurn, block: Block, minute: int) -> None:
     """Split an hour into tasks of 5 to 15 minutes, from this minute of the day on.
 
-    Tasks that do not fill the hour are followed by the rest of the block, which is split when it begins.
+    If the tasks do not fill the hour, the rest of the block follows them; it is split when it begins.
     """
     minutes = min(block.end - minute, LONGEST_HOUR)
     if minutes < SHORTEST:
