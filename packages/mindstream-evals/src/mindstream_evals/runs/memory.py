@@ -124,9 +124,11 @@ def read_wish(wish: MemoryWish) -> tuple[str, list[AskedTalk]]:
     """Return the format of the file, and its conversations with the drawn questions.
 
     Raises:
-        InputError: the file cannot be read, or has no question of the wanted types.
+        InputError: the file cannot be read, or has no question, or none of the wanted types.
     """
     form, talks = read_talks(wish.file)
+    if not talks:
+        raise InputError(f"{wish.file} has no conversation with messages and questions")
     drawn = draw(talks, draw_questions(talks, wish.questions, wish.seed, wish.types))
     if not drawn:
         types = ", ".join(sorted({each.type for talk in talks for each in talk.questions}))
