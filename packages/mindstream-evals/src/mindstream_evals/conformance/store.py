@@ -30,6 +30,7 @@ from mindstream.memory.store.store import (
     Revision,
     Store,
     WorkDone,
+    WorkKept,
     WorkReleased,
 )
 from mindstream_evals.conformance.samples import (
@@ -137,6 +138,19 @@ async def work_that_is_put_back_is_tried_again(store: Store) -> None:
     expect(again == [first, second], "the released work, and the work that was added since")
     await store.give_up("me")
     expect(len(await store.claim(ANN, SLOT, "other", 61.0, 100.0)) == 2, "the work that its owner gave up")
+
+
+@LEASE_PROMISES.add
+async def work_that_is_kept_stays_its_owners_until_its_own_lease_ends(store: Store) -> None:
+    first, second = await hear(store, "me", 60.0), await hear(store, "me", 60.0)
+    await store.commit(Commit(mind=ANN, at=50.0, kept=WorkKept(SLOT, (first,), "other", 100.0)))
+    expect(not any(each.is_kept(51.0) for each in await store.open_work(ANN)), "only its owner can keep work")
+    await store.commit(Commit(mind=ANN, at=50.0, kept=WorkKept(SLOT, (first,), "me", 100.0)))
+    kept = [each.cause for each in await store.open_work(ANN) if each.is_kept(61.0)]
+    expect(kept == [first], f"the work that its owner keeps, not {kept}")
+    theirs = [each.cause for each in await store.claim(ANN, SLOT, "other", 61.0, 90.0)]
+    expect(theirs == [second], f"only the work whose lease has ended, not {theirs}")
+    expect(not any(each.is_kept(101.0) for each in await store.open_work(ANN)), "no kept work after the lease")
 
 
 @LEASE_PROMISES.add
