@@ -65,7 +65,7 @@ def test_feedback_is_counted_and_refused_from_non_members(where: tuple[str | Pat
     (row,) = run("pool", "recall", "verse", ASKED, "--json", "--user", "ann", *where).rows
     run("pool", "helped", "verse", row["id"], "yes", "--user", "ann", *where)
     told = run("pool", "helped", "verse", row["id"], "no", "--query", ASKED, "--user", "ben", *where)
-    assert told.out == f"{row['id']}: of 2 answers 1 were good\n"
+    assert told.out == f"{row['id']}: 1 of 2 answers rated good\n"
     stranger = run("pool", "helped", "verse", row["id"], "yes", "--user", "eve", *where)
     refused = mistaken(stranger)
     assert "'eve' is not a member" in refused and f"--add eve --data {where[1]} --user olga`" in refused

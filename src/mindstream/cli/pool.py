@@ -364,7 +364,7 @@ async def helped(
     async with pools.calling_pool(settings, name) as call:
         quality = float(value == "yes")
         known = (await call("pools.helped", pool=name, ids=[id], value=quality, query=query)).local[id]
-    say(f"{id}: of {count_of(known.count, 'answer')} {known.total:g} were good")
+    say(f"{id}: {known.total:g} of {count_of(known.count, 'answer')} rated good")
 
 
 @command(

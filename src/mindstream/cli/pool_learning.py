@@ -345,7 +345,7 @@ async def verdict(
     done = str(found.local) if changed else "the verdict is stored; no lesson was changed"
     tell(json, found.model_dump(mode="json"), f"{found.run}: {done}{'; kept as an exemplar' * bool(found.exemplar)}")
     if wrong and not (json or changed):
-        why = "the model found none to write" if has_model else "no model answered (see --model)"
+        why = "the model found no lesson to write" if has_model else "no model answered (see --model)"
         by_hand = next_command(settings, f"mindstream pool lesson {name} WORDS")
         complain(f"{why}; write the lesson yourself: {by_hand}")
     if right and found.quoted and not json:
