@@ -49,7 +49,7 @@ def show_thoughts(call: Call, text: str) -> str:
 
 @dataclass
 class Roles:
-    """Create the tools M1 and M0, by which one role calls the other.
+    """Creates the tools M1 (does a task) and M0 (thinks about a question), by which other roles call these roles.
 
     Attributes:
         outside: the external tools.

@@ -92,7 +92,7 @@ class LifeSpent(BaseModel):
     usd_today: float = 0.0
     tokens_today: int = 0
     words_today: int = 0
-    """Number of words of the unsolicited questions that the user was shown on that day."""
+    """Number of words of the unsolicited questions that the user was shown on the day `day`."""
 
 
 KINDS = (*(each.kind for each in EVENTS), "tool_called", "observed", "heard")

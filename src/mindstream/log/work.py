@@ -247,7 +247,7 @@ def find_open(
 ) -> list[Work]:
     """Return work that any process may claim, in slots that no process runs: abandoned answers, or work of reasoners.
 
-    Only work caused by an utterance, a correction or an occasion is returned.
+    Only work caused by an utterance, a correction or an occasion (a silence, or an hour of the day) is returned.
 
     Args:
         answers: True: answers; False: work of reasoners.

@@ -73,7 +73,8 @@ class RememberedPlans:
 
 
 def _ended_well(solution: Solution) -> bool:
-    """Return whether the plan answered the whole task without being revised and without a failed step."""
+    """Return whether a plan made in advance (not `react`) answered the whole task without being revised and without a
+    failed step."""
     is_whole = len(solution.evidence) == len(solution.plan.steps) and not solution.missing
     is_whole = is_whole and not solution.unanswered and not solution.stopped and not solution.changes
     return bool(solution.answer) and is_whole and bool(solution.plan.steps) and solution.how != "react"

@@ -227,7 +227,8 @@ class RunContext:
         await self.memory.commit(Entry(event, self.slot))
 
     async def log_observation(self, call: Call, found: Observation) -> None:
-        """Log a tool result, and add it to `found`, `strangers` or `searched` where it belongs."""
+        """Log a tool result. Add its text to `found` unless the call failed, to `strangers` if it is untrusted, and to
+        `searched` if it is from a tool that searches."""
         if not found.failed:
             self.found.append(found.text)
         if found.untrusted:

@@ -101,7 +101,7 @@ class ServerState:
         return await self._update(RATE + key, take)
 
     async def weigh(self, key: str, a_day: float, taken: int) -> float:
-        """Take bytes from a token's daily allowance; return the rest, which is negative if it took too many."""
+        """Take bytes from a token's daily allowance; return the rest, which is negative if too few were left."""
         now = self._clock.now()
 
         def take(before: Any) -> tuple[Any, float]:

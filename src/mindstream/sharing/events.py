@@ -279,7 +279,7 @@ class RetrieverTrained(Event):
     held_out: float
     """Share of held-out exemplars for which the candidate ranked first is helpful; 0 if too few are held out."""
     before: float
-    """The same share for the parent version."""
+    """The same share as `held_out`, for the parent version."""
     anew: bool = False
     """Whether training started from scratch: no version existed, or the newest one was unreadable or belonged to
     another embedder."""

@@ -44,7 +44,7 @@ class Standing:
 
     @property
     def is_judged(self) -> bool:
-        """Whether there is a final verdict: one that was not given because the scorer's reply had no valid grades."""
+        """Whether there is a final verdict. A rejection because the scorer's reply had no valid grades is not final."""
         return self.verdict is not None and not self.verdict.ungraded
 
 

@@ -1,7 +1,7 @@
 """Find the times that a question names: 'last May', 'three days ago', '7 May 2023', '三天前', '去年五月'. No model is
 called.
 
-Days are in UTC. A month or weekday without a year is the last one that has begun.
+Days are in UTC. A month without a year, or a weekday, is the last one that has begun.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ ROLES = ("M1", "M0")
 SHOWN_OTHERWISE = ("add_task", "finish_task", "wait_task", "I")
 """Tools whose effect is a task or a question, which has a line of its own."""
 AS_ABOVE, LEAST_REPEATED = "(as above)", 40
-"""The words in place of a text that was shown, and the minimum characters of such a text."""
+"""The words that replace a text that was shown before, and the minimum length of such a text in characters."""
 
 
 class JsonLifeScreen(JsonScreen):

@@ -32,7 +32,7 @@ class Situation:
     """An utterance, and the state of the conversation before its answer.
 
     Attributes:
-        phase: the believed phase of the conversation.
+        phase: the phase of the conversation, according to the belief.
         belief: the other fields of the belief.
         version: the version of that belief.
         said: the last answer in this session; "" before the first one.

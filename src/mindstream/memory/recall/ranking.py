@@ -309,7 +309,7 @@ terminal, REST, MCP, studio) mark them as "low confidence" unless a hit reaches 
 LOW_CONFIDENCE = 0.3
 """Confidence that one hit needs for the results not to be marked as "low confidence", however low the certainty is."""
 COVERED_BY_WORDS, UNHEARD_OF_BY_WORDS, BIAS_BY_WORDS = 5.6, -4.7, -1.3
-"""The coefficients that are used if no vectors were compared."""
+"""The same coefficients and constant, used if no vectors were compared (so without NEAR)."""
 
 
 def certainty(
@@ -364,7 +364,8 @@ class Calibration:
     limit_vector: float = 0.94
 
     def limit(self, certain: float, vector: float) -> float:
-        """Return the second function: the highest confidence that the certainty and a hit's part `vector` allow."""
+        """Return the value of the second function, which limits the confidence: the certainty and a hit's part `vector`
+        allow at most this value."""
         return _logistic(self.limit_bias + self.limit_certainty * log_odds(certain) + self.limit_vector * vector)
 
 

@@ -100,7 +100,7 @@ def checked_fields(fields: Mapping[str, JsonValue] | None, name: str) -> dict[st
 
 
 def checked_words(text: str, name: str) -> str:
-    """Return a text that is not stored, such as a question, as it is.
+    """Check only the type of a text that is not stored, such as a question; return it unchanged.
 
     Raises:
         InputError: `text` is not a text.

@@ -215,7 +215,7 @@ class Vectors:
             pass
 
     def _settle_bits(self) -> None:
-        """Settle, and compute the bits of a short stream, too."""
+        """Compute what changed vectors need for a search (`settling`), for a short stream also the bits."""
         if not self._has_bits:
             self._has_bits, self._changed = True, list(range(len(self)))
         self._settle()

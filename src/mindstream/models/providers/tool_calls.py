@@ -170,7 +170,7 @@ class ToolCalls:
         return call.name in self._names and name in self._names
 
     def _is_part(self, call: _PartialCall, name: str) -> bool:
-        """Return whether a name continues a call's name."""
+        """Return whether a name in a delta continues the incomplete name of a call, or repeats it from its start."""
         if call.name in self._names:
             return False
         return any(offered.startswith(call.name + name) for offered in self._names) or name.startswith(call.name)

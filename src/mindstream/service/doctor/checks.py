@@ -211,7 +211,7 @@ def _found(model: Found) -> Finding:
 
 
 def _nothing_found(has_small: bool) -> Finding:
-    """Report that no model was found for conversations; `has_small`: only a small one of low quality."""
+    """Report that no model was found for conversations; `has_small`: whether a small one of low quality was found."""
     keys = ", ".join(KEYS[vendor][0] for vendor in SMALL)
     none = f"no {'larger ' * has_small}model was found: no API key ({keys}) is set, and no Ollama is on its port"
     how = "export OPENAI_API_KEY=… or ollama pull qwen3"

@@ -162,7 +162,7 @@ class _Life:
             self._process.stdin.close()
 
     async def ask(self, **wish: object) -> dict[str, Any]:
-        """Have a tool called, and return the child's report."""
+        """Have the child process call a tool, and return its report."""
         number = next(self._numbers)
         self._asked[number] = answered = asyncio.get_running_loop().create_future()
         try:

@@ -92,7 +92,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Ensemble:
-    """The result of an ensemble."""
+    """The result of an ensemble: finished and failed runs of a town, and statistics over the runs."""
 
     town: str
     steps: int

@@ -48,7 +48,8 @@ OWNER = "experimenter"
 AT_ONCE = 3
 """Maximum number of tests that are answered concurrently."""
 Arm = tuple[str, Form, bool]
-"""A pool: scope (a domain, `single`, or `none`), embedded form, and whether answers are exchanged at random."""
+"""A pool: its scope (a domain, `single`, or `none`), its embedded form, and whether its exemplars' answers are exchanged
+at random (a control)."""
 Told = list[tuple[str, Exchange]]
 """Pairs of an agent's name and an exchange."""
 
@@ -84,7 +85,8 @@ class Experiment:
     """Agents, their models, and the stored answers.
 
     Attributes:
-        answered: called with the number of answered cells and the number of all cells.
+        answered: called with the number of answered cells and the number of all cells; a cell is a test, answered by
+            one agent under one condition.
         verdicts: number of offered pairs by verdict in this run.
     """
 
@@ -209,7 +211,8 @@ class Experiment:
         self.answered(self._all - self._left, self._all)
 
     async def _say(self, agent: str, query: str, kept: Sequence[Exemplar]) -> str:
-        """Return an agent's answer, after exemplars with the nearest last; "" if the reply is invalid."""
+        """Return an agent's answer to a query; its prompt shows these exemplars, the nearest last. Return "" if the
+        reply is invalid."""
         nearest_last = tuple(Exchange(query=each.query, answer=each.answer) for each in reversed(kept))
         prompt = AnswerByExample(about=self._agents[agent].about, query=query, examples=nearest_last)
         try:

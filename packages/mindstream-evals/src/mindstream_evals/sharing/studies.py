@@ -204,7 +204,7 @@ class Design:
     """The comparisons of an experiment.
 
     Attributes:
-        shots: numbers of exemplars; all studies but `shots` use the largest.
+        shots: the numbers of exemplars per prompt that the study `shots` compares; the other studies use the largest.
         tests: maximum tests per agent; 0: all.
         own_answers: agents answer streamed questions themselves, as in the paper; else the stream's answers are used.
     """

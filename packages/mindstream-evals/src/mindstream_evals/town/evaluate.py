@@ -103,8 +103,8 @@ def draw_comparisons(
 
 
 def other_resident(names: Sequence[str], name: str, question: str, seed: int) -> str:
-    """Return the resident whose answer to a question the control uses: another resident, and a different one for each
-    resident."""
+    """Return the resident whose answer to a question the condition `shuffled` (the control) shows as this resident's:
+    another resident, and a different one for each resident."""
     order = sorted(names)
     step = 1 + int(chance.fraction(seed, "shuffled", question) * (len(order) - 1))
     return order[(order.index(name) + step) % len(order)]

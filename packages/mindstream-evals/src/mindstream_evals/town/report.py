@@ -181,7 +181,7 @@ def _rate_in_order(games: Sequence[Game], draw: float) -> dict[str, Rating]:
 
 
 def _at_win(t: float, margin: float) -> tuple[float, float]:
-    """Return the factors that update mean and deviation after a win."""
+    """Return the factors that update the means and deviations of two ratings after a win (`rate_game`)."""
     x = t - margin
     below = NORMAL.cdf(x)
     v = NORMAL.pdf(x) / below if below > 1e-12 else -x

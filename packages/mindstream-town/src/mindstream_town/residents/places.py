@@ -132,8 +132,8 @@ def _is_entrance(setting: Setting, room: str) -> bool:
 
 
 def is_common(setting: Setting, place: Address) -> bool:
-    """Return whether everyone may walk through a place at all times, such as a square: the place is no home and has
-    neither owners nor opening hours."""
+    """Return whether everyone may walk through a place at all times, such as a square: the place is not part of a home
+    and has neither owners nor opening hours."""
     rules, house = setting.rules, str(place.upto(min(place.level, SECTOR)))
     return not (setting.homes.get(house) or rules.owners(place) or rules.hours(place))
 

@@ -368,7 +368,8 @@ def _mind_of(history: History, person: Person, step: int) -> tuple[Scratch, Plac
 
 
 def _without_description(records: Sequence[Record], scratch: Scratch) -> list[Record]:
-    """Remove notes that repeat the scratch, because an import creates them again."""
+    """Remove notes that repeat the resident's description in scratch.json, because an import creates them again. Notes
+    that are evidence of other records stay."""
     who = Person(
         name=scratch.name,
         learned=scratch.learned,

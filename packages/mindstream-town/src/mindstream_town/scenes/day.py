@@ -805,8 +805,8 @@ def _shortly_before(turn: ResidentTurn) -> int:
 
 
 def _is_over(turn: ResidentTurn, act: Act) -> bool:
-    """Return whether the plan's block for this minute differs from the act; if it does not, the act may still continue
-    later."""
+    """Return whether the plan has no block for this minute, or one that is not the act's. Otherwise the act may still
+    continue."""
     block = turn.state.block_at(turn.setting.minute(turn.step))
     return block is None or (block.what, block.agreed) != (act.what, act.agreed)
 

@@ -192,7 +192,7 @@ class LetOn(Prompt[Briefing]):
     """What the person's reflections have added to the description."""
     secrets: tuple[str, ...]
     memories: tuple[str, ...] = ()
-    """Memories that conversations may show and that have not been judged yet."""
+    """Memories that a conversation could show, and of which the person has not yet decided whether it may."""
     plan: tuple[str, ...] = ()
     """The rest of the day's plan."""
     when: str
