@@ -28,7 +28,7 @@ LONGEST_LEASE_S = 120.0
 and counts as expired."""
 
 STOPPED = "stop"
-"""Value of `Work.error` by which another process asks the process that is answering to stop."""
+"""Value of `Work.error` by which a process tells the answering process to stop."""
 KEPT = "later"
 """Value of `Work.error` of work that its owner keeps for the slot's next run."""
 HOURS = 2**50

@@ -93,7 +93,7 @@ def is_own(path: Path, written: Sequence[Mapping[str, str]]) -> bool:
 
 
 def note_written(root: Path, key: str, name: str, digest: str) -> None:
-    """Add a line to the log of a folder."""
+    """Add a line about a written or deleted file to the folder's list of such files (WRITTEN)."""
     with (root / WRITTEN).open("a", encoding="utf-8") as log:
         log.write(json.dumps({"key": key, "name": name, "hash": digest}, ensure_ascii=False) + "\n")
 

@@ -138,7 +138,7 @@ def spreads(lived: Sequence[Lived]) -> list[Spread]:
 
 
 def differences(lived: Sequence[Lived]) -> list[Difference]:
-    """Return the differences between each other condition and FULL, on the seeds that both have."""
+    """Return the differences between FULL and each of the other conditions, on the seeds that both conditions have."""
     by_condition = _by_condition(lived)
     whole, found = by_condition.get(FULL, {}), []
     for condition, of_seed in by_condition.items():

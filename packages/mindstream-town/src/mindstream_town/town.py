@@ -314,7 +314,8 @@ class Town:
                     return
 
     def _write(self, commits: Sequence[Commit]) -> None:
-        """Schedule the commits of a step; add the finished steps of the residents if these may differ."""
+        """Schedule the commits of a step. If some residents may be ahead of others, add an event with the residents'
+        finished steps."""
         if self._is_uneven:
             commits = [*commits, self._own(self._clockwork.take_reached(), None)]
         self._writing.add(commits)

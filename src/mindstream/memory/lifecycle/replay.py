@@ -179,8 +179,8 @@ def _apply(event: Happened, log: RecallLog, laws: Strength, held: dict[str, Stre
 
 
 def rank(outcomes: Sequence[Replayed], today: Strength) -> list[Replayed]:
-    """Sort results by the number of requests for archived records (`lost`), then by the number of kept records that were
-    never requested again (`idle`), then by the number of constants that differ from the current ones; the smallest
+    """Sort results by the number of requests for archived records (`lost`), then by the number of kept records that
+    were never requested again (`idle`), then by the number of constants that differ from the current ones; the smallest
     numbers come first."""
     return sorted(outcomes, key=lambda each: (each.lost, each.idle, _changes(each.laws, today)))
 

@@ -215,7 +215,8 @@ class Vectors:
             pass
 
     def _settle_bits(self) -> None:
-        """Compute what changed vectors need for a search (`settling`), for a short stream also the bits."""
+        """Compute the lengths and bits of new vectors (`settling`), and all bits if the stream was too short to need
+        any so far."""
         if not self._has_bits:
             self._has_bits, self._changed = True, list(range(len(self)))
         self._settle()

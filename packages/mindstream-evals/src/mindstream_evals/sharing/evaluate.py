@@ -49,7 +49,8 @@ OWNER, AGENT, TRAINING = "owner", "agent", "training"
 ENDING = "End with a line of its own: ANSWER: and the number, or ANSWER: unknown."
 ANSWER = re.compile(r"ANSWER:\D*?(-?[\d,]*\.?\d+)")
 TRIES_BEYOND = 2
-"""Number of further tries after all conventions were stated."""
+"""Maximum number of further attempts at a training task after the corrections, one per wrong answer, have stated all
+conventions that the task needs."""
 CLOSE = 0.002
 """Relative difference up to which an answer counts as right."""
 CALLS, TOKENS_IN, TOKENS_OUT = 3, 1_000, 120

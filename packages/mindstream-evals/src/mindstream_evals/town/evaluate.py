@@ -408,7 +408,8 @@ async def count_asked(evaluation: Evaluation, comparisons: Sequence[Comparison])
 async def _expected(
     evaluation: Evaluation, item: Item, condition: str, add: Callable[[Prompt[Any], str], None]
 ) -> Answer:
-    """Return the stored answer; without one, count its call and return a placeholder."""
+    """Return the stored answer, or a placeholder if none is stored. `add` gets the answer's prompt and key, and counts
+    the call if it is not stored."""
     if condition == PERSON:
         return Answer(item, condition, evaluation.person[item.key], f"person {item.key}")
     if condition == SHUFFLED:

@@ -20,7 +20,7 @@ class Conditions(Frozen):
     """Conditions with a special meaning, compared without regard to case.
 
     Attributes:
-        danger: conditions that wake sleepers in the room and have priority.
+        danger: conditions that wake sleepers in the room and have priority over plans.
         fine: conditions that need no action. All other conditions wait for a repair.
     """
 
