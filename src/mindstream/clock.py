@@ -64,7 +64,7 @@ class SharedClock:
     """
 
     TOLERATED_S = 0.05
-    """Differences between the clocks below this, in seconds, are ignored."""
+    """A difference between the clocks is ignored up to this number of seconds."""
 
     def __init__(self, own: Clock | None = None) -> None:
         self._own: Clock = own or SystemClock()

@@ -354,7 +354,8 @@ async def _offer(solver: Solver, solution: Solution, screen: PlainScreen, asker:
 def _show(solution: Solution, screen: PlainScreen, expected: Estimate, by_model: str) -> None:
     """Show the result of a run.
 
-    `by_model`: the command line by which a model answers the task, for a run without a model that only quotes.
+    `by_model`: the command line by which a model answers the task; it is shown if the run had no model and its answer
+        is a quotation.
     """
     for id in solution.missing:
         evidence = solution.evidence[id]

@@ -336,7 +336,7 @@ class Reflected(Event):
 
     kind = "reflected"
     upto: Name
-    """The id of the newest record that the reflection used."""
+    """The id of the memory's newest record when the reflection began."""
     questions: Quotes[tuple[str, ...]]
     thoughts: Names
     """The ids of the new thoughts."""

@@ -21,8 +21,8 @@ from mindstream.errors import LeaseLost
 from mindstream.log.sql import Sql
 
 ANSWER = "answer "
-"""Prefix of the slot of an answer; the name of the session follows. While this work is leased to a process, no other
-process answers."""
+"""Prefix of the slot of an answer; the name of the session follows. While the work with this slot is leased to a
+process, no other process answers in the session."""
 LONGEST_LEASE_S = 120.0
 """Maximum lease, in seconds. A lease that ends later than this from now was written by a process with a wrong clock,
 and counts as expired."""
@@ -37,12 +37,13 @@ hours of the day up to -HOURS, silences above it."""
 
 
 def silence_after(seq: int) -> int:
-    """Return the number of the occasion "the silence after this row of the log"."""
+    """Return the negative number that stands, as `Work.cause`, for the silence after this row of the log."""
     return -seq
 
 
 def hour(at: Moment) -> int:
-    """Return the number of the occasion "an hour of the day, reached at this moment"."""
+    """Return the negative number that stands, as `Work.cause`, for an hour of the day that is reached at this
+    moment."""
     return -HOURS - round(at * 1000)
 
 

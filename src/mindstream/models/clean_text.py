@@ -10,7 +10,7 @@ CONTROLS = re.compile(r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|\][^\x07\x1b\n]{0,200}+\x07
 """Terminal escape sequences, and all control characters except tab and line break."""
 SURROGATE = re.compile(r"[\ud800-\udfff]")
 HALF = re.compile(r"[\ud800-\udbff]\Z")
-"""The first half of a character, at the end of a text."""
+"""Matches the first half of a surrogate pair (of a character) at the end of a text."""
 PAIR = re.compile(r"[\ud800-\udbff][\udc00-\udfff]")
 
 

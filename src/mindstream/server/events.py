@@ -142,12 +142,12 @@ def _joined(lines: list[Line]) -> bytes:
 
 
 def _before(lines: list[Line], listener: Listener) -> int:
-    """Return the number to resume after if these rows are not sent."""
+    """Return the number of the log row after which the client must resume if these rows are not sent."""
     return next((line.row.seq for line in lines if line.row.seq), listener.taken + 1) - 1
 
 
 def _last(listener: Listener, seq: int) -> bytes:
-    """Return the last event of a stream, with the number to resume after.
+    """Return the last event of a stream, with the number of the log row after which the client must resume.
 
     Its name is `cut` if the client was too slow, or `end` if the server shuts down or the token expired.
     """

@@ -21,7 +21,7 @@ BODY_S = 30.0
 A_MINUTE, AT_ONCE = 6_000, 2_000
 """Default limits of a token: requests per minute, and simultaneous requests."""
 LOCAL_TIMES = 10
-"""Factor by which these default limits are higher for programs on this machine without a token."""
+"""Factor by which the default limits are higher for programs on this machine without a token."""
 MAX_BUCKETS = 10_000
 """Number of buckets (one for each token) at which those without running requests are removed. Removing a bucket only
 resets the count for its limit."""

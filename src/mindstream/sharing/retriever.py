@@ -74,7 +74,8 @@ class Head:
         return len(self.matrix)
 
     def ask(self, questions: Floats) -> Floats:
-        """Return unit vectors of questions; their dot product with those of `project` is `near`."""
+        """Return unit vectors of questions; their dot products with the vectors that `project` returns are the
+        similarities of questions and exemplars."""
         return self._both(questions, 0)
 
     def project(self, vectors: Floats) -> Floats:

@@ -397,7 +397,7 @@ class Lexical:
         return found.documents, found.times
 
     def matches_of(self, terms: Sequence[str]) -> Matches:
-        """Return the documents that contain each of these terms, term by term."""
+        """Return, for one term after the other, the documents that contain it."""
         packed = [self.postings.of(term) for term in terms]
         counts = np.array([len(each) for each in packed], np.int64)
         joined = np.concatenate([NONE, *packed])

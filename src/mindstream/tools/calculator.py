@@ -580,7 +580,7 @@ def _approach(zero: Any, unknown: Any) -> list[dict[Any, Any]]:
 
 
 SECONDS, MEGABYTES = 10, 1_000
-"""Limits of the child process: CPU seconds and memory."""
+"""Limits of the child process: CPU time in seconds, and memory in megabytes."""
 
 
 async def calculator(expression: str) -> str:

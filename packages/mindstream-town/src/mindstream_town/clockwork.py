@@ -180,7 +180,8 @@ class Clockwork:
         """Run all residents up to a step; when a group has finished a step, yield the commits of that step.
 
         Raises:
-            ModelError and others: residents in an unfinished step keep their state from before that step.
+            ModelError and others: a step failed; residents in an unfinished step keep their state from before that
+                step.
         """
         self._is_free = order.is_free
         try:

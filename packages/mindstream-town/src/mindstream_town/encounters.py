@@ -192,7 +192,7 @@ class Encounters:
     deeds: Mapping[str, Deed]
 
     async def take_place(self) -> None:
-        """Run in this order: words of users, ends of talks with users, talks between residents, departures of users.
+        """Run in this order: what users say, ends of talks with users, talks between residents, departures of users.
 
         So a talk that is over ends before one of its two partners begins another talk.
         """
@@ -204,7 +204,7 @@ class Encounters:
                 await leave(self.turns[name])
 
     async def _say(self) -> set[str]:
-        """Run the words of users; return the names of those who have spoken or were spoken to."""
+        """Let residents say what their users typed; return the names of those who have spoken or were spoken to."""
         busy: set[str] = set()
         for name, deed in sorted(self.deeds.items()):
             if isinstance(deed, Say) and deed.to not in busy:

@@ -439,8 +439,8 @@ class ObjectChanged(TownEvent):
 
 
 class StoodIn(TownEvent):
-    """A model's reply could not be parsed. The result of the prompt's rule was used instead; in scenes, the usual day
-    for a day's plan; for a reflection, no insights."""
+    """A model's reply could not be parsed. The result of the prompt's rule was used instead. Exceptions: in scenes, a
+    day's plan is replaced by the usual day; a reflection yields no insights."""
 
     kind = "stood_in"
     prompt: Name

@@ -296,7 +296,7 @@ class Town:
         on_commits: Callable[[Sequence[Commit]], None],
         stop: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Run up to a step, or until `stop` returns True after one."""
+        """Run up to the step `until`, or until `stop` returns True after a step."""
         order, before = self._clockwork.scheduler(self.order == "free"), self.step
         if self._is_uneven and not (order.is_free or self._clockwork.state().reached):
             await self.save()
@@ -388,7 +388,7 @@ class Town:
         return self.residents[name]
 
     def _visitor(self, name: str) -> Person:
-        """Return the person of a visitor, who may have visited before.
+        """Return the description of a visitor, who may have visited before.
 
         Raises:
             InputError: a resident has the same name in different case.

@@ -107,7 +107,7 @@ def _value(value: JsonValue) -> str:
 
 
 def describe_laws(laws: Strength) -> list[str]:
-    """Return lines that explain the constants."""
+    """Return lines that explain the constants of decay."""
     steps = ", ".join(describe_span(laws.interval_s(level)) for level in range(laws.lasting_level))
     earliest = describe_span(forgetting_curve.rehearsals(laws)[-1])
     return [

@@ -190,8 +190,8 @@ _PART = re.compile(r"\n|[^\S\n]|[^\s\u1100-\uffdc]+|[\u1100-\uffdc]")
 class Flow:
     """Writes pieces of a text as they arrive, with line breaks between words; `width` 0: no line breaks are added.
 
-    A terminal control sequence that is split over two pieces is removed too. A zero-width joiner at the start of a
-    piece is kept if it joins the end of the piece before.
+    Terminal control sequences are removed, even if they are split over two pieces. A zero-width joiner at the start of
+    a piece is kept if it joins the end of the piece before.
     """
 
     def __init__(self, write: Callable[[str], None], width: int, column: int) -> None:

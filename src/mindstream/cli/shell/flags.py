@@ -117,7 +117,7 @@ SETTINGS: Mapping[str, tuple[Any, str, str]] = {
 """Type, metavar and help of the flags that set fields of the settings; `town` is the data folder of a town."""
 LIMITS = {"budget_calls": "max_calls", "budget_tokens": "max_tokens", "budget_usd": "max_usd"}
 FLAGS = {"roles": "role", "town": "data", **LIMITS}
-"""Names of flags that differ from the names of their fields."""
+"""For each field whose flag has another name: the name of the flag."""
 MORE_ROLES = Annotated[list[str] | None, typer.Argument(hidden=True, metavar="ROLE=NAME")]
 
 

@@ -42,7 +42,8 @@ _INVISIBLE = (
 )
 """Invisible characters: C1 controls, soft hyphens, direction marks, spaces and fillers without width, tags."""
 _JOINED = "\u0590-\u115e\u1161-\u1fff\u2070-\ud7ff\ue000-\ufdff\ufe00-\ufe0f\ufe70-\ufefe\U00010000-\U0001ffff"
-"""After these (Hebrew and all later scripts, emoji and their variants) a zero-width joiner changes the text."""
+"""Characters after which a zero-width joiner changes the text: Hebrew, all scripts after it in Unicode, and emoji with
+their variants."""
 _VARIANTS = "\u180b-\u180d\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef"
 """Variation selectors, which choose a form of the letter before them; of several in a row, one is kept."""
 _UNREADABLE = re.compile(

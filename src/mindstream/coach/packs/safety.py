@@ -193,7 +193,7 @@ OLD_STORY = re.compile(r"\b(?:years ago|in (?:19|20)\d\d|as a (?:child|kid)|deca
 
 
 class Together(Generic[Name]):
-    """Finds which sets of groups occur in a text of one language; each set has a name."""
+    """Finds which named sets of word groups (`[doze|nod off, wheel|driving]`) occur in a text of one language."""
 
     def __init__(self, language: Language, named: Mapping[Name, Sequence[Groups]]) -> None:
         self._chinese = language == "zh"

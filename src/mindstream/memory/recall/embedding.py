@@ -68,7 +68,7 @@ async def choose_embedder(store: Store, stream: StreamKey, wanted: EmbedderChoic
 
 
 def pick_embedder(recorded: str, wanted: EmbedderChoice) -> tuple[Embedder, str]:
-    """Do the same as `choose_embedder`. `recorded`: the name of the embedder that made the stream's vectors, "" if
+    """Return what `choose_embedder` returns. `recorded`: the name of the embedder that made the stream's vectors, "" if
     there are none."""
     if wanted is None:
         return (_opened_by_name(recorded) if recorded else embedder()), ""

@@ -29,7 +29,8 @@ from mindstream.text.words import batches
 Rows = Ints
 CHAT = KIND_CODES["chat"]
 ALSO = 1000
-"""Number of the best records by words whose vectors are compared even if they are not among the most similar ones."""
+"""Maximum number of records with the best word scores whose vectors are compared in any case, even if they are not
+among the most similar ones."""
 OTHERS = 100
 """Number that is added to the number of records when the rarity of words is computed: without it, all words would seem
 common in a short stream."""

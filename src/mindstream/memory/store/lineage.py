@@ -139,7 +139,8 @@ class _Lineage:
         return {id_: self.nodes[id_] for id_ in found if id_ in self.nodes}
 
     def reach(self, start: Iterable[str], step: Any) -> set[str]:
-        """Return all records that are reached from the start by repeating a step, including the start."""
+        """Return the ids of all records that are reached from those in `start` by repeating a step, including
+        `start`."""
         seen, ready = set(start), list(start)
         while ready:
             ready = [id_ for found in step(ready).values() for id_ in found if id_ not in seen]

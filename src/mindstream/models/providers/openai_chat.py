@@ -125,7 +125,7 @@ class TextLogprobsReader:
         self._at, self._client, self._methods = at, client, list(methods)
 
     async def read(self, prompt: str, text: str) -> list[float]:
-        """Return the log-probabilities of a text's first tokens after a prompt.
+        """Return the log-probabilities of the first tokens of `text`, as the continuation of a prompt.
 
         Raises:
             ModelRefused: the endpoint reports no log-probabilities of a given text.

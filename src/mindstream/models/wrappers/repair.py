@@ -27,10 +27,9 @@ MAX_SHOWN = 4_000
 class Repair(Layered):
     """Checks typed answers and calls, and lets the model correct mistakes up to `times` times.
 
-    Free text is passed on as it arrives, if no tools are offered; a model that wrote none is asked once more, unless
-    `times` is 0.
-    The model is asked only once to correct an answer with unsupported parts (see `Prompt.ground`); parts that remain
-    are removed by the caller.
+    Free text is passed on as it arrives, if no tools are offered; a model that wrote no text is asked once more, unless
+    `times` is 0. The model is asked only once to correct an answer with unsupported parts (see `Prompt.ground`); parts
+    that remain are removed by the caller.
     """
 
     def __init__(self, inner: Model, times: int = 2) -> None:

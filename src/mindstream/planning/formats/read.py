@@ -241,7 +241,7 @@ ASSIGNED = re.compile(r"^\s*+([A-Za-z_]\w*+)\s*+=\s*+(\w++)\((.*)\)\s*+")
 """Matches `name = tool(input)`, a call in Python."""
 TAGGED = re.compile(r"<(?:tool|action|name)>([^<]+)</\w+>\s*<(?:input|arguments|args|query)>(.*?)</\w+>", re.DOTALL)
 MAX_NESTING = 4
-"""Maximum number of objects and JSON texts around a plan."""
+"""Maximum number of nested objects and JSON texts around a plan."""
 USUAL_ID = re.compile(r"#?[Ee]?[0-9]{1,4}|None")
 NAME = re.compile(r"[A-Za-z_]\w{0,59}")
 STEP_NUMBER = re.compile(r"[#$]?\s?(?:[Ee]|step[ _-]?)?([1-9][0-9]{0,3})", re.IGNORECASE)

@@ -153,7 +153,8 @@ async def rate(stream: Memory, model: Model) -> None:
 @dataclass(frozen=True)
 class ReflectReasoner:
     """Reflect in the background of a conversation. At every fifth utterance (or by another trigger), rate new records,
-    and reflect if the counter is at 0 or below; `start`: the counter's value after a reflection."""
+    and reflect if the counter is at 0 or below. The counter begins at `start` after a reflection, and new records lower
+    it by their importance."""
 
     model: Model
     start: float = START
@@ -220,7 +221,8 @@ async def _insights(
 
 
 async def _entry(stream: Memory, reflection: _Reflection, model: Model) -> Entry:
-    """Return the log entry of a reflection, with its new thoughts. Committing the entry also resets the counter."""
+    """Return the log entry of a reflection, with its new thoughts. Committing the entry also resets the counter of
+    importance that triggers reflections."""
     first = {normalised(each[0].text): each for each in reversed(reflection.insights)}
     known = await stream.find_same("thought", [insight.text for insight, _ in reflection.insights])
     news = [

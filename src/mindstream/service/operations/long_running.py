@@ -497,7 +497,7 @@ class RunningOperations:
             self._lose(one, whole=lost)
 
     async def settle(self) -> None:
-        """Wait until everything is stored."""
+        """Wait until all states of operations are stored."""
         await self._stored.settle()
 
     async def begin(

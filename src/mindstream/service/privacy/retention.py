@@ -148,8 +148,8 @@ async def _of_user(place: TenantData, memory: Memory, rule: Rule, until: Moment,
 
 
 async def _wordy_rows(memory: Memory, until: Moment) -> frozenset[int]:
-    """Return the numbers of old rows of the log with words; rows of a life only if the mind has no open work (else they
-    are left out)."""
+    """Return the numbers of old log rows that contain words. Rows of a life are left out while the mind has open
+    work."""
     life = {plugin.name: plugin for plugin in plugins.registered()}.get("life")
     lives = (
         {each.kind for each in life.events() if issubclass(each, Event)}

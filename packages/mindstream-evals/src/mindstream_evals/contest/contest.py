@@ -519,7 +519,7 @@ def estimate(scripts: Sequence[Script]) -> dict[str, int]:
 async def run_contest(
     models: Models, pack: Pack, terms: Terms, told: Callable[[str], None], gate: str = ""
 ) -> dict[str, Any]:
-    """Play and judge the missing conversations, and return the results.
+    """Play and judge the conversations that have no stored result yet, and return all results.
 
     Raises:
         InputError: the conversations or the folder cannot be used.

@@ -336,7 +336,7 @@ async def _open(
 async def answer_arm(
     settings: Settings, wish: ExperimentSettings, how: dict[str, Any], arm: Arm, folder: Path
 ) -> dict[str, int]:
-    """Answer from one pool in a worker process; return the number of offered pairs by verdict."""
+    """Answer the tests of one arm in a worker process; return the number of offered pairs by verdict."""
     ledger = Ledger(wish.out, how, "-".join(map(str, arm)))
     async with _open(settings, wish, load_cast(wish.agents, wish.data), ledger) as experiment:
         await experiment.answer(arm, folder)

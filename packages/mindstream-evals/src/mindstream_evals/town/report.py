@@ -246,7 +246,8 @@ def report(conditions: Sequence[str], judged: Sequence[Judged], checked: Sequenc
     """Combine verdicts and claim checks.
 
     The tests compare, per condition, one value for each item: the share of comparisons that the condition won (a draw
-    counts half). If all pairs of an item are judged, the shares rank the conditions like a person who orders answers.
+    counts half). If all pairs of an item are judged, the shares rank the conditions as a person does who puts the
+    answers to the item in order.
     """
     games = [Game(each.pair.first.condition, each.pair.second.condition, each.won) for each in judged]
     ratings = rate(games, seed) if games else {}

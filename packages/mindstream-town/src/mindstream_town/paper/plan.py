@@ -359,7 +359,8 @@ async def rewrite_day(turn: ResidentTurn, kept: Sequence[Agreement]) -> None:
 
 
 def _parts(turn: ResidentTurn, reply: RestOfDay, agreed: Sequence[Appointment], minute: int, bed: int) -> list[Block]:
-    """Return the blocks from now on: appointments at their times and places; unchanged blocks stay broken down."""
+    """Return the blocks after `minute`, with appointments at their times and places. A block that the reply leaves
+    unchanged is not broken down into tasks again."""
     as_it_was = {(each.start, each.what): each for each in turn.state.blocks}
     parts = dict[int, Block]()
     for stroke in reply.strokes:

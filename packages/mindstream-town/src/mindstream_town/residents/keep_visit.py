@@ -134,7 +134,7 @@ class KeepVisit:
 
 
 async def _lines_around(heard: Logged, stream: Memory) -> tuple[str, ...]:
-    """Return an utterance, with the resident's line before it and the answer."""
+    """Return a visitor's utterance, after the resident's line before it, and followed by the resident's answer."""
     assert isinstance(heard.event, Heard)
     talk = await stream.latest("chat", LINES, episode=heard.event.session)
     at = next((n for n, each in enumerate(talk) if each.id == heard.event.record), None)
