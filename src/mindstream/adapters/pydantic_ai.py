@@ -77,7 +77,8 @@ class MemoryCapability(AbstractCapability[Any]):
         """Make the capability from the spec of an agent (YAML, JSON).
 
         Args:
-            user_field: the attribute, or key, of a run's deps with the user's name; "": `user` owns all runs.
+            user_field: the attribute, or key, of a run's deps that holds the user's name; "": all runs use the memory
+                of `user`.
             options: the other arguments of the class.
         """
         if not user_field:

@@ -156,7 +156,7 @@ class SetAside(Event):
     kind = "set_aside"
     slot: Name
     about: tuple[int, ...]
-    """The seqs of the messages; no Thought of the slot contains them."""
+    """The seqs of the messages; no Thought of this slot is about them."""
     reason: Quotes[str]
     attempts: int
     """Number of attempts."""

@@ -49,7 +49,8 @@ def hour(at: Moment) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A piece of work: one event (usually an utterance), or one occasion, for one reasoner.
+    """A piece of work: one event (usually an utterance), or one occasion (a silence, or an hour of the day), for one
+    reasoner.
 
     Attributes:
         cause: the seq of the utterance, or of another event that woke the reasoner; below 0: an occasion.

@@ -117,7 +117,7 @@ def _escape(text: str, form: Form) -> tuple[str, bool]:
 
 
 def _class(text: str, form: Form) -> tuple[str, bool]:
-    """Translate a character class `[…]`.
+    """Return the translation of a character class `[…]`, and whether it matches the same characters.
 
     Where the engine's classes differ from Python's, the result matches more characters, never fewer.
     """

@@ -237,7 +237,7 @@ def people_around(town: OpenTown, resident: Resident) -> list[Resident]:
 
 
 async def survey(town: OpenTown, resident: Resident, since: int | None) -> Surroundings:
-    """Return the surroundings, and the events after step `since`; None: no events."""
+    """Return a resident's surroundings, and the events after the step `since`; None: no events."""
     setting, state, step = town.setting, resident.state, max(town.step, 0)
     spot = state.spot(step)
     place, act = setting.world.address_at(spot), state.act
