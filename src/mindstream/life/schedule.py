@@ -225,7 +225,7 @@ class ActiveHours:
         object.__setattr__(self, "until", time(int(found[3]) % 24, int(found[4] or 0)))
 
     def is_active(self, moment: Moment) -> bool:
-        """Return whether a moment is within the hours."""
+        """Return whether a moment is within the active hours."""
         at = datetime.fromtimestamp(moment, self.zone).time()
         if self.since < self.until:
             return self.since <= at < self.until

@@ -138,7 +138,7 @@ class Writes:
         return await self._runtime.server_store().digest(json.dumps(parts))
 
     async def check(self, stream: StreamKey) -> None:
-        """Drop the replies that may contain words of a stream that were erased after they were made."""
+        """Drop each reply that may contain words of a stream that were erased after the reply was made."""
         for place, each in list(self._answers.items()):
             if each.stream in (None, stream):
                 await self._is_lost(place, each)

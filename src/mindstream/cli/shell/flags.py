@@ -280,7 +280,8 @@ def choose(flags: Mapping[str, Any]) -> Chosen:
 
 
 def flags_again(chosen: Chosen) -> list[str]:
-    """Return the flags for models and data that were given on the command line, for a command that continues."""
+    """Return the flags for models and data that were given on the command line, for the command that continues the
+    work."""
     words: list[str] = []
     for field in ("model", "roles", "fallback", "patience_s", "data", "user", "embedder", "reranker"):
         values = [getattr(chosen.settings, field)] if chosen.origins.get(field, "").startswith("--") else []

@@ -19,7 +19,7 @@ TEXTS = ("memory", "text", "content", "data")
 
 
 def read(source: Source, tally: Tally) -> Iterator[Item]:
-    """Yield the memories and the relations of a file, in a list of pages page by page."""
+    """Yield the memories and the relations of a file; if the file is a list of pages, page by page."""
     place = source.place(*LISTS, *(f"{outer}.{inner}" for outer in LISTS for inner in LISTS))
     for memories, relations in map(_unpacked, source.values(place)):
         for raw in objects(iter(memories), tally, "memory"):

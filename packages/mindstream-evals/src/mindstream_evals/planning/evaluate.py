@@ -215,7 +215,8 @@ def _into(metered: list[Usage]) -> Any:
 PROMPTS = (MakePlan, MendPlan, KnowInstead, AnswerFromEvidence, ActOnTask, AnswerAlone)
 """Prompts whose text can change the result of a run."""
 JUDGED, EXPECTED, NAME = 4_000, 20, 80
-"""Maximum characters of an answer and number of expected answers for a judge, and length of a document's name."""
+"""Maximum characters of an answer and maximum number of expected answers that a judge is shown; maximum characters of a
+document's name."""
 
 
 @dataclass(frozen=True)
