@@ -38,7 +38,7 @@ class MindstreamError(Exception):
 
 
 class UserError(MindstreamError):
-    """The caller can fix it; the message says what was expected, what was found, and what to do."""
+    """An error that the caller can fix; the message says what was expected, what was found, and what to do."""
 
 
 class SettingsError(UserError):

@@ -191,7 +191,7 @@ class PermissionUsed(Event):
 
     kind = "leave_used"
     id: Name
-    """The call that needed approval."""
+    """The id of the call that needed approval."""
 
 
 class Beat(Event):

@@ -108,10 +108,10 @@ call that needed approval."""
 SESSION = "life"
 """The session whose utterances are always addressed to the life (see `LifeState.hears`)."""
 LATE = 5
-"""Number of expired questions, the newest ones, that can still be answered."""
+"""Maximum number of expired questions that can still be answered; only the newest ones are remembered."""
 SUMMARIES = 4
-"""Number of summaries of older turns, the newest ones, in the prompt of M2 (the role that decides). M2 can find older
-summaries with its recall tool R."""
+"""Maximum number of summaries of older turns in the prompt of M2 (the role that decides): the newest ones. M2 can find
+older summaries with its recall tool R."""
 
 
 class LifeState(BaseModel):

@@ -300,7 +300,7 @@ def _faults(query: str, answer: str) -> Iterator[str]:
 
 FILE = Path(__file__).with_name("orders.tsv")
 MAX_SENTENCES, MAX_TRUSTED_SENTENCES = 200, 3_000
-"""Maximum number of sentences read of a text, and of all trusted exemplars together."""
+"""Maximum number of sentences that are read of one text, and of all trusted exemplars together."""
 MIN_WORDS = 3
 """Minimum number of words of a sentence; shorter ones are ignored, as fragments of code or names."""
 NEAREST_SENTENCES = 3
@@ -310,8 +310,9 @@ TRUSTED_QUANTILE = 0.99
 """Quantile of the trusted pairs' contrasts (see `OrderDetector`) that becomes the threshold for orders: nearly all
 trusted pairs stay below it."""
 MIN_THRESHOLD, MARGIN = -0.02, 0.08
-"""MIN_THRESHOLD: minimum of the threshold that is calibrated by trusted pairs. MARGIN: the threshold if there are too
-few trusted pairs; if there are only some, the two thresholds are mixed."""
+"""Thresholds of the contrast above which a sentence counts as an order. MIN_THRESHOLD: minimum of the threshold that is
+calibrated by trusted pairs. MARGIN: the threshold if there are too few trusted pairs for this; if there are a few more,
+the two thresholds are mixed."""
 ON_TOPIC, RELIEF = 0.9, 0.03
 """If a sentence is more similar to the query than a share ON_TOPIC of the known orders is, it counts as being about the
 query, and its contrast to other sentences is lowered by the excess similarity. It is lowered by at most RELIEF:

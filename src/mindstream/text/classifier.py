@@ -157,8 +157,8 @@ class Support:
         """Return whether a quotation occurs in the sources; if it has several parts with GAPS between them, whether
         each part does.
 
-        A quotation of fewer than MIN_QUOTATION letters, such as "no", must be a whole message. Letters beyond ASCII
-        count twice.
+        A quotation of fewer than MIN_QUOTATION letters, such as "no", must be a whole message. The letters of a part
+        with non-ASCII letters count double.
         """
         parts = [letters for part in GAPS.split(quoted) if (letters := _letters(part))]
         long = sum(len(part) * (1 if part.isascii() else 2) for part in parts) >= MIN_QUOTATION

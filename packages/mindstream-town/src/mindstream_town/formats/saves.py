@@ -380,7 +380,8 @@ class Built(Mapping[int, bytes]):
 
 
 def _read_played(path: Path) -> Built:
-    """Read the short form; the movement of a step is built from the last change of each resident up to that step."""
+    """Read the short form of a simulation, which has only changes: the movement of a step is built from the last change
+    of each resident up to that step."""
     data = load_object(path, MOST_ARCHIVE_BYTES)
     if wrong := [key for key in data if not NUMBER.fullmatch(key)]:
         raise InputError(f"{path}: expected whole numbers (steps) as keys, found {wrong[0]!r:.60}")
