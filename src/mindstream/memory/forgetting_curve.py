@@ -61,7 +61,7 @@ class Strength:
 
     @property
     def lasting_level(self) -> int:
-        """The level at which T reaches its cap."""
+        """The level at which the interval T (`interval_s`) reaches its cap, so that a record becomes long-term."""
         return max(1, math.ceil(math.log(self.cap_s / self.first_s, self.base) - 1e-9))
 
     def interval_s(self, level: int) -> float:

@@ -286,5 +286,5 @@ def calls_for(cause: Cause) -> Iterator[None]:
 
 
 def current_cause() -> Cause:
-    """Return the cause of a call that starts now."""
+    """Return the cause of a model call that starts now: the log rows that it processes or answers."""
     return _cause.get()

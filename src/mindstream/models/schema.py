@@ -223,7 +223,7 @@ def _shorten(value: Any, longest: int = MAX_SHOWN) -> str:
 
 
 MIN_TEXT, MIN_ITEM = 24, 90
-"""Minimum room in characters for each text, and for each item of a list."""
+"""Minimum number of characters that `bound_schema` allows for each text, and for each item of a list."""
 MAX_ITEMS, MAX_KEYS, MAX_DEPTH = 8, 3, 8
 MAX_NUMBER = 999_999
 WEIGHTS = {"array": 3, "object": 3, "string": 2}

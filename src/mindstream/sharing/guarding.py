@@ -447,7 +447,8 @@ class Measures:
         """Return how well an answer belongs to its query; None if it cannot be measured.
 
         Args:
-            likely: a model in this process that measures as well; if it cannot measure the pair, only the rules count.
+            likely: a model in this process whose measurement is added to that of the rules; if it cannot measure the
+                pair, or is None, only the rules count.
         """
         if self.guard is None:
             return None

@@ -245,7 +245,7 @@ def trace_acquaintance(history: History) -> Acquaintance:
 
 
 ENOUGH = 0.5
-"""Minimum share of the typed words that a memory must contain."""
+"""Minimum share of the words of a typed fact that a memory must contain to state the fact."""
 Key = tuple[str, str]
 """A resident and the id of one of its records."""
 

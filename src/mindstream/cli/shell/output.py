@@ -308,7 +308,7 @@ def choose(question: str, *, part: bool = False) -> Answer:
 
 
 def read_answer(typed: str, *, part: bool) -> Answer | None:
-    """Return the answer that was typed; None if it is not a valid answer."""
+    """Return the answer that was typed; None if it is not a valid answer. `part`: whether "p" is valid, too."""
     answers: dict[str, Answer] = {"y": "y", "yes": "y", "n": "n", "no": "n", "p": "p"}
     answer = answers.get(typed.strip().lower())
     return None if answer == "p" and not part else answer

@@ -299,7 +299,7 @@ class Pack(PackPart):
 
 
 def zone_in(pack: Pack, belief: Mapping[str, Any]) -> tzinfo | None:
-    """Return the user's believed time zone; None if it is unknown."""
+    """Return the user's time zone according to the belief; None if it is unknown."""
     said = next((belief.get(name) for name, spec in pack.fields.items() if spec.type == "zone"), None)
     return read_zone(said) if said else None
 

@@ -210,7 +210,7 @@ async def _within(
     stream: Stream, request: ForgetRequest, is_meant: Callable[[Record], bool] = lambda _: True
 ) -> list[str]:
     """Return the ids of the records that meet the criteria of a request other than the subject, and for which
-    `is_meant` returns True."""
+    `is_meant` returns True; [] if the request names no subject, session or span of time."""
     if not (request.narrows or request.about.strip()):
         return []
     sessions = session_names(request.session)

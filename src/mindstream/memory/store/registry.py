@@ -96,8 +96,8 @@ WRITTEN_UNDER_DECAY = "written under decay"
 `decay` (memory/policy).
 """
 FIRST_MARKED = 10
-"""The version of the SQLite file's tables (memory/store/tables) since which memories of earlier versions have the mark
-WRITTEN_UNDER_DECAY.
+"""The version of the SQLite file's tables (memory/store/tables) to which the migration belongs that gives the mark
+WRITTEN_UNDER_DECAY to existing memories.
 """
 MARK_DECAYING = (
     "INSERT INTO uniques (stream, name, seq{more}) SELECT key, '" + WRITTEN_UNDER_DECAY + "', 0{more} FROM streams"

@@ -140,7 +140,7 @@ PROBE = 24
 TIMES, MIN_LENGTH = 12, 48
 """Minimum number of repetitions of a few words, and their minimum total length in characters."""
 LONG_UNIT, LONG_TIMES = 40, 4
-"""Minimum length of a long unit in characters, and its minimum number of repetitions."""
+"""Minimum length, in characters, of a repeated text that counts as long, and the minimum number of its repetitions."""
 MIN_SIGNS = 400
 """Minimum total length of repeated signs without a letter, such as a table's rules."""
 LINE_TIMES, LINE_LETTERS = 8, 12

@@ -84,7 +84,7 @@ MAX_SHOWN_CHARACTERS = 500
 """Maximum number of characters of a memory that the model is shown."""
 REFLECTED_ON: tuple[Kind, ...] = ("observation", "chat", "note", "thought")
 COUNTED: tuple[Kind, ...] = ("observation", "chat")
-"""Kinds of records whose importance lowers the counter."""
+"""Kinds of records whose importance lowers the counter; at 0 a reflection is due."""
 
 
 async def counter(stream: Memory, start: float = START) -> float:

@@ -141,7 +141,7 @@ def _draft(said: TalkMessage) -> RecordDraft:
 
 
 def line_of(said: TalkMessage) -> str:
-    """Format a message for the reader."""
+    """Return a message as a line for the model that answers the question."""
     day = datetime.fromtimestamp(said.at, UTC).strftime("%Y-%m-%d (%a)")
     return f"{day} {said.by}: {' '.join(said.text.split())}"
 

@@ -227,7 +227,13 @@ def database(seed: int, training: int = 8, tests: int = 12) -> Workplace:
 
 @dataclass(frozen=True)
 class StoreRules:
-    """Conventions of the tools of the laboratory store."""
+    """Conventions of the tools of the laboratory store.
+
+    Attributes:
+        prefix: the text before each item's name. blocked: the state of lots that count as nothing.
+        start: the month, 1 to 12, in which a year begins.
+        lent: number of packs of each item that must stay in the store.
+    """
 
     prefix: str
     blocked: str

@@ -114,7 +114,7 @@ class TiledMap:
     tilesets: tuple[Tileset, ...] = ()
 
     def cells(self, maze: str) -> array[int]:
-        """Return the tiles of a maze's layer without their flips.
+        """Return the tile numbers of the layer for a maze (a key of LAYERS, such as `arena`), without the flips.
 
         Raises:
             InputError: the map has no such layer.

@@ -1,5 +1,7 @@
-"""The mode `paper`: reactions to people in sight, as in Park 2023 (4.3.1): continue, talk, wait, go along, avoid; a
-resident's summary of itself; places in prompts; memories of finished acts, and ratings of memories in batches."""
+"""The mode `paper`, reactions to people in sight as in Park 2023 (4.3.1): continue, talk, wait, go along, or avoid.
+
+Also a resident's summary of itself, places in prompts, memories of finished acts, and ratings of memories in batches.
+"""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class SeeTo(Prompt[Remedy]):
     in_charge: bool = True
     """Whether the person owns the place, or lives or works there."""
     others: tuple[str, ...] = ()
-    """Names of the people who deal with it already."""
+    """Names of the people who deal with the object already."""
     present: tuple[str, ...] = ()
     """Names of other people in sight."""
     waited: int = 0
@@ -109,7 +109,7 @@ class ShouldAct(YesNo, Question):
     in_charge: bool = False
     """Whether the person owns the place, or lives or works there."""
     others: tuple[str, ...] = ()
-    """Names of the people who deal with it already."""
+    """Names of the people who deal with the object already."""
     memories: tuple[str, ...] = ()
 
 

@@ -248,7 +248,7 @@ def clock_of(setting: Setting, step: int) -> str:
 def export_scratch(
     setting: Setting, person: Person, state: ResidentState, step: int, lines: Sequence[SpokenLine]
 ) -> Scratch:
-    """Return a resident's scratch after a step; `lines`: the lines of its current talk."""
+    """Return the content of a resident's scratch.json after a step; `lines`: the lines of its current talk."""
     first, _, last = person.name.partition(" ")
     profile, act = setting.profile, state.act
     talks = state.is_talking(step + 1)

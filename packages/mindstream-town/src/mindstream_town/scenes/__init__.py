@@ -1,1 +1,2 @@
-"""Mode of residents with a model: one reply each for a day, a talk and a reflection; rules decide the rest."""
+"""The mode `scenes`, for residents with a model. One reply plans a day, one writes a whole talk, and one writes a day's
+reflection; rules decide the rest."""

@@ -793,8 +793,8 @@ async def _noticed(turn: ResidentTurn, act: Act, before: int) -> set[str]:
 
 
 def _met_at(turn: ResidentTurn) -> frozenset[str]:
-    """Return the residents with whom the last scene took place after the current act began, or at most SHORTLY_BEFORE
-    minutes before."""
+    """Return the other residents whose last scene with this one took place after its current act began, or at most
+    SHORTLY_BEFORE minutes before."""
     since = _shortly_before(turn)
     return frozenset(name for name, step in turn.state.scenes.items() if step >= since)
 
