@@ -164,7 +164,7 @@ def _ending(record: Record, by: Record | None, now: float) -> Revision:
 
 
 async def _search(memory: Memory, op: base.SearchOp) -> list[tuple[Record, float | None]]:
-    """Return the items below a namespace that pass the filter: by recall, or newest first."""
+    """Return the items below a namespace that pass the filter: by recall, or without a query the newest first."""
     where: dict[str, Any] = {"by": BY} | {f"in{at}": label for at, label in enumerate(op.namespace_prefix)}
     where |= {f"={name}": each for name, each in (op.filter or {}).items() if isinstance(each, str | int | float)}
     k = end = op.offset + op.limit
@@ -236,11 +236,11 @@ def _compares(value: Any, name: str, other: Any) -> bool:
 
 RowPlace: TypeAlias = tuple[Any, ...]
 CHECKPOINT: Kind = "document"
-"""Kind of the records of checkpoints. Their place (the key of a row): thread, namespace, id."""
+"""Kind of the records of checkpoints. Thread, namespace and id identify a checkpoint (its `RowPlace`)."""
 VALUE: Kind = "evidence"
-"""Kind of the records of values. Their place: thread, namespace, channel, version."""
+"""Kind of the records of values. Thread, namespace, channel and version identify a value."""
 WRITE: Kind = "feedback"
-"""Kind of the records of pending writes. Their place: thread, namespace, id of the checkpoint, task, number.
+"""Kind of the records of pending writes. Thread, namespace, checkpoint id, task and number identify a write.
 
 The number is negative for LangGraph's special writes, such as errors; a new special write replaces the earlier one.
 """

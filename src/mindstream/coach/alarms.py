@@ -166,8 +166,8 @@ class Alarms:
         self._put, self._since = 0, 0
         """Number of times that the open question was asked, and number of answers given since then."""
         self._last: Alarm | None = None
-        """The alarm whose words were the last answer, or that was taken back just before it. The user may take it back
-        (again)."""
+        """The alarm that the user may take back (again): the one whose words were the last answer, or the one that was
+        taken back just before the last answer."""
 
     @property
     def question(self) -> str:

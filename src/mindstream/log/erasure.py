@@ -43,8 +43,8 @@ from mindstream.paths import read_text
 INTENTS = "erasing-*.json"
 LONGEST = 10_000
 LOOK_MS = 500
-"""Maximum wait, in milliseconds, of a process that opens a folder, for a lock on the database. After it, overwriting is
-left to the next process that opens the folder."""
+"""Maximum wait, in milliseconds, of a process that opens a folder, for a lock on the database. After it, the
+overwriting of deleted data is left to the next process that opens the folder."""
 ROWS = {
     "records": ("stream", "seq"),
     "log": ("mind", "seq"),

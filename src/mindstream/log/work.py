@@ -230,8 +230,13 @@ def release_work(connection: Sql, mind: str, cause: int, owner: str, ended: Sequ
 
 
 class Taken(NamedTuple):
-    """Work claimed for one mind: the ids of the work, its slots, the newest cause (an occasion without its sign), and
-    the owner's name."""
+    """Work claimed for one mind.
+
+    Attributes:
+        ids, slots: the ids of the work rows, and the slots that they are for.
+        newest: the largest absolute value of their causes (`Work.cause`; occasions are negative).
+        holder: the name under which the work is claimed.
+    """
 
     mind: Any
     ids: tuple[int, ...]

@@ -110,7 +110,7 @@ class Shown(Frozen):
     text: str
     failed: bool = False
     shows_call: bool = True
-    """Whether the call is shown although the step did not fail. It is not if the reason is enough: no other step has
+    """Whether the call of a step that did not fail is shown. It is left out if the reason is enough: no other step has
     the same reason, and the call contains no evidence."""
 
     def __str__(self) -> str:

@@ -467,7 +467,7 @@ def telling(holds: int, of: int) -> float:
 
 
 def telling_all(holds: Ints, of: int) -> Floats:
-    """Return `telling` of many terms."""
+    """Return the IDF of many terms, as `telling` does for one."""
     idf: Floats = np.log(1 + (of - holds + 0.5) / (holds + 0.5)).astype(np.float32)
     return idf
 

@@ -100,7 +100,8 @@ class Scheduler:
         return -len(found), group.step
 
     def _group(self, first: int) -> tuple[list[int], int, int]:
-        """Return the group of a resident, its last possible step, and the resident that sets this limit."""
+        """Return the group of a resident (those who must take its step with it), the last step that the group may run,
+        and the resident that sets this limit."""
         step, members, until = self.steps[first], [first], np.full(len(self.steps), FAR)
         for member in members:  # the loop adds members
             spot = int(self.across[member]), int(self.down[member])

@@ -381,7 +381,7 @@ def parts(text: str) -> Iterator[str]:
 
 
 def _gathered(pieces: Iterable[str]) -> Iterator[str]:
-    """Join short neighbours until they fill half a window."""
+    """Join neighbouring short texts until the result is longer than half of LONG."""
     together = ""
     for piece in pieces:
         together = f"{together} {piece}" if together else piece

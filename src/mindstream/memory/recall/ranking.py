@@ -375,7 +375,7 @@ CALIBRATION = Calibration()
 LoCoMo, REALTALK and BEAM, and on synthetic memories of 3 to 50 notes. One in four questions has no answer in the
 memory. The coefficients `limit_*` were chosen on the same questions."""
 NO_EVIDENCE = 0.002
-"""Certainty below which no confidence reaches LOW_CONFIDENCE."""
+"""If the certainty is below this, all confidences stay below LOW_CONFIDENCE."""
 
 
 def confidences(certain: float, size: int, relevances: Sequence[float], vectors: Sequence[float]) -> list[float]:

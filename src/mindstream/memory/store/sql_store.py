@@ -395,7 +395,7 @@ class SqlStore(Store):
         return erased
 
     async def _carriers(self, stream: StreamKey, erasure: Erasure) -> Carriers:
-        """Search the log before the transaction begins, because a transaction blocks all writers."""
+        """Find the rows with words of the erased records, before the transaction begins, which blocks all writers."""
         async with self._database.snapshot() as snapshot:
             return await snapshot.read(lambda connection: carriers.find(connection, stream, erasure))
 

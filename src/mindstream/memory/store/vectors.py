@@ -341,7 +341,7 @@ def _portions(count: int) -> list[Ints]:
 
 
 def halve(numbers: Floats) -> NDArray[np.uint16]:
-    """Round numbers to the upper half of a float32."""
+    """Round numbers to the upper 16 of the 32 bits of a float32."""
     return ((numbers.astype(np.float32).view(np.uint32) + np.uint32(0x8000)) >> 16).astype(np.uint16)
 
 

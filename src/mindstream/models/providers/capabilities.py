@@ -135,8 +135,9 @@ def refused_fields(status: int, body: object, message: str, sent: dict[str, Any]
 def _sent(found: set[str], sent: dict[str, Any], text: str) -> set[str]:
     """Return the refused fields that the request has.
 
-    ROLES is kept if the request has a system message, or two successive messages of the same role. Otherwise, if the
-    request has tool messages, the endpoint must have refused those: `tools` takes the place of ROLES.
+    ROLES (the messages' roles are refused) is kept if the request has a system message, or two successive messages of
+    the same role. Otherwise, if the request has tool messages, the endpoint must have refused those: then `tools`
+    replaces ROLES.
     """
     kept = found & ({_ALIASES.get(name, name) for name in sent} - {"messages", "model"})
     if {"tools", "tool_choice"} <= kept:  # a server that does not know `tool_choice` may know tools

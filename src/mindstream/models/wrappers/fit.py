@@ -54,7 +54,7 @@ class Fit(Layered):
         return asked.tokens * 2 // 3
 
     def fitted(self, request: Request, aim: int | None = None) -> Request:
-        """Return the request, shortened to the known window, or to the token number to aim for."""
+        """Return the request, shortened to the known window and to at most `aim` tokens, as far as these are given."""
         if self._longest_reply and not request.longest_reply:
             request = request.but(longest_reply=self._longest_reply)
         if self._window:

@@ -159,7 +159,7 @@ def goes_in_circles(text: str) -> bool:
 
 
 def repeats_its_end(text: str) -> bool:
-    """Return whether a text ends in adjacent repetitions of one unit; the faster check (a microsecond)."""
+    """Return whether a text ends in adjacent repetitions of one unit. This takes about a microsecond."""
     tail = text[-WINDOW:]
     probe = tail[-PROBE:]
     before = tail.rfind(probe, 0, len(tail) - 1)

@@ -788,7 +788,7 @@ def _plain_inputs(step: PlannedStep, tools: Sequence[ToolSpec]) -> Iterable[str]
 
 
 def _write_json(step: PlannedStep) -> str:
-    """Return the arguments as JSON that is read back as the same when its texts are scanned for references."""
+    """Return a step's arguments as JSON that `read_input`, which scans texts for references, reads as the same ones."""
 
     def write_part(part: Reference | Text) -> JsonValue:
         return str(part) if scan_text(str(part)) == part.as_json() else part.as_json()

@@ -337,7 +337,8 @@ MAX_PROBES, MAX_PROBE, MIN_PROBE = 300, 40, 8
 """Maximum number of texts that are searched for, maximum characters of each, and minimum bytes: shorter texts could
 also be found in other users' data by chance."""
 _NAME = re.compile(r"[\x21-\x7e]*")
-"""An ASCII text without blanks, such as a role, a model or an id; such texts are not searched for."""
+"""An ASCII text without blanks, such as a role, a model or an id; the check of an erasure does not search for
+such texts."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,7 +107,7 @@ def find_place(setting: Setting, typed: str) -> str:
 
 
 def _ways_to_say(place: str) -> tuple[str, ...]:
-    """Return a place in words in lower case, in the possible orders."""
+    """Return the lower-case texts by which a place may be named."""
     words = words_of(place).casefold()
     return words, f"the {words}", " ".join(place.split(":")[1:]).casefold()
 

@@ -371,7 +371,7 @@ async def leave(runtime: Runtime, principal: Principal, request: EmbodiedName) -
 
 
 def _person(principal: Principal, request: EmbodiedName) -> str:
-    """Return the user who controls a resident; "": the visitor itself."""
+    """Return the name of the user who controls a resident; "": it is the name of the visitor."""
     return principal.bound_user or ("" if request.visitor else request.person)
 
 

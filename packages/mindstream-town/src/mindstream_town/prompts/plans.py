@@ -162,7 +162,7 @@ class Usual(Frozen):
         return Item(start=clock(self.start), minutes=minutes, what=self.what, place=self.place, keeps=self.keeps)
 
     def around(self, other: Usual) -> list[Usual]:
-        """Return the parts of this one that are before and after another part."""
+        """Return what remains of this part before and after another part."""
         spans = (self.start, min(self.end, other.start)), (max(self.start, other.end), self.end)
         return [self.model_copy(update={"start": start, "end": end}) for start, end in spans if start < end]
 

@@ -196,7 +196,7 @@ def _act(setting: Setting, scratch: Scratch, spot: Spot, step: int) -> Act:
 
 
 def _way(setting: Setting, scratch: Scratch, spot: Spot) -> Sequence[Spot]:
-    """Return the rest of a walk; if it is impossible on this map, return a shortest path instead."""
+    """Return the rest of a walk; if it is impossible on this map, a shortest path to its end; () if there is none."""
     way = scratch.planned_path
     apart = [abs(a[0] - b[0]) + abs(a[1] - b[1]) for a, b in pairwise((spot, *way))]
     if max(apart, default=0) <= 1 and all(map(setting.world.walkable, way)):
