@@ -96,7 +96,7 @@ class Place:
         return at[np.isin(self.numbers[at], numbers)]
 
     def around(self, at: Ints, reach: int) -> Ints:
-        """Return the numbers of the records at `at`, and of the `reach` records before and after each in its episode."""
+        """Return the numbers of the records at `at`, and of the `reach` ones before and after each in its episode."""
         if not len(at):
             return at
         order, stands = self._order
