@@ -226,8 +226,8 @@ class Alarms:
         return None if known or not ask else Verdict(alarm, "hint", "model", ask=ask)
 
     def refute(self, text: str, read: str) -> Verdict | None:
-        """Return the verdict after which the open question is not repeated, if only the recogniser hinted at danger in
-        the utterance, and the classifier's answer, which came after the question, is that there is none; else None.
+        """Return the verdict by which the open question about danger is not asked again. None: the question stays open,
+        unless only the recogniser hinted at danger in the utterance, and the classifier then found none.
 
         An answer to the question still counts.
         """

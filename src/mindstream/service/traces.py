@@ -268,7 +268,7 @@ MAX_OPEN = 20
 
 @dataclass(slots=True)
 class _Turn:
-    """A message of a user, whose turn is still open."""
+    """The turn of a user's message that has not ended: the message, and its answers and model calls so far."""
 
     trace: tuple[str, ...]
     heard: Logged

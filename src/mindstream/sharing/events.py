@@ -244,7 +244,7 @@ class CandidatesLabelled(Event):
 
     kind = "candidates_labelled"
     id: RecordId[str]
-    """The pair."""
+    """The id of the pair."""
     candidates: Names
     """The ids of the candidates."""
     p_not: tuple[float, ...]

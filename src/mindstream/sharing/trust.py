@@ -44,10 +44,9 @@ AT_FIRST = 2
 """Number of imaginary pairs without an order that are added to the pairs of each source, so that one false detection
 has little effect."""
 TWICE = 2
-"""For a source that is neither the writer of its pairs nor trusted by the owner: minimum number of its judged pairs
-before any of them is served; and minimum number of its answers that mention a name for the name to count as planted, if
-no other source mentions it.
-"""
+"""For a source that is neither the writer of its pairs nor trusted by the owner: no pair is served before this number of
+its pairs is judged, and a name that no other source mentions counts as planted if this number of its answers mention
+it."""
 
 
 @dataclass

@@ -205,7 +205,7 @@ async def _hinted(context: RunContext, pack: Pack) -> str:
 
 async def _talk(context: RunContext) -> list[Record]:
     """Return the newest lines before the newest utterance, without the utterances of this run; if this conversation has
-    few, also lines of earlier ones."""
+    few lines, also lines of earlier conversations."""
     talk = list(context.conversation[-LINES:])
     if len(talk) < LINES and context.utterances:
         began = min([talk[0].seq if talk else context.utterances[0].seq, context.utterances[0].seq])

@@ -352,7 +352,7 @@ class RecordStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Statistics of a whole stream: with them, some of its records get the same scores as among all of its records.
+    """Statistics of a whole stream, by which a selection of its records gets the same scores as if all were scored.
 
     Attributes:
         records, terms: number of records, and of all their terms.

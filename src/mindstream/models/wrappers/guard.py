@@ -138,7 +138,8 @@ WINDOW = 4_000
 """Length of the text's end that is checked, in characters."""
 PROBE = 24
 TIMES, MIN_LENGTH = 12, 48
-"""Minimum number of repetitions of a few words, and their minimum total length in characters."""
+"""Minimum number of repetitions of a few words, and their minimum total length in characters, for a text to be in a
+loop."""
 LONG_UNIT, LONG_TIMES = 40, 4
 """Minimum length, in characters, of a repeated text that counts as long, and the minimum number of its repetitions."""
 MIN_SIGNS = 400
@@ -146,7 +147,8 @@ MIN_SIGNS = 400
 LINE_TIMES, LINE_LETTERS = 8, 12
 """Minimum occurrences of a line (without its list number) in the window, and the minimum letters of such a line."""
 MIN_WORDS, MIN_NEW = 150, 0.12
-"""Minimum number of words to check, and the minimum share of distinct sequences of three words."""
+"""Minimum number of words of a text that is checked; if the share of distinct sequences of three words at its end is
+below MIN_NEW, it is in a loop."""
 NUMBER = re.compile(r"^\s*(?:\d+[.):]|[-*•])\s*")
 
 

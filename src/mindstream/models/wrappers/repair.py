@@ -27,7 +27,7 @@ MAX_SHOWN = 4_000
 class Repair(Layered):
     """Checks typed answers and calls, and lets the model correct mistakes up to `times` times.
 
-    Free text is passed on as it arrives, if no tools are offered; a model that wrote no text is asked once more, unless
+    Free text is passed on as it arrives, if no tools are offered. If it is empty, the model is asked once more, unless
     `times` is 0. The model is asked only once to correct an answer with unsupported parts (see `Prompt.ground`); parts
     that remain are removed by the caller.
     """

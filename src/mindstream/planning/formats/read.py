@@ -289,7 +289,7 @@ def _values(text: str) -> Iterator[Any]:
 
 
 def _with_usual_ids(steps: list[Any]) -> list[Any]:
-    """Return steps with ids such as E1 and references such as #E1; other names are replaced, as in `{{sum.output}}`."""
+    """Return steps with ids E1, E2, … and references #E1, #E2, … in place of others, such as `{{sum.output}}`."""
     given = [str(_first(each, ID)).strip() for each in steps if isinstance(each, Mapping)]
     if len(given) != len(steps) or (len({*given}) != len(steps) and {*given} != {"None"}):
         return steps

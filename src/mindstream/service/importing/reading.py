@@ -230,8 +230,8 @@ class Source:
         return found or None
 
     def is_lines(self) -> bool:
-        """Return whether the file looks like JSON Lines: its first line neither begins a list nor is only `{` or
-        blank."""
+        """Return whether the file looks like JSON Lines: its first line has content, is not only `{`, and begins no
+        list."""
         with self._explained():
             first = self._start(MAX_OBJECT).file.readline(MAX_OBJECT).strip(PADDING)
         return not first.startswith(b"[") and first not in (b"{", b"")

@@ -111,8 +111,10 @@ class FactShape(Reply):
 
 
 class Knowledge(Reply):
-    """Who knows a fact, in the order of time, of how many `residents`; `facts`: possible facts, if none was
-    requested."""
+    """Who knows a fact, in the order in which they learned it.
+
+    `residents`: the number of all residents. `facts`: if no fact was requested, those that can be.
+    """
 
     fact: str
     says: str
@@ -141,7 +143,10 @@ class PairShape(Reply):
 
 
 class Relations(Reply):
-    """Acquaintance, in the order of time; `curve`: steps, and the density of the network (0 to 1) after each."""
+    """The pairs of residents who know each other, in the order of `since`.
+
+    `curve`: steps, and after each the share (0 to 1) of all pairs who know each other.
+    """
 
     residents: list[str]
     pairs: list[PairShape]

@@ -92,7 +92,7 @@ def acquaintances(turn: ResidentTurn) -> dict[str, str]:
 
 def identity_for_talk(turn: ResidentTurn, present: Collection[str]) -> str:
     """Return the description of a resident for a conversation, or for the result of an act; if the resident has a
-    briefing about its secrets, only the lines that this allows.
+    briefing about its secrets, only the lines that the briefing allows.
 
     Args:
         present: the people who are there; of the resident's acquaintances only these are described.
@@ -628,9 +628,11 @@ MIN_REMAINING_MINUTES = 5
 
 
 def rest_of_day(turn: ResidentTurn) -> tuple[Block, ...]:
-    """Return the current and later parts of today's plan for a prompt: the first MAX_DAY_PARTS, all appointments, and
-    all parts that are done with others, without sleep, reactions and parts that end within MIN_REMAINING_MINUTES; () if
-    the town does not run in scenes."""
+    """Return the current and later parts of today's plan for a prompt; () if the town does not run in scenes.
+
+    These are the first MAX_DAY_PARTS parts, and of the others the appointments and the parts that are done with others.
+    Sleep, reactions and parts that end within MIN_REMAINING_MINUTES are left out.
+    """
     minute = turn.setting.minute(turn.step)
     ahead = (each for each in turn.state.blocks if each.end > minute + MIN_REMAINING_MINUTES and each.why == "plan")
     awake = [each for each in ahead if not each.asleep] if turn.lives_in_scenes else []

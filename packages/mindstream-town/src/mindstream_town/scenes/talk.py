@@ -158,8 +158,8 @@ def _where(turn: ResidentTurn, place: str) -> str:
 async def _come_to_mind(turn: ResidentTurn, other: ResidentTurn, place: str) -> list[Record]:
     """Return untold news, memories about the other resident, the place, and recent important events, without secrets.
 
-    Left out are appointments that are over, and those that the other knows and the plan in the prompt contains. Each
-    remaining appointment is shown once.
+    Appointments are left out if they are over, or if the other knows them and the plan in the prompt contains them.
+    Each remaining appointment is shown once.
     """
     shared = turn.state.shared.get(other.name, frozenset())
     secret, false = {each.id for each in await secrets_of(turn)}, await disproved(turn)
