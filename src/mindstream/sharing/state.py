@@ -365,4 +365,8 @@ class PoolState:
         if record.pairs < TWICE:
             return f"too few pairs of this source are known ({source}): {record.pairs}, but {TWICE} are required"
         name = self.mentions.agenda(source, particulars(exemplar.answer))
-        return f"several answers {source} mention {name!r}, and those of no other source do" if name else ""
+        return (
+            f"several answers to queries {source} mention {name!r}, and no answer of another source does"
+            if name
+            else ""
+        )
