@@ -626,7 +626,7 @@ POINTS = {"right": 1.0, "partly": 0.5, "wrong": 0.0}
 
 
 class Grade(Frozen):
-    """How much of the reference answer (the line's `key`) an answer contains."""
+    """How much of the key (the reference answer) an answer contains."""
 
     why: str = Field("", max_length=2_000)
     grade: Literal["right", "partly", "wrong"]
