@@ -321,7 +321,8 @@ ANSWER_WAITS_S = 8.0
 SURER = 2.0
 """Minimum ratio of the best answer's probability to the next one; below it, the model is considered to be guessing."""
 SAID = 160
-"""Number of characters at the end of the last answer that the classifier is shown; a question is usually there."""
+"""Maximum number of characters at the end of the last answer that the classifier is shown; a question is usually
+there."""
 SHORT = 80
 """Maximum length of an utterance, in characters, that the classifier reads together with the last answer. A longer one
 is read alone, unless a question about danger is open."""

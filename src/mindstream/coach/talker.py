@@ -118,8 +118,8 @@ EXEMPLAR_TOKENS = 1_000
 EXEMPLAR_S = 2.0
 """Maximum time that an answer waits for exemplars, in seconds."""
 ITEMS = 4
-"""Number of items, the newest ones, that the prompt shows of each list in the belief. Lists of fields with `always` are
-shown whole."""
+"""Maximum number of items, the newest ones, that the prompt shows of each list in the belief. Lists of fields with
+`always` are shown whole."""
 
 
 class Talker:

@@ -13,7 +13,7 @@ from mindstream.frozen import Frozen
 from mindstream.life.events import Standing, TaskChanged
 
 KEPT = 20
-"""Number of finished tasks that stay in the ledger; older ones are in the log."""
+"""Maximum number of finished tasks that stay in the ledger; older ones are in the log."""
 MOST = 100
 """Maximum number of open and waiting tasks together."""
 LONGEST = 300

@@ -372,7 +372,8 @@ class Life:
         return now + DAY_S - now % DAY_S if self.state.halted.startswith("budget") else None
 
     def _after_budget(self, now: Moment) -> str:
-        """Return the reason for a turn if the budget had halted the life and has room again; "" otherwise."""
+        """If the budget had halted the life and has room again, end the halt and return the reason for a turn; "" if
+        there is none."""
         if not self.state.halted.startswith("budget"):
             return ""
         try:

@@ -29,7 +29,7 @@ CANDIDATES = 4
 """Maximum number of messages, the newest ones, that are left out of a refused prompt one at a time, to find the message
 that the provider refuses."""
 LOOKED_AT = 60
-"""Number of chat records, the newest ones, among which the messages of a prompt are searched."""
+"""Maximum number of chat records, the newest ones, among which the messages of a prompt are searched."""
 SHORTEST_WITHIN = 8
 """Minimum length, in characters, of a message that is also removed where it is a part of a longer text."""
 

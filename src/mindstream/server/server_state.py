@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class ServerState:
-    """The shared state.
+    """The state that all servers of the same data share.
 
     Args:
         store: returns the server's own store; called only after the data were opened.

@@ -28,7 +28,7 @@ from mindstream.sharing.member import Member
 from mindstream.sharing.pool import Pool
 
 SAMPLES = 5
-"""Number of exemplars that are shown to a model that drafts a rubric or a question."""
+"""Maximum number of exemplars that are shown to a model that drafts a rubric or a question."""
 
 
 @dataclass(frozen=True)

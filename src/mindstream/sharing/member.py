@@ -107,7 +107,7 @@ def plan_shot(exemplar: Exemplar) -> str:
 
 
 REMEMBERED = 50
-"""Number of questions, the latest ones, for which `Offering` remembers the shown exemplars."""
+"""Maximum number of questions, the latest ones, for which `Offering` remembers the shown exemplars."""
 
 
 @dataclass

@@ -76,7 +76,7 @@ class _Reader:
         self._next()
 
     def statements(self) -> list[Formula]:
-        """Read the whole text."""
+        """Read the whole text, and return its statements."""
         found = [[self._sum()]]
         while sign := self._take("=") or self._take(","):
             if sign == "=":

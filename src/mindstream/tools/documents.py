@@ -417,7 +417,7 @@ SHOWN = 5
 PART = 6_000
 """Maximum number of characters of a document that one call returns."""
 PASSAGES, LINES = 8, 5
-"""Number of passages that a search finds, and number of lines that are extracted from them."""
+"""Maximum number of passages that a search finds, and maximum number of lines that are extracted from them."""
 MAX_NAMES = 800
 """Maximum characters of file names in the description of the tool `search_documents`."""
 READ_S = 20.0

@@ -17,7 +17,7 @@ from mindstream.text.words import terms
 from mindstream.tools.tool import FunctionTool, Tool, Words, checked_tools, tool
 
 FOUND = 6
-"""Number of tools that a search returns."""
+"""Maximum number of tools that a search returns."""
 WORDS = 0.3
 """Weight of shared words (BM25) relative to the cosine, both in standard deviations: one rare word can still decide."""
 CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_.\-/]+")

@@ -38,7 +38,8 @@ class Joining:
     """
 
     def __init__(self, later: Callable[[Path], str]) -> None:
-        """Start with no modules; `later` returns the expression of a dynamically imported module."""
+        """Start with no modules; `later` returns the JavaScript expression that replaces the dynamic import of a
+        module."""
         self._later = later
         self.names: dict[Path, str] = {}
         self.exports: dict[Path, dict[str, str]] = {}

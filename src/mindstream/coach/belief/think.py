@@ -165,7 +165,7 @@ def resource_tool(pack: Pack, language: Language) -> FunctionTool:
 
 
 LOOKED_BACK = 400
-"""Number of notes, the newest ones, that are searched for notes of removed items."""
+"""Maximum number of notes, the newest ones, that are searched for notes of removed items."""
 
 
 async def notes_of(context: RunContext, by: str, before: Mapping[str, object], after: Mapping[str, object]) -> Writing:

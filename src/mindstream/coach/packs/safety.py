@@ -25,8 +25,8 @@ MAX_INLINE = 1_000
 """Maximum length in characters of a text that is analysed in the event loop, which takes a few milliseconds; longer
 texts are analysed in a thread."""
 REMEMBERED = 512
-"""Number of cached results. They are needed again when the reasoner analyses an utterance, possibly after many other
-conversations."""
+"""Maximum number of cached results. They are needed again when the reasoner analyses an utterance, possibly after many
+other conversations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,7 +323,7 @@ def _in_chinese(start: int, clause: str, cues: Sequence[tuple[str, ...]]) -> Ite
 
 
 def _is_of_others(before: str) -> bool:
-    """Return whether the words before a match make another person its subject."""
+    """Return whether, by the words before it, a match is about another person than the user."""
     last = next(reversed(list(OTHERS.finditer(before))), None)
     return last is not None and not re.search(r"\b(?:i|i'm|im|i've|me|my|we|us)\b", before[last.end() :], re.IGNORECASE)
 
@@ -343,7 +343,7 @@ ABOVE = 0.0
 Therefore no single word decides.
 """
 STRONGEST = 8
-"""Number of parts of a text, those with the highest log odds, that are tested by removing words."""
+"""Maximum number of parts of a text, those with the highest log odds, that are tested by removing words."""
 SURER = 1.0
 """Additional log odds that a part of a text needs, because many sentences sound darker out of context."""
 

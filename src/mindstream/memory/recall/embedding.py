@@ -41,7 +41,8 @@ the background (LONG_S). An embedder that runs in this process always gets LONG_
 EACH_S = 0.01
 """Time, in seconds, that is added to AT_ONCE_S for each text that is written."""
 RECENT = 1_024
-"""Number of most recently embedded texts whose vectors are cached, for an embedder that runs in this process."""
+"""Maximum number of most recently embedded texts whose vectors are cached, for an embedder that runs in this
+process."""
 BATCH = 256
 """Maximum number of texts in one call of the embedder when records are written."""
 WIDEST = 16_384

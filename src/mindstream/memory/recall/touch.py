@@ -180,7 +180,7 @@ class Touches:
 
 
 def list_revisions(columns: Columns, touches: Sequence[Touch], laws: Strength | None) -> list[Revision]:
-    """Apply the rules to the current state of the records, touch by touch; return the resulting changes."""
+    """Apply the rules of decay to the current state of the records, one recall after the other; return the changes."""
     before: dict[str, StrengthState] = {}
     after: dict[str, tuple[StrengthState, Moment]] = {}
     for touch in touches:

@@ -145,7 +145,7 @@ class Thinking:
         return text
 
     def rest(self, *, truncated: bool = False) -> str:
-        """Return the answer that was held back, at the end of the reply.
+        """At the end of the reply, return the part of the answer that was still held back.
 
         Args:
             truncated: the reply was cut off. Held back text is then an unfinished thought, if this endpoint sends no

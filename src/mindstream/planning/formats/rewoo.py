@@ -320,7 +320,7 @@ class Findings:
 
 
 class LineFormat(Protocol):
-    """A plan format that is read line by line."""
+    """Reads a plan in one format, line by line."""
 
     found: Findings
 

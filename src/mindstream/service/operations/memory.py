@@ -276,7 +276,8 @@ async def list_memories(runtime: Runtime, principal: Principal, request: ListReq
 
 
 async def _by_kind(memory: Memory, kinds: Sequence[Kind] | None, request: ListRequest) -> list[Record]:
-    """Return the current beliefs and plans, unless kinds are named, and the newest records of each kind."""
+    """Return the newest records of each kind in `kinds`; None: the current beliefs and plans, and the newest records of
+    each other kind."""
     latest, now, found = memory.store.latest, memory.clock.now(), list[Record]()
     if kinds is None:
         found += await read_slots(memory.store, memory.key, now)

@@ -23,7 +23,7 @@ from mindstream.tools.mcp.server import MAX_BYTES
 MAX_LINES = 10_000
 """Maximum number of lines that a server may send without a new request to it."""
 TAIL = 2_000
-"""Number of last bytes of the server's error output that are reported if the server ends."""
+"""Maximum number of bytes at the end of the server's error output that are reported if the server ends."""
 END_S = 1.0
 """Seconds that the server gets to end after its input is closed, and again after each signal."""
 MAX_WORDS = 2_000

@@ -59,7 +59,7 @@ class PairFound:
     """A comparison of two strategies on the same questions.
 
     Attributes:
-        only_first, only_second: number of questions that only this strategy answered right.
+        only_first, only_second: number of questions that only the first, or only the second strategy answered right.
         p: p-value (McNemar); adjusted: p after Holm's correction over all pairs.
         tokens: ratio of the first strategy's tokens to the second's.
     """

@@ -236,7 +236,7 @@ class Design:
 
 @dataclass(frozen=True)
 class Arm:
-    """One condition of a study, which applies to all agents' tests."""
+    """One condition of a study, under which the tests of all agents are answered."""
 
     study: Study
     shots: int

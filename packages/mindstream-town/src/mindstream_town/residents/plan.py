@@ -569,7 +569,7 @@ def walk_to(turn: ResidentTurn, place: str) -> str | None:
 
 
 DONE = 12
-"""Number of recent observations in the prompt."""
+"""Maximum number of recent observations in the prompt."""
 
 
 async def plan_rest(turn: ResidentTurn) -> None:

@@ -37,7 +37,7 @@ REMEMBERED: tuple[Kind, ...] = ("observation", "thought", "note")
 MAX_REASON = 300
 """Maximum characters of the reason of an event `StoodIn`."""
 DATED = 40
-"""Number of the newest memories with appointments that are searched."""
+"""Maximum number of memories with appointments, the newest ones, that are searched."""
 
 
 class StepFailed(ModelError):  # noqa: N818

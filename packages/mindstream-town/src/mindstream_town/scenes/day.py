@@ -711,7 +711,7 @@ repetition."""
 LONGEST_LINE = 500
 """Maximum characters of a memory, including its appointment, in the prompt that asks for an act's result."""
 MAX_CORRECTIONS = 1_000
-"""Number of newest thoughts that are searched for corrections of earlier memories."""
+"""Maximum number of newest thoughts that are searched for corrections of earlier memories."""
 OPEN_MEMORIES, OUTCOMES = 6, 2
 """Memories per query when the result of an act is asked for, and maximum earlier results in a prompt."""
 
