@@ -214,7 +214,7 @@ class AnswerFromEvidence(Prompt[str]):
 def read_answer(words: str, plan: Plan) -> SolverAnswer:
     """Parse an answer and its MISSING marks, which name missing parts and the steps that should have found them.
 
-    If no mark names a step, the evidence of all steps lacks the missing part.
+    If no mark names a step, the part counts as missing in the evidence of every step.
     """
     if words.startswith(QUOTED):
         return SolverAnswer(words, "an answer: no model was there", tuple(step.id for step in plan.steps))

@@ -180,7 +180,8 @@ class Touches:
 
 
 def list_revisions(columns: Columns, touches: Sequence[Touch], laws: Strength | None) -> list[Revision]:
-    """Apply the rules of decay to the current state of the records, one recall after the other; return the changes."""
+    """Apply the effects of recalls to the current state of the records, one recall after the other; return the
+    changes."""
     before: dict[str, StrengthState] = {}
     after: dict[str, tuple[StrengthState, Moment]] = {}
     for touch in touches:

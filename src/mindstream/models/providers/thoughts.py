@@ -186,7 +186,8 @@ class Thinking:
             self._after.append(text)
 
     def _answer(self, text: str, at: int, thoughts: list[str], answers: list[str]) -> int:
-        """Read the answer up to the next mark."""
+        """Read the answer up to the end of the next mark; return that position, or the text's length if no mark
+        follows."""
         if self._fresh:
             word = len(text) - len(text[at:].lstrip())
             if word == len(text):

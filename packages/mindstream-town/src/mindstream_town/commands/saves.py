@@ -219,7 +219,7 @@ def write_page(settings: Settings, out: Path, since: str = "", until: str = "", 
     """Write a web page that replays the town.
 
     Raises:
-        InputError: the package mindstream-studio, which renders pages, is not installed.
+        InputError: the package mindstream-studio, which renders pages, is not installed, or a time is not valid.
     """
     try:
         from mindstream_studio.recorded import write_replay
