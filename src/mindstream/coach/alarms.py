@@ -226,8 +226,10 @@ class Alarms:
         return None if known or not ask else Verdict(alarm, "hint", "model", ask=ask)
 
     def refute(self, text: str, read: str) -> Verdict | None:
-        """Return the verdict by which the open question about danger is not asked again. None: the question stays open,
-        unless only the recogniser hinted at danger in the utterance, and the classifier then found none.
+        """Return the verdict by which the open question about danger is not asked again, or None.
+
+        It is returned if only the recogniser hinted at danger in the utterance, and the classifier, whose answer came
+        after the question, found none.
 
         An answer to the question still counts.
         """

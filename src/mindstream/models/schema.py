@@ -275,7 +275,7 @@ def _limit_text(plain: JsonSchema, longest: int) -> JsonSchema:
 
 
 def _limit_object(node: JsonSchema, room: int, shared: Mapping[str, JsonSchema], depth: int) -> JsonSchema:
-    """Return the keywords that limit an object to about `room` characters, shared by the weights of its properties."""
+    """Return the keywords that limit an object to about `room` characters, divided among its properties by weight."""
     fields: dict[str, JsonSchema] = node.get("properties", {})
     others = node.get("additionalProperties")
     if fields:

@@ -113,7 +113,7 @@ class FactShape(Reply):
 class Knowledge(Reply):
     """Who knows a fact, in the order in which they learned it.
 
-    `residents`: the number of all residents. `facts`: if no fact was requested, those that can be.
+    `residents`: the number of all residents. `facts`: possible facts, if none was requested.
     """
 
     fact: str
