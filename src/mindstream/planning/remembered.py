@@ -103,7 +103,7 @@ def find_swaps(before: str, after: str) -> dict[str, str] | None:
     """Return the names, numbers and quoted texts in `before`, each mapped to its counterpart in `after` (which may be
     equal).
 
-    Return None if the texts differ in anything else, or if two of them would have the same counterpart.
+    Return None if the texts differ in anything else, or if the mapping would not be one to one.
     """
     texts = [" ".join(text.split()) for text in (before, after)]
     tokens = [list(TOKEN.finditer(text)) for text in texts]
