@@ -266,7 +266,7 @@ def _shown(codec: str) -> str:
 
 _ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|u[dD][89a-fA-F]\w\w|.)", re.DOTALL)
 HALF = 6
-"""Length of an escaped half of a surrogate pair."""
+"""Length in bytes of an escaped half of a surrogate pair, such as `\\ud83d`."""
 
 
 def whole_json_text(content: bytes) -> bytes:

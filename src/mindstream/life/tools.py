@@ -181,7 +181,7 @@ class LedgerTools:
         self._steps, self._language, self._zone = steps, language, zone
 
     def tools(self) -> tuple[OwnTool, ...]:
-        """Return the three tools."""
+        """Return the tools `add_task`, `finish_task` and `wait_task`."""
         does = {"add_task": self._add, "finish_task": self._finish, "wait_task": self._wait}
         return tuple(OwnTool(spec_of(name, self._language), do) for name, do in does.items())
 

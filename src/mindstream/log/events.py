@@ -159,7 +159,7 @@ class SetAside(Event):
     """The seqs of the messages; no Thought of this slot is about them."""
     reason: Quotes[str]
     attempts: int
-    """Number of attempts."""
+    """Number of runs that claimed these messages, the last one included."""
 
 
 class ModelCalled(Event):

@@ -47,7 +47,7 @@ MAX_VERSION = 1 << 31
 IN_MEMORY = 8 << 20
 """Size in bytes above which the temporary copy is stored on disk."""
 NO_STREAM = StreamKey("")
-"""The stream that records have until they are written."""
+"""Placeholder for the stream of imported records until they are written."""
 M = TypeVar("M", bound=BaseModel)
 H = TypeVar("H", bound="Header", covariant=True)
 

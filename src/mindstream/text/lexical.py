@@ -61,7 +61,7 @@ class Postings:
         return np.concatenate((kept, new)) if len(new) else kept
 
     def count(self, key: str) -> int:
-        """Return how many numbers a key has."""
+        """Return how many numbers are stored under a key."""
         new = self._new.get(key)
         return len(self._kept_of(key)) + (0 if new is None else 1 if isinstance(new, int) else len(new))
 
@@ -437,12 +437,12 @@ class Lexical:
 
     @property
     def groups(self) -> int:
-        """Number of groups."""
+        """Number of groups of documents, such as the episodes of a stream."""
         return len(self.group_sizes)
 
     @property
     def all_groups(self) -> int:
-        """Number of groups in the whole index, of which this may be a part."""
+        """Number of groups of documents in the whole index, of which this object may be a part."""
         return self.groups
 
     def group_scores(self, found: Matches) -> Floats:

@@ -48,7 +48,7 @@ _BEGUN = re.compile(r"(?:h|ht|htt|https?|w|ww|www\.?)\Z", _FLAGS)
 _TAG = re.compile(r"<[a-z][a-z0-9-]*(?:[\s/][^>]*)?", _FLAGS)
 """Matches an HTML tag that has not ended yet: without the final `>`."""
 _VALUE = re.compile(r"""=\s*("[^"]*"?|'[^']*'?|[^\s"'>]+)""")
-"""The value of an attribute."""
+"""Matches `=` and the value of an HTML attribute."""
 _DEFINITION = re.compile(r"\s*\[[^\]]*\]:\s*<?")
 """The beginning of a Markdown reference definition, whose address an image may load."""
 

@@ -37,7 +37,7 @@ wives; knife knives; leaf leaves; half halves; shelf shelves; good better best; 
 """
 
 BASE = {form: base for group in FORMS.split(";") for base, *forms in (group.split(),) for form in forms}
-"""The base of each irregular form."""
+"""The base form of each irregular form: `wrote` and `written` have `write`."""
 
 
 STOP_WORDS = """

@@ -31,7 +31,7 @@ change."""
 
 
 class Watcher(Protocol):
-    """Observes the calls of a loop."""
+    """Observes the tool calls of a loop."""
 
     async def recorded_result(self, call: Call) -> str | None:  # noqa: ARG002
         """Return a result that replaces the call (an earlier result, or a refusal); None: the call is made."""

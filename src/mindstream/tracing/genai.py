@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
 VERSION = "1.42.0-dev"
-"""The version of the conventions."""
+"""The version of OpenTelemetry's GenAI conventions that these names follow."""
 SCHEMA = f"https://opentelemetry.io/schemas/gen-ai-dev/{VERSION}"
 CAPTURE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 """The environment variable that requests texts in spans."""

@@ -277,7 +277,7 @@ Data = dict[str, Any]
 """The response of an operation, converted from JSON."""
 STUDIO_STYLES = ("tokens.css", "base.css", "parts.css")
 CALLS = "traces"
-"""The page of model calls."""
+"""Name of the studio's page that shows model calls."""
 UNQUOTED = "!'()*"
 """Characters that browsers do not percent-encode in a path, in addition to letters and digits."""
 NO_BILL: Data = {"total": {"calls": 0}, "by": {}, "days": {}, "limits": None}

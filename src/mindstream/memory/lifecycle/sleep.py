@@ -130,7 +130,7 @@ class SleepRun:
                 self.steps.setdefault(row.event.step, row)
 
     async def write(self, event: Slept, records: Sequence[Record] = (), revisions: Sequence[Revision] = ()) -> None:
-        """Commit a step with its changes."""
+        """Commit the event of a completed step, with the changes that the step makes."""
         begun = self.steps.get("fading")
         event = event.model_copy(update={"cause": begun.seq if begun else self.cause})
         entry = Entry(event, "sleep", tuple(records))

@@ -85,7 +85,7 @@ class BackgroundWork(Protocol):
         stream from memory (`caches.empty`)."""
 
     async def close(self) -> None:
-        """Cancel the work and discard unfinished results."""
+        """Cancel the background work and discard its unfinished results."""
 
 
 class SqlStore(Store):

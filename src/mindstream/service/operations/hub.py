@@ -112,7 +112,7 @@ class Hub:
         return len(self._listeners)
 
     def show(self, row: Logged) -> None:
-        """Deliver a live row."""
+        """Deliver a live row, which is not in the log."""
         self._put(Line(row))
 
     def show_live(self, row: Logged) -> None:

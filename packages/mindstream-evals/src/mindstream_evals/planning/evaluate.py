@@ -263,12 +263,12 @@ class Outcome:
 
     @property
     def tokens(self) -> int:
-        """All tokens, cached ones in full."""
+        """Number of input and output tokens; cached ones count in full."""
         return self.input_tokens + self.output_tokens
 
     @property
     def tokens_at_a_tenth(self) -> float:
-        """All tokens, cached ones at a tenth."""
+        """Number of input and output tokens; cached ones count a tenth."""
         return self.tokens - 0.9 * self.cached_tokens
 
 

@@ -95,7 +95,7 @@ class Opened:
 
     @property
     def has_judge(self) -> bool:
-        """Whether there is a judge."""
+        """Whether a model judges the answers."""
         return bool(self.wish.judge) or self.models.has(JUDGE)
 
 

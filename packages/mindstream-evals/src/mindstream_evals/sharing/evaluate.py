@@ -354,7 +354,7 @@ def _trial(task: Assignment, solved: Sequence[Solution], first: bool, told: tupl
 
 
 def summary(trials: Sequence[Trial]) -> dict[str, Any]:
-    """Return totals over some answers."""
+    """Return totals over some trials: tasks, right answers, corrections, calls and tokens."""
     return {
         "tasks": len(trials),
         "right": sum(each.right for each in trials),

@@ -128,7 +128,7 @@ class Rating:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The 95 % interval."""
+        """The 95 % interval of the rating."""
         return self.mu - WITHIN * self.sigma, self.mu + WITHIN * self.sigma
 
 

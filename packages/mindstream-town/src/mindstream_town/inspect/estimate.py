@@ -67,12 +67,12 @@ class Counting:
 
     @property
     def calls(self) -> int:
-        """All calls."""
+        """Number of all calls."""
         return sum(each.calls for each in self.by_kind.values())
 
     @property
     def tokens(self) -> int:
-        """All tokens, in and out."""
+        """Number of all input and output tokens."""
         return sum(each.tokens_in + each.tokens_out for each in self.by_kind.values())
 
     def without_rules(self, models: Mapping[str, str]) -> Counting:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 MOST_FACTS = 200
 MOST_CURVE = 200
-"""Maximum points of a curve."""
+"""Maximum number of points of a curve."""
 
 
 class RecordingRequest(TownName):

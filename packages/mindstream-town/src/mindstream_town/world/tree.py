@@ -49,7 +49,7 @@ class Address:
 
     @property
     def last(self) -> str:
-        """The narrowest name."""
+        """The last name: that of the place itself, without the places around it."""
         return self.names[-1]
 
     @property
