@@ -268,7 +268,7 @@ class OnRay:
             try:
                 await asyncio.to_thread(self._begin)
             except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
-                where = os.environ.get(ADDRESS, "started here")
+                where = os.environ.get(ADDRESS, "on this machine")
                 raise SettingsError(f"Ray is not available ({where}): {error}") from None
             with contextlib.suppress(ValueError, TypeError):  # not the main thread, or no Python handler
                 # install Python's handler of SIGTERM again: Ray's handler would print a stack trace first

@@ -320,7 +320,7 @@ async def _learn(
             "retire",
         ):  # only lessons that share words with the correction
             own = [each for each in own if mentioned.intersection(terms(each.text))]
-        if action == "retire":  # less certain work contradicts a lesson that verdicts confirmed, but cannot retire it
+        if action == "retire":  # lessons with more confirmations, or all if untrusted, are contradicted instead
             most = 0 if verdict.relayed else 1
             firm = [each for each in own if untrusted or len(each.confirmed_by) > most]
             touched["contradict"] = (*touched.get("contradict", ()), *(each.id for each in firm))

@@ -73,7 +73,7 @@ def translate(source: str, form: Form) -> tuple[str, bool]:
         ValueError: the pattern uses syntax that is not supported, or its groups are nested too deeply.
     """
     out: list[str] = []
-    opened: list[int | None] = []  # for each open group: where a left-out look-around begins; None: another group
+    opened: list[int | None] = []  # for each open group: where it begins if it is a look-around to leave out, else None
     exact = True
     for token in TOKEN.finditer(source):
         kind, text = token.lastgroup, token[0]

@@ -70,7 +70,13 @@ def sleep(
     settings: Settings,
     n: Annotated[
         int | None,
-        flag("N", "Number of records to select under `decay` [20; see `memory policy`].", "-n", min=0, max=MAX_ROWS),
+        flag(
+            "N",
+            "Number of records to select for fading, with retention=decay [20; see `memory policy`].",
+            "-n",
+            min=0,
+            max=MAX_ROWS,
+        ),
     ] = None,
     review: Annotated[
         bool, switch("--review", "Show the proposed changes first, and ask before they are applied.")

@@ -128,7 +128,7 @@ class LifeScreen:
         depth = event.id.count(".") // 2
         if event.error:
             self._line(line, "red", depth)
-        elif event.text.strip() and (depth == 0 or event.calls):  # the results of calls show M1's and M0's answers
+        elif event.text.strip() and (depth == 0 or event.calls):  # other answers are shown as results of calls
             new = self._new(event.text.strip(), WORDS)
             if new != AS_ABOVE:
                 self._line(short(new, WORDS), "" if depth == 0 else "dim", depth)

@@ -293,8 +293,8 @@ def _nearness(columns: Columns, vectors: Floats, candidates: Mask, total: Floats
 # Certainty: the probability, 0 to 1, that a record answers the question. It is a logistic function of three signals:
 # the share of the question's words (weighted by rarity) that the best record and its neighbours contain, the share that
 # no record of the stream contains, and how much more similar than average the most similar record is. It was fitted on
-# an equal number of questions about the conversation in the stream (probability 1) and about other ones (probability
-# 0): benchmarks/talks.py.
+# an equal number of questions about the conversation in the stream (probability 1) and about other conversations
+# (probability 0): benchmarks/talks.py.
 
 
 COVERED, UNHEARD_OF, NEAR, BIAS = 3.9, -5.0, 0.39, -2.2

@@ -254,7 +254,7 @@ def _best(rows: Ints, scores: Floats, n: int) -> Ints:
     if len(rows) <= n:
         return rows
     among = np.flatnonzero(scores >= nth_highest(scores, n))
-    if len(among) > n:  # several rows have the lowest score
+    if len(among) > n:  # several rows have the n-th highest score
         among = among[np.argpartition(-scores[among], n)[:n]]
     return rows[among]
 

@@ -224,7 +224,7 @@ def _check_data(record: Record) -> None:
 
 def _check_text(text: object) -> None:
     is_text = isinstance(text, str) and (text.isprintable() or not re.search(r"[\ud800-\udfff]", text))
-    _require(is_text, "data", "texts that can be encoded", text)
+    _require(is_text, "data", "texts without unpaired surrogates", text)
 
 
 def check_vector(row: Vector | None) -> None:

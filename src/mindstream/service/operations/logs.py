@@ -193,7 +193,7 @@ def require_utterance(rows: Sequence[Logged], seq: int) -> Heard:
         NotFound: the first row has another number, or is not an utterance.
     """
     if not rows or rows[0].seq != seq or not isinstance(rows[0].event, Heard):
-        raise NotFound(f"row {seq} of this user's log is not an utterance: name the row of one")
+        raise NotFound(f"row {seq} of this user's log is not an utterance: give the number of an utterance's row")
     return rows[0].event
 
 
@@ -270,7 +270,7 @@ async def find_call(store: LogStore, key: StreamKey, seq: int) -> CallWords:
     """
     found = await store.events(key, seq - 1, limit=1)
     if not found or found[0].seq != seq or not isinstance(called := found[0].event, ModelCalled):
-        raise NotFound(f"row {seq} of this log is not a model call: name the row of one")
+        raise NotFound(f"row {seq} of this log is not a model call: give the number of a model call's row")
     about = [row for each in called.about for row in await store.events(key, each - 1, limit=1) if row.seq == each]
     said = [MessageShape(role=role, text=text) for role, text in called.messages()]
     return CallWords(call=_show(found[0], called), messages=said, answered=called.answered, about=_rows(about, "").rows)

@@ -185,7 +185,7 @@ def evaluate(
         str,
         flag("A,B,…", "What agents are shown: none, exemplars, lessons, both, notes, facts; `training`: only train."),
     ] = "none,exemplars,lessons,both",
-    seed: Annotated[int, flag("N", "Seed of the workplaces' conventions and of the questions.")] = 1,
+    seed: Annotated[int, flag("N", "Random seed of the simulated workplaces (their conventions and questions).")] = 1,
     training: Annotated[int, flag("N", "Number of training questions.", min=1)] = 8,
     tests: Annotated[int, flag("N", "Number of test questions.", min=1)] = 12,
     mistaken: Annotated[

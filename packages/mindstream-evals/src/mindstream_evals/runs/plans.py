@@ -266,7 +266,7 @@ async def _as_tasks(settings: Settings, opened: Opened) -> AsyncIterator[None]:
                 left = opened.spent.rest(settings)
                 try:
                     outcomes, spent = await engine.run(solve_question, left, wish, number[question.id])
-                except BudgetSpent:  # the task's own message has the budget left for it, not that of the evaluation
+                except BudgetSpent:  # its message names the budget left for this task, not the evaluation's
                     raise BudgetSpent(
                         "the budget of the evaluation is spent: raise it and repeat the command"
                     ) from None

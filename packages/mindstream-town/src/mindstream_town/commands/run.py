@@ -121,7 +121,8 @@ def new(
     seed: Seed = 0,
     profile: ProfileOf = None,
     without: Annotated[
-        list[str] | None, flag("A,B", "Parts to switch off: observation, reflection, planning, recall, talk.")
+        list[str] | None,
+        flag("A,B", "Parts of residents' minds to switch off: observation, reflection, planning, recall, talk."),
     ] = None,
     as_published: Annotated[
         bool, switch("--as-published", "With a model, residents decide step by step, as in Park 2023 (lives=paper).")

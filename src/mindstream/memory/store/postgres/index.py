@@ -40,7 +40,7 @@ from mindstream.memory.store.word_index.segments import (
 from mindstream.text.words import batches
 
 PORTION = 500
-"""Number of vectors written per transaction. Writing them takes a second if the graph is large."""
+"""Number of vectors written per transaction. Writing them takes a second if pgvector's index is large."""
 BUSY = 0x73656172  # "sear": first key of the advisory lock of the process that fills a stream's index
 SEGMENTS = "SELECT id, first, last, count FROM segments WHERE stream = ? AND ready ORDER BY last"
 BETWEEN = "SELECT number FROM records WHERE stream = ? AND number > ? AND number < ? ORDER BY number LIMIT ?"

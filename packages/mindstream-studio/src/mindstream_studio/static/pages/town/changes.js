@@ -52,7 +52,7 @@ export function SetThing({ town, player, place, soon }) {
   };
   return html`
     <form class="whisper" onSubmit=${set}>
-      <input aria-label=${`The condition of ${name}`} placeholder="Condition, such as leaking. Empty: in order" value=${condition} maxlength="300" onInput=${(/** @type {any} */ event) => type(event.target.value)} />
+      <input aria-label=${`The condition of ${name}`} placeholder="Condition, such as leaking. Empty: nothing is wrong" value=${condition} maxlength="300" onInput=${(/** @type {any} */ event) => type(event.target.value)} />
       <button>Set</button>
     </form>`;
 }
