@@ -121,7 +121,7 @@ def hold_folder(folder: Path) -> Iterator[None]:
             file_locks.lock(descriptor, wait=False)
         except BlockingIOError:
             raise HeldElsewhere(
-                f"another server uses {folder}, but only one serves a data folder: end that server, or choose another"
+                f"another server uses {folder}, and only one server may use a data folder: end it, or choose another"
                 " folder with --data"
             ) from None
         except OSError as error:

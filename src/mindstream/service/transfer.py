@@ -97,7 +97,7 @@ class ExportLine(BaseModel, frozen=True, extra="forbid"):
         """
         if self.slot and (self.kind == "plan") != self.slot.endswith(".plan"):
             raise InputError(
-                f"slot: the slot of a plan must end in .plan, and that of another kind must not; this is {self.slot!r}"
+                f"slot: the slot of a plan must end in .plan, and other slots must not; this is the slot {self.slot!r}"
                 f" of a {self.kind}"
             )
         if self.slot and self.kind == "belief" and not isinstance(self.data.get("value"), dict):

@@ -149,7 +149,9 @@ async def curve(
     settings: Settings,
     days: Annotated[int, flag("N", "Number of days to predict.", min=1, max=3650)] = 90,
     sleeps: Annotated[float, flag("X", "Assumed number of sleeps a day.", min=0, max=24)] = 1.0,
-    n: Annotated[int, flag("N", "Assumed number of records that each sleep selects.", "-n", min=0, max=MAX_ROWS)] = 20,
+    n: Annotated[
+        int, flag("N", "Assumed number of records that each sleep selects for fading.", "-n", min=0, max=MAX_ROWS)
+    ] = 20,
     passed_over: Annotated[
         float, flag("X", "Assumed number of recalls a day that find a record without returning it.", min=0, max=1000)
     ] = 0.0,
@@ -324,7 +326,7 @@ class DreamSentence:
 @command(app, "data user", "mindstream memory dreams", "mindstream memory dreams -n 50 --seed 2 --json")
 async def dreams(
     settings: Settings,
-    n: Annotated[int, flag("N", "Number of sentences to show.", "-n", min=1, max=10_000)] = 20,
+    n: Annotated[int, flag("N", "Maximum number of sentences to show.", "-n", min=1, max=10_000)] = 20,
     seed: Annotated[int, flag("N", "Seed of the random sample.", "--seed")] = 0,
     json: AsJson = False,
 ) -> None:

@@ -119,7 +119,7 @@ class McpServer:
         except ToolError as error:
             raise SettingsError(f"{error} (if the server needs a password, send it in a header)") from None
         if parts.scheme == "http" and not is_allowed(parts.hostname or "", allow):
-            raise SettingsError(f"use https for {parts.hostname}, or allow this host by name (allow)")
+            raise SettingsError(f"use https for {parts.hostname}, or name the host in `allow`")
         self.expanded_headers()
 
     def opening(self, allow: Collection[str]) -> dict[str, object]:

@@ -85,7 +85,7 @@ def experiment(
     agents_from: Annotated[
         Path | None, flag("DIR", "Folder of your own agents, or of the published question sets.", "--data")
     ] = None,
-    studies: Annotated[str, flag("A,B,…", "The studies to run.")] = "shots,pools,growth,controls",
+    studies: Annotated[str, flag("A,B,…", "The studies to run (described below).")] = "shots,pools,growth,controls",
     shots: Annotated[
         str, flag("N,N,…", "Numbers of exemplars in a prompt; all studies but `shots` use the largest.")
     ] = "0,1,2,3",
@@ -190,7 +190,14 @@ def evaluate(
     tests: Annotated[int, flag("N", "Number of test questions.", min=1)] = 12,
     mistaken: Annotated[
         float,
-        flag("SHARE", "Share of false corrections in the training.", "--mistaken", "--false-verdicts", min=0, max=1),
+        flag(
+            "SHARE",
+            "Share of the corrections in the training that are false, 0 to 1.",
+            "--mistaken",
+            "--false-verdicts",
+            min=0,
+            max=1,
+        ),
     ] = 0.0,
     how: Annotated[
         Literal["react", "rewoo", "plan-execute"], typer.Option(help="The strategy of the agents.")

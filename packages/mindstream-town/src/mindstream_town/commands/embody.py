@@ -283,7 +283,7 @@ async def _answer(mind: Mind, text: str) -> None:
 async def set_(
     settings: Settings,
     place: Annotated[str, word("OBJECT", "Address (house:room:object), or its end if only one object matches.")],
-    condition: Annotated[str, word("CONDITION", 'Its condition in words, such as "leaking"; "": in order again.')],
+    condition: Annotated[str, word("CONDITION", 'Its condition in words, such as "leaking"; "": nothing is wrong.')],
     danger: Annotated[
         bool | None,
         switch(

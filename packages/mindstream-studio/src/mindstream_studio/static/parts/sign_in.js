@@ -4,7 +4,7 @@ import { request, useToken, wanted } from "../network.js";
 
 /** @type {Record<"none" | "refused" | "another", string>} */
 const WHY = {
-  none: "Enter a token: this server is on another machine, or was started so that every user needs a token.",
+  none: "This server requires a token: it is on another machine, or all its users need one.",
   refused: "The server refused this token: it is mistyped, expired or revoked.",
   another: "Enter the token to use from now on.",
 };
