@@ -457,7 +457,7 @@ class LifeReasoner:
         is_due = self._wakes is not None and self._wakes <= now
         if not is_due and await newest_from_outside(stream) <= self._seen:
             return RunResult("", "")
-        # without the mind's approval: the life asks for approval itself
+        # without the wrapper that asks for the mind's approval: the life asks for approval itself
         given = [each.inner if isinstance(each, ApprovedTool) else each for each in context.tools]
         tools = [*self.tools, *(tool for tool in given if tool not in self.tools)]
         opened = Life.open(

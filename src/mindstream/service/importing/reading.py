@@ -246,8 +246,8 @@ class Source:
                 counted.read_so_far += len(line)
                 if len(line) > MAX_OBJECT or counted.read_so_far > MAX_FILE:
                     raise InputError(
-                        f"line {number}, at byte {counted.read_so_far:,}: at most {MAX_OBJECT >> 20} MB a line"
-                        f" and {MAX_FILE >> 30} GB a file are read"
+                        f"line {number}, at byte {counted.read_so_far:,}: the line or the file is too large: at most"
+                        f" {MAX_OBJECT >> 20} MB a line and {MAX_FILE >> 30} GB a file are read"
                     )
                 for each in line.split(b"\r"):  # a lone \r ends a line, too; within JSON it would be escaped
                     if bare := each.strip(PADDING).removesuffix(b","):
