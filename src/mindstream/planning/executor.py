@@ -286,9 +286,8 @@ class Executor:
             if evidence.failed and self._instead and (known := await self._instead(step, evidence)):
                 evidence = replace(evidence, text=known, failed=False, own=True)
             await self._keep(evidence)
-        except (
-            BaseException
-        ) as error:  # the task stays in `_running` unless `fail` cancelled it; `finish` raises the error
+        except BaseException as error:
+            # the task stays in `_running` unless `fail` cancelled it; `finish` raises the error
             if step.id in self._running and self._finished and not self._finished.done():
                 self._finished.set_exception(error)
             raise

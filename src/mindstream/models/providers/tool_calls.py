@@ -341,9 +341,8 @@ def find_calls(text: str, request: Request) -> tuple[Call, ...]:
         return ()
     try:
         values: list[Any]
-        last = max(
-            text.rfind(each) for each in CLOSERS
-        )  # without it, the search at each opening tag would go to the text's end
+        # without `last`, the search at each opening tag would go to the text's end
+        last = max(text.rfind(each) for each in CLOSERS)
         if last >= 0 and (found := list(islice(TAGGED.finditer(text, 0, last + 12), MAX_CALLS))):
             values = [{"name": each[1], "arguments": _tagged(each[2])} for each in found]
         elif python := _python_calls(text):
