@@ -139,7 +139,7 @@ def test_sessions_are_listed(first: Path) -> None:
 
 def test_a_correction_replaces_the_old_text(kept: Path) -> None:
     told = run("memory", "correct", "said00002", "The bus keeps me awake", "--data", kept).out
-    assert "has now the text: The bus keeps me awake" in told and "note00002: Sleeps badly" in told
+    assert "now has the text: The bus keeps me awake" in told and "note00002: Sleeps badly" in told
     assert [row["event"] for row in run("log", "--data", kept, "--json").rows][-1] == "corrected"
     (row,) = run("memory", "correct", "note00002", "Sleeps well", "--data", kept, "--json").rows
     assert row["record"]["text"] == "Sleeps well" and row["superseded"] == "note00002"

@@ -98,5 +98,5 @@ async def watching(store: TellsErasures) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        if not going.get_loop().is_closed():  # a memory may be closed on another loop than that which opened it
+        if not going.get_loop().is_closed():  # a memory may be closed on another loop than the one that opened it
             going.cancel()

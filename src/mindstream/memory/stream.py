@@ -612,7 +612,7 @@ class Stream:
                     self._held[record.slot] = record
         for each in logged:
             self.feed.publish(each)
-        ours = logged[len(logged) - len(whole.entries) :] if touch else logged  # rows of the touch come first
+        ours = logged[len(logged) - len(whole.entries) :] if touch else logged  # rows that `touch` adds come first
         return ours[before : before + len(commit.entries)]
 
     def show(self, event: Event, by: str = "") -> Logged:

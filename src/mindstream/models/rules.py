@@ -114,7 +114,7 @@ class FakeModel:
             yield Piece("{}")  # a typed reply without any values, such as no facts
             return
         if not lines:
-            raise ModelRefused(f"the script has no more lines for the prompt {label!r}")
+            raise ModelRefused(f"no scripted answer is left for the prompt {label!r}")
         line = lines.popleft()
         if callable(line):
             line = _checked_line(line(request))

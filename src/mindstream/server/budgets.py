@@ -119,7 +119,7 @@ class Budgets:
         try:
             yield
         finally:
-            over.set()  # the task is not cancelled, because a cancelled exchange would be counted twice
+            over.set()  # the task is not cancelled, because a cancelled `_exchange` may count spending twice
             await storing
             await self.keep()
 

@@ -335,7 +335,7 @@ async def _learn(
         wanted = set(terms(text))
         is_withheld = untrusted and len(wanted & mentioned) < SUPPORTED * len(wanted)
         if old and ((old.state == "confirmed" and not is_sound) or (untrusted and not old.private)):
-            action, old = "add", None  # no guess replaces a confirmed lesson, no third-party text a shared one
+            action, old = "add", None  # a guess never replaces a confirmed lesson, nor third-party text a shared one
         if not text or (old is None and action != "add"):
             continue
         same = [

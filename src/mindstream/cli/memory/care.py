@@ -426,7 +426,7 @@ async def correct(
     lines = ["the record has this text already"]
     if done.record.id != id_:
         lines = [
-            f"{done.record.id} has now the text: {short(done.record.text, 200)}",
+            f"{done.record.id} now has the text: {short(done.record.text, 200)}",
             *_records("derived from the old text, and not changed", done.drawn),
             *(
                 f"believed because of the old text: {each.slot}, {each.field}: {short(each.text, 120)}"

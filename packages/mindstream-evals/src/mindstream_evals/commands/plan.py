@@ -81,7 +81,7 @@ class Compared:
     seed: Annotated[int, flag("N", "Seed of the random draw of questions and of the failures of --fail.", "--seed")] = 0
     fail: Annotated[
         list[str] | None,
-        flag("TOOL=P", "Probability that this tool fails, the same for every strategy; repeatable.", "--fail"),
+        flag("TOOL=P", "Let calls of TOOL fail with probability P, in all strategies; repeatable.", "--fail"),
     ] = None
     judge: Annotated[
         str, flag("MODEL", "The model that judges the answers [none: text comparison only].", "--judge")

@@ -95,7 +95,7 @@ def experiment(
             help="The text that is embedded: the query with its own exemplars (composed), the query alone (bare)."
         ),
     ] = "both",
-    tests: Annotated[int, flag("N", "Maximum tests per agent [all].", min=0)] = 0,
+    tests: Annotated[int, flag("N", "Maximum number of test questions per agent [all].", min=0)] = 0,
     seed: Annotated[int, flag("N", "Seed of the random draws, such as the order in which pairs are offered.")] = 0,
     models: Annotated[str, flag("A,B,…", "Several models in place of --model, assigned to the agents in turn.")] = "",
     scorer: Annotated[
@@ -206,7 +206,12 @@ def evaluate(
         bool, switch("--separate", "Train each arm (also `none`) separately, instead of one training shared by all.")
     ] = False,
     plant: Annotated[
-        int, flag("N", "Only test the protection: make N attempts to smuggle a lesson into others' prompts.", min=0)
+        int,
+        flag(
+            "N",
+            "Only test protection: as an attacker, make N attempts to get a lesson into other users' prompts.",
+            min=0,
+        ),
     ] = 0,
     price: Annotated[bool, switch("--price", "Only show the expected cost.")] = False,
     file: Svg = None,

@@ -52,7 +52,7 @@ class Compared:
     ] = 0
     control: Annotated[
         Literal["shuffled"] | None,
-        flag("shuffled", "As a control, add other residents' answers, which must lose.", "--control"),
+        flag("shuffled", "As a control, also compare answers given by other residents, which must lose.", "--control"),
     ] = None
     person: Annotated[
         Path | None, flag("FILE", "Add a person's answers: CSV or JSON of resident, question, answer.", "--person")

@@ -36,7 +36,9 @@ app = group()
 )
 async def cause(
     settings: Settings,
-    outcome: Annotated[str, word("OUTCOME", '"NAME at EVENT", "NAME at PLACE" or "NAME knows FACT".')] = "",
+    outcome: Annotated[
+        str, word("OUTCOME", 'What to explain: "NAME at EVENT", "NAME at PLACE" or "NAME knows FACT".')
+    ] = "",
     seeds: Annotated[int, flag("N", "Number of random seeds with which each fork is run.", min=1, max=1_000)] = 10,
     most: Annotated[int, flag("N", "Maximum number of memories to remove, one at a time.", min=1, max=100)] = 6,
     since: Annotated[str, flag("TIME", 'If OUTCOME is "NAME at PLACE": from when NAME was there.', "--from")] = "",
