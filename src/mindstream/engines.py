@@ -161,7 +161,7 @@ class _Worker:
         spawning = get_context("spawn")
         self._line, there = spawning.Pipe()
         self._process = spawning.Process(target=serve, args=(there,), daemon=True)
-        resource_tracker.ensure_running()  # otherwise the first process would start it, which unblocks SIGINT
+        resource_tracker.ensure_running()  # otherwise the first worker would start it, which unblocks SIGINT
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # a starting process ignores Ctrl-C
         try:
             self._process.start()

@@ -49,7 +49,7 @@ def test_library_export_forms_and_dynamic_imports_are_joined(tmp_path: Path) -> 
     )  # fmt: skip
     script, modules = join_modules(entry, {tmp_path / "gone.js"})
     assert {each.name for each in modules} == {"lib.js", "one.js", "later.js", "old.js", "entry.js"}
-    assert run(script) == ["This is not in the file.", "2 2 old"]
+    assert run(script) == ["The file does not contain this part.", "2 2 old"]
 
 
 def run(script: str) -> list[str]:

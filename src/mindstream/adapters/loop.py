@@ -149,7 +149,9 @@ async def _close_oldest() -> None:
     """Close the least recently used idle memories; their data is on disk already."""
     for key in [key for key in _memories if key not in _working][: len(_memories) - MAX_OPEN]:
         if key not in _working:  # a use may have begun during an earlier close
-            with contextlib.suppress(StorageError):  # storing the effects of a recall failed: no error of this caller
+            with contextlib.suppress(
+                StorageError
+            ):  # the effects of a recall were not stored, which does not concern this caller
                 await _close(key)
 
 

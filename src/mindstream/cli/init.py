@@ -38,7 +38,7 @@ def init(
     model: Annotated[str | None, flag("NAME", "The model of all roles; without it you are asked.")] = None,
     data: Annotated[str | None, flag("DIR", "Also set the data folder, or postgresql://user@host:port/db.")] = None,
     user: Annotated[str | None, flag("NAME", "Also set the user whose memory is used.")] = None,
-    no_test: Annotated[bool, switch("--no-test", "Do not call the model.")] = False,
+    no_test: Annotated[bool, switch("--no-test", "Do not test the model with a call.")] = False,
     json: AsJson = False,
 ) -> None:
     """Choose a model, test it with one short call, and write the settings file."""

@@ -209,7 +209,7 @@ def word(path: str) -> Iterator[Line]:
     parts = [(each.reltype.rpartition("/")[2], each) for each in main.rels.values() if not each.is_external]
     levels = {}
     for style in (one for name, each in parts if name == "styles" for one in parse_xml(each.target_part.blob)):
-        named = _attribute(style, "name").lower().split()  # Word stores built-in names in English
+        named = _attribute(style, "name").lower().split()  # Word stores the names of built-in styles in English
         if named == ["title"] or (named[:1] == ["heading"] and named[-1].isdigit()):
             levels[style.get(f"{W}styleId")] = min(int(named[-1]), 6) if len(named) > 1 else 1
     number = 0

@@ -25,7 +25,7 @@ NAME = re.compile(r"^export (?:async )?(?:function\*?|class|const) (\w+)", re.MU
 LEFT = re.compile(r"^[ \t]*+(?:import|export)\b.*|\bimport\(", re.MULTILINE)
 COMMENT = re.compile(r"^[ \t]*(?://[^\n]*|/\*\*.*?\*/)[ \t]*\n", re.MULTILINE | re.DOTALL)
 TYPE = re.compile(r"/\*\*.*?\*/", re.DOTALL)
-ABSENT = 'Promise.reject(new Error("This is not in the file."))'
+ABSENT = 'Promise.reject(new Error("The file does not contain this part."))'
 
 
 class Joining:

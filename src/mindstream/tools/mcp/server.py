@@ -112,7 +112,7 @@ class McpServer:
         """
         if self.command:
             return
-        from mindstream.tools.web import checked_url  # aiohttp is not loaded for a command
+        from mindstream.tools.web import checked_url  # a command needs no HTTP client
 
         try:
             parts = urlsplit(checked_url(self.address))

@@ -45,7 +45,9 @@ async def contest(
             "The model that judges pairs of conversations, blind, in both orders [none: writes a page for people].",
         ),
     ] = "",
-    out: Annotated[Path, flag("DIR", "Folder of all results; the same command resumes.")] = Path("contest"),
+    out: Annotated[
+        Path, flag("DIR", "Folder of all results; after an interruption, the same command continues.")
+    ] = Path("contest"),
     against: Annotated[
         str, flag("SIDES", f"Opponents of the coach, separated by commas: {', '.join(OPPONENTS)}.")
     ] = PLAIN,

@@ -90,8 +90,8 @@ class Compared:
         Literal["shuffled"] | None,
         flag(
             "shuffled",
-            "With --judge: the judge also scores a control that must fail, in which each question gets the answer to"
-            " the next one. Else the control's score is that of the comparison as text alone.",
+            "With --judge: also let the judge score the control (each question with the answer to the next one, which"
+            " should be wrong). Without this flag, the control is only compared as text.",
             "--control",
         ),
     ] = None

@@ -92,7 +92,8 @@ def experiment(
     form: Annotated[
         Literal["both", "composed", "bare"],
         typer.Option(
-            help="The text that is embedded: the query with its own exemplars (composed), the query alone (bare)."
+            help="The text of a pair that is embedded: its query with the exemplars of its prompt (composed), its query"
+            " alone (bare), or both, to compare them."
         ),
     ] = "both",
     tests: Annotated[int, flag("N", "Maximum number of test questions per agent [all].", min=0)] = 0,
@@ -114,7 +115,10 @@ def experiment(
         flag("DIR", "Write unlabelled pairs of answers (with and without exemplars) to judge blind, and a key."),
     ] = None,
     price: Annotated[bool, switch("--price", "Only show the maximum cost.")] = False,
-    out: Annotated[Path | None, flag("FILE.jsonl", "Store each answer; the same command resumes.")] = None,
+    out: Annotated[
+        Path | None,
+        flag("FILE.jsonl", "Store each answer in this file: after an interruption, the same command continues."),
+    ] = None,
     ray: Annotated[
         bool, switch("--ray", "Answer from each pool in its own Ray task (docs/ray.md); needs --out.")
     ] = False,
@@ -172,7 +176,9 @@ Exit code: 0; 1 after a model error; 2 after a mistake; 130 after Ctrl-C."""
 )
 def evaluate(
     settings: Settings,
-    work: Annotated[Path, flag("DIR", "Folder of the pools and answers; the same command resumes.")],
+    work: Annotated[
+        Path, flag("DIR", "Folder of the pools and answers; after an interruption, the same command continues.")
+    ],
     place: Annotated[
         str,
         flag(

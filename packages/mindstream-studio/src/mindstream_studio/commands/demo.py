@@ -61,7 +61,9 @@ app = typer.Typer(**PLAIN)
 )
 def demo(
     settings: Settings,
-    name: Annotated[Literal["coach", "plan", "life", "town", "pool"], word("[NAME]", "What to play.")] = "coach",
+    name: Annotated[
+        Literal["coach", "plan", "life", "town", "pool"], word("[NAME]", "The recording to play.")
+    ] = "coach",
     speed: Annotated[
         float | None, flag("X", "Speed factor [1; if the output is not a terminal, no pauses].", min=0.01, max=1000)
     ] = None,

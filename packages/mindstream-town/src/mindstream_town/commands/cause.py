@@ -43,7 +43,9 @@ async def cause(
     most: Annotated[int, flag("N", "Maximum number of memories to remove, one at a time.", min=1, max=100)] = 6,
     since: Annotated[str, flag("TIME", 'If OUTCOME is "NAME at PLACE": from when NAME was there.', "--from")] = "",
     until: Annotated[str, flag("TIME", 'If OUTCOME is "NAME at PLACE": until when NAME was there.', "--to")] = "",
-    into: Annotated[Path | None, flag("FILE", "Keep results in this file; the same command resumes.")] = None,
+    into: Annotated[
+        Path | None, flag("FILE", "Keep the results in this file: after an interruption, the same command continues.")
+    ] = None,
     against: Annotated[
         Path | None, flag("DIR", "Without OUTCOME: show where the town in DIR first differs from this one.")
     ] = None,

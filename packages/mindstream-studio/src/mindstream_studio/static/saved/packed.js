@@ -31,7 +31,7 @@ async function answer(address, init) {
   init.signal?.throwIfAborted();
   if (!all) return answered(500, { detail: "This browser cannot read the file: use a browser from 2024 or later." });
   const found = answerOf(all, address, init);
-  return found ? answered(200, found) : answered(404, { detail: "This is not in the file." });
+  return found ? answered(200, found) : answered(404, { detail: "The file does not contain this part." });
 }
 
 /** @param {number} status @param {unknown} told */
