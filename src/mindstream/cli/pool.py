@@ -63,8 +63,8 @@ async def create(
     form: Annotated[
         Literal["composed", "bare", "pair"],
         typer.Option(
-            help="The text to embed of a pair: its query with the examples of its prompt (composed), its query alone"
-            " (bare), or its query and answer (pair)."
+            help="Which text of a pair is embedded: its query with the examples that were in the prompt (composed),"
+            " its query alone (bare), or its query and answer (pair)."
         ),
     ] = "composed",
     as_published: Annotated[

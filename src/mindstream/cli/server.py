@@ -164,7 +164,7 @@ def serve(
     if studio:
         added = [plugin.pages(api_app) for plugin in registered() if plugin.pages]
         if not added:
-            raise InputError("--studio: the pages are in another distribution: pip install mindstream-studio")
+            raise InputError("--studio: the package with the pages is not installed: pip install mindstream-studio")
     LOCATED.set(unlocated)  # commands in messages to clients name neither this machine's folders nor its user
     with asyncio.Runner(loop_factory=new_loop()) as runner:
         runner.run(run(api_app, host, port))

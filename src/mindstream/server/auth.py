@@ -309,7 +309,9 @@ def checked_public_url(url: str) -> str:
     except ValueError:
         plain = ""
     if not plain.startswith(("https://", "http://")) or plain != url.rstrip("/").lower() or plain.endswith("://"):
-        raise InputError(f"--public-url must be such as https://mind.example.org, without a path, not {url[:200]!r}")
+        raise InputError(
+            f"--public-url must be a URL without a path, such as https://mind.example.org, not {url[:200]!r}"
+        )
     return plain
 
 

@@ -141,7 +141,7 @@ def language_of(text: str, among: tuple[Language, ...] = ("en", "zh")) -> Langua
     """Return "zh" if it is in `among` and over a fifth of a text's letters are Chinese characters; otherwise the first
     other language of `among` ("zh" if there is no other).
     """
-    if "zh" in among and len(CJK.findall(text)) * 5 > sum(map(str.isalpha, text)):  # one in five letters
+    if "zh" in among and len(CJK.findall(text)) * 5 > sum(map(str.isalpha, text)):  # more than one letter in five
         return "zh"
     return next((language for language in among if language != "zh"), among[0])
 

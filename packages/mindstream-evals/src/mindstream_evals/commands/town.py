@@ -48,7 +48,7 @@ class Compared:
     ] = CONDITIONS
     questions: Questions = 0
     pairs: Annotated[
-        int, flag("N", "Number of pairs of answers to judge; a pair answers the same question [all].", min=0)
+        int, flag("N", "Number of pairs of answers to judge, each pair to the same question [all].", min=0)
     ] = 0
     control: Annotated[
         Literal["shuffled"] | None,
@@ -59,7 +59,9 @@ class Compared:
     ] = None
     questions_from: Annotated[
         Path | None,
-        flag("FILE.toml", 'Your own questions, in tables: [category], id = "question".', "--questions-from"),
+        flag(
+            "FILE.toml", 'Your own questions, in TOML tables [category] with lines id = "question".', "--questions-from"
+        ),
     ] = None
     seed: Annotated[int, flag("N", "Seed of the random draws.", "--seed")] = 0
 

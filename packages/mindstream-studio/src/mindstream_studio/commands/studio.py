@@ -146,7 +146,9 @@ def export(
     out: Annotated[Path, flag("FILE", "The HTML file to write; an earlier saved page is replaced.")],
     talk: Annotated[str, flag("SESSION", "Save this conversation; `memory sessions` lists them.")] = "",
     plan: Annotated[str, flag("RUN", "Save this run and all others of its task; `solve --list` lists them.")] = "",
-    with_calls: Annotated[bool, switch("--with-calls", "Include the model calls.")] = False,
+    with_calls: Annotated[
+        bool, switch("--with-calls", "Include the model calls, with their texts if they are stored.")
+    ] = False,
     recorded: Annotated[bool, switch("--recorded", "Read the shipped recordings instead of your data.")] = False,
     town: Annotated[Path | None, flag("DIR", "Save the town whose data is in this folder.")] = None,
     since: Annotated[str, flag("TIME", "With --town: save from this time in the town on.", "--from")] = "",

@@ -47,7 +47,8 @@ async def cause(
         Path | None, flag("FILE", "Keep the results in this file: after an interruption, the same command continues.")
     ] = None,
     against: Annotated[
-        Path | None, flag("DIR", "Without OUTCOME: show where the town in DIR first differs from this one.")
+        Path | None,
+        flag("DIR", "Without OUTCOME: show the first event in which the town in DIR differs from this one."),
     ] = None,
     ray: Annotated[bool, switch("--ray", "Run the forks as Ray tasks (docs/ray.md).")] = False,
     yes: Yes = False,
