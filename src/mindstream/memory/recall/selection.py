@@ -64,7 +64,7 @@ class Selection(Columns):
         self.rows, self._entire = rows, whole
         for name, step in (("before", -1), ("after", 1)):
             beside, last = getattr(whole, name).values[rows], len(rows) - 1
-            # a record's neighbour in its episode is usually in the adjacent row; other neighbours (`apart`) are searched
+            # a record's neighbour in its episode is usually in the adjacent row; others (`apart`) are searched for
             at = np.minimum(np.maximum(np.arange(step, len(rows) + step), 0), last)
             apart = np.flatnonzero(rows[at] != beside)
             at[apart] = np.minimum(np.searchsorted(rows, beside[apart]), last)

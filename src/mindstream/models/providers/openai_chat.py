@@ -98,8 +98,8 @@ class GivenText:
             found = [(each["id"], each["piece"]) for each in answer["tokens"][:most]]
         if not all(isinstance(piece, str) for _, piece in found):
             raise ModelRefused(
-                f"{self.at.name} cannot report log-probabilities of this text: it splits some of the text's characters into"
-                " several tokens"
+                f"{self.at.name} cannot report log-probabilities of this text: the model splits some of its"
+                " characters into several tokens"
             )
         return [id_ for id_, _ in found]
 
