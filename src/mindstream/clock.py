@@ -290,7 +290,7 @@ def _zone(name: str) -> tzinfo:
 
 def _timestamp(when: datetime, zone: tzinfo = UTC, added: float = 0.0) -> Moment:
     """Return a datetime as a moment that is valid in every time zone."""
-    if when.year in (MINYEAR, MAXYEAR):  # with a time zone, it could lie outside the calendar
+    if when.year in (MINYEAR, MAXYEAR):  # in another zone, it could be outside the calendar
         when = when.replace(tzinfo=UTC)
     at = (when if when.tzinfo else when.replace(tzinfo=zone)).timestamp() + added
     return min(max(at, EARLIEST), LATEST)

@@ -34,7 +34,8 @@ if sys.platform == "win32":
                     if error.errno not in (errno.EACCES, errno.EDEADLK):
                         raise
                     if not wait:
-                        raise BlockingIOError(error.errno, error.strerror) from None  # LK_LOCK waits ten seconds only
+                        raise BlockingIOError(error.errno, error.strerror) from None
+                    # LK_LOCK gives up after ten seconds: try again
         finally:
             os.lseek(descriptor, 0, os.SEEK_SET)
 

@@ -116,7 +116,7 @@ class MindstreamStore(base.BaseStore):
             deleted = [Entry(Corrected(old=each.id, new=""), BY) for each in endings if not each.superseded_by]
             event = Remembered(count=len(records), kinds={"document": len(records)})
             entries = [Entry(event, BY, tuple(records.values()))] if records else []
-            with contextlib.suppress(Conflict):  # another process was faster: the next try replaces its items
+            with contextlib.suppress(Conflict):  # another process was faster: the next try replaces what it wrote
                 if entries or endings:
                     await memory.commit(*entries, *deleted, revisions=endings)
                 fresh = [(place, op) for place, op in news.items() if not held[place]]

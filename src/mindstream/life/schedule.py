@@ -185,7 +185,7 @@ def _recurrence(said: Match[str]) -> Recurrence:
             raise InputError(f"an order for every {unit} cannot have a time of day; remove 'at …'")
         return Interval(SECONDS[unit] * every)
     if unit:
-        days = range(1 if unit == "week" else 7)  # without a named day: weekly on Monday
+        days = range(1 if unit == "week" else 7)  # an order for every week is due on Monday
         return Calendar(cast("CalendarUnit", unit), times, every, frozenset(days))
     if said["weekdays"]:
         return Calendar("week", times, weekdays=weekdays_in(said["weekdays"]))

@@ -360,7 +360,7 @@ class StepModel:
             replied = await self._steps.reply(id_, self._role, self._model, request)
         except BudgetSpent as error:
             raise ReplyInvalid(str(error)) from None
-        await self._steps.flush()  # before anything based on it is written
+        await self._steps.flush()  # before anything based on the reply is written
         if replied.error:
             raise ModelUnavailable(replied.error)
         yield Piece(replied.text)

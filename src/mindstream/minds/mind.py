@@ -218,7 +218,7 @@ class Mind:
             task.cancel()
         await asyncio.gather(*working, return_exceptions=True)
         await calls.flush(self.memory)
-        self.memory.feed.close()  # first, so that listeners do not wait for a store that cannot be written
+        self.memory.feed.close()  # before the memory, so that listeners do not wait if the store cannot be written
         await self.memory.close()
 
     async def _begin(self) -> None:

@@ -127,7 +127,8 @@ class Playback:
         found = next((line for line in left if line.hash == key), None)
         if found is None and left and not self._strict:
             asked = _lines_of(request.messages)
-            found = max(left, key=lambda line: len(asked & _lines_of(line.messages)))  # the first of equals
+            # of equally similar calls, the first
+            found = max(left, key=lambda line: len(asked & _lines_of(line.messages)))
         if found is None:
             raise ModelRefused(self._divergence(request, left))
         self._lines.remove(found)

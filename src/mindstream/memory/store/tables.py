@@ -41,7 +41,7 @@ def adopt(connection: sqlite3.Connection) -> None:
         kind, id_ = _kind_of(connection, key)
         try:
             name = name_of(key) if kind == "user" else StreamName(kind, id_)
-        except InputError:  # a damaged key, which the doctor repairs
+        except InputError:  # a damaged key, which `mindstream doctor --mend` repairs
             continue
         if kind != "user":
             _rename(connection, key, name.typed_key)

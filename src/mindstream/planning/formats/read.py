@@ -381,11 +381,11 @@ def _read_step(given: Any, number: int, tools: Sequence[ToolSpec], earlier: Comp
     if not isinstance(name, str) or not name.strip():
         raise InputError(f"step {number}: expected the name of a tool under one of {', '.join(TOOL)}, found none")
     spec, input_ = find_spec(name, tools), _first(call, ARGUMENTS)
-    if input_ is None and spec:  # arguments beside the tool's name
+    if input_ is None and spec:  # the arguments are keys beside the tool's name
         input_ = {
             name: each for name, each in call.items() if name in spec.arguments and bare_name(name) not in OF_STEP
         }
-    if isinstance(input_, list):  # values in order
+    if isinstance(input_, list):  # values in the order of the tool's arguments
         input_ = dict(zip([*(spec.arguments if spec else ()), INPUT], input_, strict=False))
 
     def scan(text: str) -> JsonValue:

@@ -306,7 +306,8 @@ def _with_vectors(connection: Connection) -> str:
         return ""
     if connection.execute(COLUMN.encode()).fetchone() is None:
         connection.execute(f'ALTER TABLE nearness ADD COLUMN IF NOT EXISTS near "{row[0]}".halfvec NOT NULL'.encode())
-        connection.execute(b"ALTER TABLE nearness ALTER COLUMN near SET STATISTICS 0")  # statistics would hold vectors
+        # PostgreSQL's statistics of the column would contain vectors
+        connection.execute(b"ALTER TABLE nearness ALTER COLUMN near SET STATISTICS 0")
     return str(row[0])
 
 

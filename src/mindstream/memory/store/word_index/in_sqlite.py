@@ -281,7 +281,7 @@ def _signs(vectors: Sequence[Vector | None], episode: NDArray[np.int32]) -> tupl
     same = (episode[before] == episode[after]) & (episode[after] >= 0)
     before, after = before[same], after[same]
     total = np.zeros(width, np.float32)
-    lent = np.full((2, len(vectors)), len(vectors))  # this index is a row of zeros: no neighbour
+    lent = np.full((2, len(vectors)), len(vectors))  # the last index, a row of zeros: no neighbour
     lent[0, after], lent[1, before] = before, after
     padded = np.concatenate([sums, np.zeros((1, width), np.float16)])
     units = np.empty_like(sums)
