@@ -101,7 +101,7 @@ async def retain_all(stream: Stream, news: Sequence[RecordDraft]) -> list[Record
         known, timed = await _known(stream, records)
         fresh = [record for record in records if record.id not in known]
         if fresh:
-            # Records with the same words may be valid at different times; such records need not be unique.
+            # Records in `timed` have the words of another record, but hold at another time: they need not be unique.
             groups = [[each for each in fresh if (each.id in timed) is is_timed] for is_timed in (False, True)]
             entries = [
                 Entry(

@@ -109,7 +109,7 @@ class PoolLearner(Retriever):
     async def catch_up(self, state: PoolState) -> None:
         newer = [each for each in state.versions if each.number > self._newest.number]
         if newer and self._newest.version and not any(each.held for each in newer):
-            # versions that failed their check: the weights stay
+            # all newer versions failed their check: the weights stay
             self._newest = replace(self._newest, number=state.version)
         elif newer:
             self._newest = await read_newest(self._pool.memory, state.version)

@@ -251,7 +251,7 @@ def _cells(block: Any) -> Iterator[list[str]]:
     above: list[str] = []
     for row in block.iter(f"{W}tr"):
         if next(row.iterancestors(f"{W}tbl")) is not block:
-            continue  # of a table in a cell; its text belongs to that cell
+            continue  # a row of a table inside a cell: its text belongs to that cell
         cells: list[str] = []
         for cell in (each for each in row.iter(f"{W}tc") if next(each.iterancestors(f"{W}tr")) is row):
             merge = cell.find(f"{W}tcPr/{W}vMerge")

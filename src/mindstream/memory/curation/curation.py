@@ -207,7 +207,7 @@ async def read_history(stream: Stream, id_: str) -> list[Record]:
         there = [each for each in await stream.records(before) if each.superseded_by in found]
         found |= {record.id: record for record in there}
         before = [each for record in there for each in record.evidence if each not in found]
-    # Sorted first by whether a record is superseded: a correction back to an earlier wording makes that record current.
+    # Superseded records first, then by row: a correction back to an earlier wording makes that old record current.
     return sorted(found.values(), key=lambda record: (not record.superseded_by, record.seq))
 
 

@@ -107,4 +107,4 @@ if __name__ == "__main__":
     except* MemoryError:
         code = OUT_OF_MEMORY
     finally:
-        os._exit(code)  # a thread may still resolve a host name
+        os._exit(code)  # without waiting for a thread that still resolves a host name

@@ -100,7 +100,7 @@ def experiment(
     seed: Annotated[int, flag("N", "Seed of the random draws, such as the order in which pairs are offered.")] = 0,
     models: Annotated[str, flag("A,B,…", "Several models in place of --model, assigned to the agents in turn.")] = "",
     scorer: Annotated[
-        str, flag("NAME", "The model that grades answers offered to a pool [the first of --models].")
+        str, flag("NAME", "The model that grades answers offered to a pool [the first of --models, else --model].")
     ] = "",
     bertscore: Annotated[str, flag("MODEL", "Also compute BERTScore with this Hugging Face model or folder.")] = "",
     own_answers: Annotated[

@@ -280,7 +280,9 @@ async def run_experiment(settings: Settings, wish: ExperimentSettings, answered:
     """
     cast = load_cast(wish.agents, wish.data)
     if not any(each.tests for each in cast.agents):
-        raise InputError("no test is left: each question or answer also occurs in the seeds or the stream of an agent")
+        raise InputError(
+            "no test is left: each has a question or an answer that also occurs in an agent's seed or stream pairs"
+        )
     table, scorer = _who(settings, wish, cast)
     how = {
         "agents": table,
