@@ -238,7 +238,12 @@ async def retain(
 
 
 @command(app, "data user", "mindstream memory list --kind note -n 20", name="list")
-async def list_records(settings: Settings, kind: Kinds = None, limit: Limit = 5, json: AsJson = False) -> None:
+async def list_records(
+    settings: Settings,
+    kind: Kinds = None,
+    limit: Annotated[int, flag("N", "Maximum number of records of each kind.", "--limit", "-n", min=1, max=1_000)] = 5,
+    json: AsJson = False,
+) -> None:
     """List the current beliefs and plans, and the newest records of each kind."""
     async with calling(settings, known=True) as call:
         found = await call("memory.list", kinds=kind, limit=limit, by_kind=True)

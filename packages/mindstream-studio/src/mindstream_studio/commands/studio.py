@@ -46,13 +46,14 @@ def studio(
     town: Annotated[list[str] | None, flag("NAME=DIR", "A town to show, by name and folder; repeatable.")] = None,
     no_open: Annotated[bool, switch("--no-open", "Print the address of the page, without opening a browser.")] = False,
 ) -> None:
-    """Open the studio in a browser; start a server if none answers on that port.
+    """Open the studio in a browser; start a server if none runs on --port.
 
-    A server that runs already must hold the same data; other flags than --port, --data and --no-open are refused then.
+    If a server runs there already, it must hold the same data, and only the flags --port, --data and --no-open are
+    accepted.
 
-    By default, contacts no other machine; models, tools, MCP servers and a database that you name may be on others.
-    While the server runs, prompts and replies of models are stored in full in the log (keep_prompts), for the page
-    Traces.
+    By default the server contacts no other machine; models, tools, MCP servers and a database that you name may be on
+    others. While the server runs, prompts and replies of models are stored in full in the log (keep_prompts), for the
+    page Traces.
     """
     from mindstream.server.asgi import require_server
 

@@ -126,7 +126,8 @@ async def beliefs(
     false: Annotated[
         bool,
         switch(
-            "--false", "Show only beliefs that differ from what happened, and planted ones, which cannot be checked."
+            "--false",
+            "Show only beliefs that differ from what happened, and whispered ones (planted), which cannot be checked.",
         ),
     ] = False,
     json: AsJson = False,
