@@ -171,7 +171,7 @@ class PoolLearner(Retriever):
     def _is_taught_by_us(self, state: PoolState) -> bool:
         newest = state.versions[-1] if state.versions else None
         if newest is None or not newest.labeller:
-            return True  # no model's labels were used so far; only `train` begins to use them
+            return True  # the newest version uses no model's labels; only `train` begins to use them
         return self.labeller is not None and self.labeller.key == (newest.basis, newest.labeller)
 
     async def _is_our_turn(self) -> bool:
