@@ -166,7 +166,7 @@ def read_zone(name: str) -> tzinfo:
         near = difflib.get_close_matches(name.strip().casefold(), zones, 1, 0.88)
         meant = f"did you mean {zones[near[0]]}? Otherwise " if near else ""
         raise InputError(
-            f"no time zone {name[:60]!r}: {meant}use a name such as Europe/Berlin, America/New_York, or UTC"
+            f"there is no time zone {name[:60]!r}: {meant}use a name such as Europe/Berlin, America/New_York, or UTC"
         ) from None
 
 
@@ -285,7 +285,7 @@ def _zone(name: str) -> tzinfo:
     try:
         return ZoneInfo(name)
     except (OSError, ZoneInfoNotFoundError):
-        raise ValueError(f"no time zone {name!r}") from None
+        raise ValueError(f"there is no time zone {name!r}") from None
 
 
 def _timestamp(when: datetime, zone: tzinfo = UTC, added: float = 0.0) -> Moment:

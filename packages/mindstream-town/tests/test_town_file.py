@@ -185,7 +185,7 @@ async def test_a_town_can_have_roads_instead_of_tiles(tmp_path: Path) -> None:
             "Mei Lin: there is no resident 'Eddie Lin'; did you mean 'Eddy Lin'",
         ),
         ("kitchen:stove", "kitchen:oven", "Mei Lin: day: 07:00 cooking: .*no place"),
-        ('what = "having tea", ', "", "seeds: Tea at five.: an appointment needs all of what, from and to"),
+        ('what = "having tea", ', "", "seeds: Tea at five.: an appointment needs three keys: `what`, `from` and `to`"),
         ("weight = 7", "wight = 7", "residents.1.seeds.2.wight: .*did you mean 'weight'"),
         ("06:00-22:00", "six", "places.2 .*expected opening hours .*'six'"),
         ("age = 43", "age = 43\nshoe = 40", "residents.1.shoe: "),

@@ -181,7 +181,7 @@ def _int(digits: str) -> int:
 def _float(digits: str) -> float:
     number = float(digits)
     if not math.isfinite(number):
-        raise ValueError(f"{digits[:20]} is not a number in JSON")
+        raise ValueError(f"{digits[:20]} is not a finite number, as JSON requires")
     return number
 
 

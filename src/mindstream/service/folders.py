@@ -96,7 +96,9 @@ async def require_room_for_town(data: Location) -> None:
     match await _find_content(data):
         case "town":
             run = shlex.join(["mindstream", "town", "run", "--data", str(data)])
-            raise InputError(f"{data} already contains a town: continue it with `{run}`, or choose another --data")
+            raise InputError(
+                f"{data} already contains a town: continue it with `{run}`, or name another folder with --data"
+            )
         case "memory":
             raise InputError(f"{data} contains other data, but a town needs a folder of its own: name one with --data")
 
@@ -121,7 +123,7 @@ def hold_folder(folder: Path) -> Iterator[None]:
             file_locks.lock(descriptor, wait=False)
         except BlockingIOError:
             raise HeldElsewhere(
-                f"another server uses {folder}, and only one server may use a data folder: end it, or choose another"
+                f"another server uses {folder}, and only one may use a data folder: end that server, or choose another"
                 " folder with --data"
             ) from None
         except OSError as error:

@@ -82,7 +82,7 @@ def _known(name: str, names: Iterable[str], what: str) -> str:
         return name
     near = nearest(name, known)
     raise InputError(
-        f"unknown {what} {name!r:.99}: " + (f"did you mean {near!r}?" if near else f"known are {', '.join(known)}")
+        f"unknown {what} {name!r:.99}: " + (f"did you mean {near!r}?" if near else f"use one of: {', '.join(known)}")
     )
 
 

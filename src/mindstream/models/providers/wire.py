@@ -383,7 +383,7 @@ class Allowance:
             self._since = len(joined) - end if end >= 0 else self._since + len(data)
             self._tail = joined[-3:]
         if self._left < 0 or self._lines < 0 or self._since > MAX_EVENT_BYTES:
-            raise Refusal("the response does not end within the size limits")
+            raise Refusal("the response exceeds a size limit")
 
 
 DONE = "[DONE]"

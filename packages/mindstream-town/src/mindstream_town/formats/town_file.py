@@ -818,7 +818,7 @@ def _first_memory(table: SeedTable, home: Address, world: World, residents: Coll
         return FirstMemory(text=table.text, weight=table.weight, secret=table.secret)
     with prefixed(f"seeds: {table.text:.60}:"):
         if begin is None or end is None or not table.what:
-            raise InputError("an appointment needs all of what, from and to")
+            raise InputError("an appointment needs three keys: `what`, `from` and `to`")
         for name in (*table.who, *([table.host] if table.host else [])):
             _check_resident(name, residents)
         place = _find_place(table.where, home, world, "where") if table.where else ""

@@ -229,7 +229,7 @@ def build_tiles(
         if address is not None and cell < width * height:
             here[cell] = numbers[address] if address in numbers else _number(address, world, numbers)
     if count != width * height or len(walls) != count:
-        raise InputError(f"expected {width * height} tiles, found {count} places and {len(walls)} walls or free tiles")
+        raise InputError(f"expected {width * height} tiles, found the places of {count} and the walls of {len(walls)}")
     places = tuple(numbers)
     arenas = [numbers[address.upto(ARENA)] for address in places]
     return TileWorld(

@@ -177,7 +177,7 @@ def _reading(place: Location) -> Iterator[Source]:
         raise InputError(f"the folder {folder} contains no {FILE}: name a data folder")
     if any(folder.glob(INTENTS)):
         raise StorageError(
-            f"an erasure was interrupted in {folder}: open the memory of that user once to finish it, then copy again"
+            f"an erasure of a user was interrupted in {folder}: open this user's memory to finish it, then copy again"
         )
     with _file(folder, "BEGIN") as connection:
         yield connection
