@@ -454,6 +454,6 @@ async def test_other_vendors_are_opened_or_name_their_package(
         with pytest.raises(ModelUnavailable, match="redirects to"):
             await parts_of(model)
         assert other.asked == []
-        with pytest.raises(ModelUnavailable, match="does not end"):
+        with pytest.raises(ModelUnavailable, match="exceeds a size limit"):
             await parts_of(model)
         await model.aclose()
