@@ -278,7 +278,7 @@ class Talked(TownEvent):
 
 
 class ActFinished(TownEvent):
-    """A resident finished an act and remembers it."""
+    """A resident finished an act and remembers it, or was on the way to an act."""
 
     kind = "act_finished"
     what: Quotes[str]

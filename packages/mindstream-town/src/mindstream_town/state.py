@@ -83,6 +83,8 @@ class ResidentState(BaseModel, frozen=True):
             other, and the memories of their talks.
         gathered: total importance of memories since the last reflection.
         considered: for each object, the step of the last decision about it.
+        accepted: for each object, the step of the last decision not to change an act that needs it.
+        left: for each object, the condition in which the resident's own act last left it.
         scenes: for each partner, the step of the last scene.
         asked: number of model calls and tokens used on the planned day.
         done: finished activities of today, the newest last; only in the mode `paper`.
@@ -117,6 +119,8 @@ class ResidentState(BaseModel, frozen=True):
     shared: dict[str, frozenset[str]] = {}
     gathered: float = 0.0
     considered: dict[str, int] = {}
+    accepted: dict[str, int] = {}
+    left: dict[str, str] = {}
     scenes: dict[str, int] = {}
     asked: tuple[int, int] = (0, 0)
     done: tuple[Done, ...] = ()
@@ -189,11 +193,14 @@ def _changed(state: ResidentState, event: Event, profile: Profile) -> dict[str, 
         case TasksPlanned():
             return {"blocks": spliced(state.blocks, event.blocks)}
         case Acted():
-            return {"act": event.act, "partner": ""}
+            leaves = {event.act.place: event.act.leaves.strip()} if event.act.leaves else {}
+            return {"act": event.act, "partner": "", "left": state.left | leaves}
         case Decided() if event.other and not event.yes:
             return {"rested": state.rested | {event.other: event.step + profile.talk_rest}}
         case Decided() if event.place:
-            return {"considered": state.considered | {event.place: event.step}}
+            accepts = not event.yes and state.act is not None and state.act.needs(event.place)
+            now = {event.place: event.step}
+            return {"considered": state.considered | now, "accepted": state.accepted | (now if accepts else {})}
         case Met():
             return {
                 "scenes": state.scenes | {event.other: event.step},

@@ -17,6 +17,7 @@ from mindstream_town.residents.converse import OF_OTHER, can_begin_talk, thought
 from mindstream_town.residents.places import known_places, may_use, things_around
 from mindstream_town.residents.plan import begin
 from mindstream_town.residents.prompt_context import show
+from mindstream_town.residents.sight import on_the_way
 from mindstream_town.residents.turn import Percept, ResidentTurn
 from mindstream_town.state import ResidentState
 from mindstream_town.world.world import DAY_MINUTES, clock
@@ -117,18 +118,20 @@ AT_ONCE = 60
 
 
 async def finish_act(turn: ResidentTurn, act: Act | None) -> None:
-    """Remember an act that has ended or was interrupted, if the resident had reached its place and it lasted a minute
-    or more.
+    """Remember an act that has ended or was interrupted, if it lasted a minute or more. If the resident had not reached
+    its place, only the walk is listed among what it did today.
 
     Sleep, talks, waiting and a user's commands are not remembered. An act that continues an equal act is remembered
     once.
     """
-    if act is None or act.asleep or act.why in ("talk", "wait", "") or not act.has_arrived(turn.step):
+    if act is None or act.asleep or act.why in ("talk", "wait", ""):
         return
     minutes = (turn.step - act.since) * turn.profile.step_s // 60
     if not minutes:
         return
-    is_new = not turn.state.done or turn.state.done[-1].what != act.what
+    has_arrived = act.has_arrived(turn.step)
+    what = act.what if has_arrived else on_the_way(act.place)
+    is_new = has_arrived and (not turn.state.done or turn.state.done[-1].what != what)
     draft = RecordDraft(
         text=f"{turn.name} is {act.what}",
         kind="observation",
@@ -139,7 +142,7 @@ async def finish_act(turn: ResidentTurn, act: Act | None) -> None:
     )
     records = await turn.build(draft) if is_new else ()
     start, ids = turn.setting.minute(act.since), tuple(record.id for record in records)
-    turn.write(ActFinished(step=turn.step, what=act.what, start=start, minutes=minutes, records=ids), records)
+    turn.write(ActFinished(step=turn.step, what=what, start=start, minutes=minutes, records=ids), records)
 
 
 def is_own_act(turn: ResidentTurn, record: Record) -> bool:
@@ -234,7 +237,7 @@ async def _choose(turn: ResidentTurn, other: ResidentState) -> str:
         identity=turn.identity,
         doing=turn.state.act.what,
         other=other.name,
-        other_doing=other.act.what,
+        other_doing=next((each.object for each in turn.percepts if each.who == other.name), other.act.what),
         when=turn.date_and_time,
         relation=turn.relation(other.name),
         next=f"{clock(later.start)} {later.what}" if later else "",

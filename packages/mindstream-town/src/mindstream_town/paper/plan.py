@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
+from mindstream.errors import InputError
 from mindstream.memory.store.record import Kind, Record
 from mindstream_town.events import Block, DayPlanned, TasksPlanned
 from mindstream_town.paper.people import (
@@ -20,7 +20,6 @@ from mindstream_town.paper.people import (
 )
 from mindstream_town.paper.prompts import (
     SHORTEST,
-    PaperTask,
     PlanHours,
     PlanStrokes,
     PlanTasks,
@@ -34,6 +33,7 @@ from mindstream_town.residents.converse import Agreement
 from mindstream_town.residents.person import Appointment, appointment_of
 from mindstream_town.residents.places import is_let_in, words_of
 from mindstream_town.residents.plan import (
+    at_midnight,
     begin,
     blocks_of,
     day_of,
@@ -53,8 +53,9 @@ from mindstream_town.world.world import DAY_MINUTES, clock, minute_of
 
 AN_HOUR, LONGEST_HOUR = 60, 90
 """Minutes. A block longer than LONGEST_HOUR is split into parts of at least half of AN_HOUR."""
-LATELY, DONE, RECALLED = 8, 8, 8
-NEWS: tuple[Kind, ...] = ("observation", "thought", "note")
+LATELY, GLIMPSES, DONE, RECALLED = 8, 4, 8, 8
+SEEN: tuple[Kind, ...] = ("observation",)
+THOUGHT: tuple[Kind, ...] = ("thought", "note")
 
 
 async def next_act(turn: ResidentTurn) -> None:
@@ -163,7 +164,7 @@ async def plan_hours(turn: ResidentTurn, block: Block, minute: int) -> None:
             where=path_of(block.place),
             start=clock(minute),
             end=clock(block.end),
-            day=turn.state.broad,
+            day=tuple(f"{clock(at)} {each.what}" for at, each in _rest_of_day(turn) if not each.fine),
             done=what_was_done(turn),
             lately=await lately(turn),
             places=lines,
@@ -218,6 +219,7 @@ async def plan_tasks(turn: ResidentTurn, block: Block, minute: int) -> None:
             minutes=minutes,
             things=tuple(map(path_of, things)),
             here=here,
+            walk=_walks(turn, [block.place])[0],
             plan=_hours_around(turn, minute),
             done=what_was_done(turn),
             lately=await lately(turn),
@@ -226,20 +228,22 @@ async def plan_tasks(turn: ResidentTurn, block: Block, minute: int) -> None:
         )
     )
     blocks, start = [], minute
-    for task, lasts in zip(reply.tasks, _fitted(reply.tasks, minutes), strict=True):
+    used = [place if (place := descend(things, task.thing)) in things else "" for task in reply.tasks]
+    places = [place or block.place for place in used]
+    wanted = [max(task.minutes, walk + SHORTEST) for task, walk in zip(reply.tasks, _walks(turn, places), strict=True)]
+    for task, thing, place, lasts in zip(reply.tasks, used, places, _fitted(wanted, minutes), strict=True):
         if lasts <= 0:
             continue
-        place = descend(things, task.thing)
         blocks.append(
             Block(
                 start=start,
                 minutes=lasts,
                 what=task.what,
-                place=place if place in things else block.place,
+                place=place,
                 fine=True,
                 leaves=task.condition,
                 danger=task.danger,
-                state=task.state.strip() if place in things else "",
+                state=task.state.strip() if thing else "",
             )
         )
         start += lasts
@@ -254,14 +258,28 @@ def _present(turn: ResidentTurn, place: str) -> tuple[str, ...]:
     return tuple(each.text for each in turn.percepts if each.who)
 
 
-def _fitted(tasks: Sequence[PaperTask], minutes: int) -> list[int]:
+def _walks(turn: ResidentTurn, places: Sequence[str]) -> list[int]:
+    """Return the minutes of the walk to each of these places, one after the other; 0 if there is no way."""
+    spot, routes, walks = turn.spot, turn.setting.world.routes, list[int]()
+    for place in places:
+        address = turn.setting.addresses.get(place)
+        try:
+            path = routes.path(spot, address) if address is not None else ()
+        except InputError:
+            path = ()
+        walks.append(len(path) * turn.profile.step_s // 60)
+        spot = path[-1] if path else spot
+    return walks
+
+
+def _fitted(wanted: Sequence[int], minutes: int) -> list[int]:
     """Return the duration of each task within these minutes; surplus tasks get 0.
 
     A rest that is too short for a task is added to the last task.
     """
     left, lasts = minutes, list[int]()
-    for task in tasks:
-        lasts.append(min(task.minutes, left))
+    for each in wanted:
+        lasts.append(min(each, left))
         left -= lasts[-1]
     if left < SHORTEST:
         lasts[max(n for n, each in enumerate(lasts) if each > 0)] += left
@@ -278,7 +296,8 @@ def _hours_around(turn: ResidentTurn, minute: int) -> tuple[str, ...]:
 
 
 def what_was_done(turn: ResidentTurn) -> tuple[str, ...]:
-    """Return the resident's last activities of today; equal consecutive ones are combined."""
+    """Return the resident's last activities of today; equal consecutive ones are combined. A first line says whether
+    earlier ones are left out."""
     done = list[str]()
     start, before = 0, ""
     for each in turn.state.done:
@@ -287,22 +306,24 @@ def what_was_done(turn: ResidentTurn) -> tuple[str, ...]:
         else:
             start, before = each.start, each.what
         done.append(f"{clock(start)}-{clock(each.start + each.minutes)} {each.what}")
-    return tuple(done[-DONE:])
+    return ("(earlier activities are left out)", *done[-DONE:]) if len(done) > DONE else tuple(done)
 
 
 async def lately(turn: ResidentTurn) -> tuple[str, ...]:
-    """Return the newest memories of today (up to LATELY) with their times, without the resident's own acts, plans, and
-    objects that are only in use."""
+    """Return the newest memories of today with their times: up to LATELY from talks and thoughts, up to GLIMPSES of
+    what the resident saw; without its own acts, plans, and objects that are only in use."""
     if not turn.profile.recalls:
         return ()
     await turn.resident.written()
     memory = turn.resident.memory
-    records = await memory.store.latest(memory.key, NEWS, 4 * LATELY, now=turn.now)
+    records = [r for each in (THOUGHT, SEEN) for r in await memory.store.latest(memory.key, each, 32, now=turn.now)]
     midnight = turn.setting.moment(turn.setting.step_at(turn.day, 0))
     since = max(midnight, turn.setting.moment(1))  # excludes memories from before the town began
     of_today = [each for each in records if each.created >= since and not is_own_act(turn, each)]
-    of_today = [each for each in of_today if "plan" not in each.keywords and not _is_of_use(each)][-LATELY:]
-    said = {each.text: each for each in of_today}
+    of_today = [each for each in of_today if "plan" not in each.keywords and not _is_of_use(each)]
+    facts, glimpses = ([each for each in of_today if (each.about is None) is told] for told in (True, False))
+    newest = sorted(facts, key=lambda each: each.created)[-LATELY:]
+    said = {each.text: each for each in (*newest, *glimpses[-GLIMPSES:])}
     return tuple(f"{_time(turn, each.created)} {each.text}" for each in sorted(said.values(), key=lambda e: e.created))
 
 
@@ -330,9 +351,7 @@ async def rewrite_day(turn: ResidentTurn, kept: Sequence[Agreement]) -> None:
     appointments = [each.appointment for each in agreed]
     if not agreed:
         return
-    minute = turn.minute
-    rest = [each for each in turn.state.blocks if each.end > minute and not each.asleep]
-    bed = next((each.start for each in turn.state.blocks if each.asleep and each.start > minute), DAY_MINUTES)
+    minute, bed, rest = turn.minute, _bedtime(turn), _rest_of_day(turn)
     _, lines = known_tree(turn)
     reply = await turn.ask(
         RewriteDay(
@@ -344,11 +363,11 @@ async def rewrite_day(turn: ResidentTurn, kept: Sequence[Agreement]) -> None:
                 Memory(text=each.text, appointment=each.appointment, where=words_of(each.appointment.place))
                 for each in agreed
             ),
-            plan=tuple(f"{clock(b.start)}-{clock(b.end)} {b.what} ({path_of(b.place)})" for b in rest),
+            plan=tuple(f"{clock(at)} {each.what} ({path_of(each.place)})" for at, each in rest),
             places=lines,
         )
     )
-    blocks = _with_early_starts(turn, _parts(turn, reply, appointments, minute, bed))
+    blocks = _parts(turn, reply, appointments, rest, bed)
     if blocks:
         because = "; ".join(each.text for each in agreed)[:300]
         turn.write(TasksPlanned(step=turn.step, blocks=tuple(blocks), because=because))
@@ -358,42 +377,62 @@ async def rewrite_day(turn: ResidentTurn, kept: Sequence[Agreement]) -> None:
             take_up(turn, at, each.text)
 
 
-def _parts(turn: ResidentTurn, reply: RestOfDay, agreed: Sequence[Appointment], minute: int, bed: int) -> list[Block]:
-    """Return the blocks after `minute`, with appointments at their times and places. A block that the reply leaves
-    unchanged is not broken down into tasks again."""
-    as_it_was = {(each.start, each.what): each for each in turn.state.blocks}
-    parts = dict[int, Block]()
+def _bedtime(turn: ResidentTurn) -> int:
+    """Return the minute at which the resident next goes to bed; after 24:00 if that is past midnight."""
+    blocks = turn.state.blocks
+    return next((each.start for each in blocks if each.asleep and each.start > turn.minute), blocks[-1].end)
+
+
+def _rest_of_day(turn: ResidentTurn) -> list[tuple[int, Block]]:
+    """Return the blocks of the plan from now until bedtime, each with the minute of the arrival at its place.
+
+    A block begins with the walk to its place. A block that continues past midnight is returned once.
+    """
+    bed, rest = _bedtime(turn), list[tuple[int, Block]]()
+    for each in turn.state.blocks:
+        if each.asleep or each.end <= turn.minute or each.start >= bed:
+            continue
+        at, before = rest[-1] if rest else (-1, each)
+        if each.start == DAY_MINUTES and (each.what, each.place) == (before.what, before.place):
+            rest[-1] = at, before.model_copy(update={"minutes": before.minutes + each.minutes})
+        else:
+            rest.append((max(each.start + minutes_between(turn, before.place, each.place), at + 1), each))
+    return rest
+
+
+def _parts(
+    turn: ResidentTurn,
+    reply: RestOfDay,
+    agreed: Sequence[Appointment],
+    rest: Sequence[tuple[int, Block]],
+    bed: int,
+) -> list[Block]:
+    """Return the blocks after this minute, with appointments at their times and places. A block that the reply leaves
+    unchanged is not broken down into tasks again. Each block begins earlier by the time of the walk to it."""
+    as_it_was = {(at, each.what): each for at, each in rest}
+    parts, leaves = dict[int, Block](), turn.minute
     for stroke in reply.strokes:
         start, place = minute_of(stroke.start), place_of(turn, stroke)
         if 0 < stroke.keeps <= len(agreed):
             at = agreed[stroke.keeps - 1]
             start = at.minute
             place = at.place if at.place and is_let_in(turn.setting, turn.person, at) else place
-        if minute < start < bed:  # a block that has begun is not replaced
+        elif start < leaves and start + DAY_MINUTES < bed:
+            start += DAY_MINUTES  # the stroke is past midnight
+        if leaves < start < bed:  # a block that has begun is not replaced
             new = Block(start=start, minutes=1, what=stroke.what, place=place)
             parts[start] = new if stroke.keeps else as_it_was.get((start, stroke.what), new)
-    every = [parts[start] for start in sorted(parts)]
-    ends = [*(each.start for each in every[1:]), bed] if every else []
-    return [_lasting(each, end - each.start) for each, end in zip(every, ends, strict=True)]
+    before, every = turn.state.block_at(leaves), list[Block]()
+    for start in sorted(parts):
+        part = parts[start]
+        leaves = max(start - minutes_between(turn, before.place if before else "", part.place), leaves + 1)
+        every.append(part.model_copy(update={"start": leaves}))
+        before = part
+    ends = [*(each.start for each in every[1:]), bed]
+    lasting = [_lasting(each, end - each.start) for each, end in zip(every, ends, strict=False)]
+    return [part for each in lasting for part in at_midnight(each)]
 
 
 def _lasting(block: Block, minutes: int) -> Block:
     """Return a block with another duration; if it became longer, it is broken down into tasks again."""
     return block.model_copy(update={"minutes": minutes, "fine": block.fine and minutes <= block.minutes})
-
-
-def _with_early_starts(turn: ResidentTurn, blocks: Sequence[Block]) -> list[Block]:
-    """Let each block except the first begin earlier by the time of the walk to it. If a block would then not begin
-    later than the block before it, return all blocks unchanged."""
-    for before, part in pairwise(blocks):
-        ahead = minutes_between(turn, before.place, part.place)
-        if part.start - ahead <= before.start:
-            return list(blocks)
-    moved = [
-        part.model_copy(update={"start": part.start - ahead, "minutes": part.minutes + ahead})
-        for before, part in pairwise(blocks)
-        for ahead in (minutes_between(turn, before.place, part.place),)
-    ]
-    every = [*blocks[:1], *moved]
-    ends = [*(each.start for each in every[1:]), *(each.end for each in every[-1:])]
-    return [each.model_copy(update={"minutes": end - each.start}) for each, end in zip(every, ends, strict=True)]

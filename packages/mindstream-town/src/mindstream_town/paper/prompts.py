@@ -65,7 +65,7 @@ class PlanHours(Prompt[Hours]):
     start: str
     end: str
     day: tuple[str, ...] = ()
-    """The day in broad strokes."""
+    """The plan from now until bedtime, as `HH:MM what`."""
     done: tuple[str, ...] = ()
     """Activities of today, as `HH:MM-HH:MM what`."""
     lately: tuple[str, ...] = ()
@@ -189,6 +189,8 @@ class PlanTasks(Prompt[PaperTasks]):
     """The known objects in the house, as paths of names, numbered from 1; those at the place itself first."""
     here: int = 0
     """The number of objects at the place itself."""
+    walk: int = 0
+    """The minutes of the walk to the place."""
     plan: tuple[str, ...] = ()
     """The current hour of the plan, and those that start within the next three hours."""
     done: tuple[str, ...] = ()
@@ -256,7 +258,7 @@ class RewriteDay(Prompt[RestOfDay]):
     agreed: tuple[Memory, ...]
     """Agreements for today, numbered from 1."""
     plan: tuple[str, ...]
-    """The planned rest of the day, as `HH:MM-HH:MM what (where)`."""
+    """The planned rest of the day, as `HH:MM what (where)`, with the times of arrival."""
     places: tuple[str, ...]
     """The known places, one room per line, numbered from 1."""
 

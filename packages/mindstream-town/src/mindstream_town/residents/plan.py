@@ -227,7 +227,7 @@ def blocks_of(
     blocks = [
         *(block.model_copy(update={"minutes": min(block.end, wake) - block.start}) for block in late),
         Block(start=slept_from, minutes=wake - slept_from, **asleep),
-        *(part for block in waking for part in _at_midnight(block)),
+        *(part for block in waking for part in at_midnight(block)),
         Block(start=until, minutes=DAY_MINUTES - until, **asleep),
     ]
     return tuple(block for block in blocks if block.minutes > 0)
@@ -313,11 +313,12 @@ def _of_last_night(turn: ResidentTurn, waking: Sequence[Block], day: int) -> lis
     evening that reach past midnight; in scenes return none then, because this evening's acts must occur only once."""
     this_evening = () if turn.lives_in_scenes else waking
     before = turn.state.blocks if turn.state.day == day - 1 and day > 0 else this_evening
-    parts = (part for block in before for part in _at_midnight(block))
+    parts = (part for block in before for part in at_midnight(block))
     return [part.model_copy(update={"start": part.start - DAY_MINUTES}) for part in parts if part.start >= DAY_MINUTES]
 
 
-def _at_midnight(block: Block) -> list[Block]:
+def at_midnight(block: Block) -> list[Block]:
+    """Return a block in two parts if it continues past midnight."""
     if block.start >= DAY_MINUTES or block.end <= DAY_MINUTES:
         return [block]
     first = DAY_MINUTES - block.start

@@ -58,11 +58,26 @@ def _undecided(turn: ResidentTurn) -> list[Percept]:
     seen_to = block.sees_to if block is not None else ""
     if any(each.place == seen_to and each.danger for each in turn.percepts if each.place):
         return []
-    undecided = [each for each in turn.percepts if is_undecided(state, each)]
+    undecided = [each for each in turn.percepts if is_undecided(state, each) and not _is_settled(turn, each)]
     dangers = [each for each in undecided if each.danger]
     if seen_to or state.is_talking(step):
         return dangers
     return [*dangers, *(each for each in undecided if each not in dangers)]
+
+
+def _is_settled(turn: ResidentTurn, percept: Percept) -> bool:
+    """Return whether a resident in the mode `paper` need not decide about an object again: its own act has left this
+    condition, the town file calls it fine, or an act that needed the object was not changed because of it today.
+
+    Dangers and occupied objects are never settled.
+    """
+    state, setting = turn.state, turn.setting
+    if percept.danger or percept.object == OCCUPIED or not turn.is_paper("decider"):
+        return False
+    if state.left.get(percept.place) == percept.object or setting.conditions.is_fine(percept.object):
+        return True
+    accepted = state.accepted.get(percept.place, -1)
+    return accepted > percept.since and setting.day(accepted) == turn.day
 
 
 def _leave_to_another(turn: ResidentTurn, others: Mapping[str, ResidentState]) -> bool:

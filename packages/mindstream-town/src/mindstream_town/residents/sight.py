@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from mindstream.memory.lifecycle.importance import RateImportance
 from mindstream.memory.store.record import RecordDraft, Triple
 from mindstream_town.events import Act, Perceived
+from mindstream_town.residents.places import with_article, words_of
 from mindstream_town.residents.turn import Percept, Resident, ResidentTurn
 from mindstream_town.setting import Setting
 from mindstream_town.state import ResidentState
-from mindstream_town.world.tree import Spot
+from mindstream_town.world.tree import ARENA, Spot
 from mindstream_town.world.whereabouts import Condition, Whereabouts
 
 OCCUPIED = "occupied"
@@ -64,7 +65,7 @@ def look(name: str, where: Whereabouts, residents: Mapping[str, Resident], step:
         return []
     distance, vision = setting.world.distance, profile.vision
     seen = [
-        Percept(*_deed(residents[other].state, act), there, who=other, place=act.place)
+        Percept(*_deed(residents[other], act, where, step), there, who=other, place=act.place)
         for other in around  # residents in the same arena
         if other != name
         and distance(there := where.spots[other], spot) <= vision
@@ -105,8 +106,21 @@ def _used_things(setting: Setting, spot: Spot, others: Mapping[str, ResidentStat
     return used
 
 
-def _deed(state: ResidentState, act: Act) -> tuple[str, str, str]:
-    """Return an act as subject, predicate and object; a talk gives the same percept for both speakers."""
+def on_the_way(place: str) -> str:
+    """Return the walk to a place in words, as an activity."""
+    return f"on the way to {with_article(words_of(place))}"
+
+
+def _deed(resident: Resident, act: Act, where: Whereabouts, step: int) -> tuple[str, str, str]:
+    """Return an act as subject, predicate and object; a talk gives the same percept for both speakers.
+
+    In the mode `paper`, a resident that walks to another room is seen on its way there, because its act has not begun.
+    """
+    state, setting = resident.state, where.setting
+    if resident.is_paper(setting.profile) and not act.has_arrived(step) and act.place in setting.addresses:
+        goal, here = setting.addresses[act.place].upto(ARENA), setting.world.address_at(where.spots[state.name])
+        if not here.is_within(goal):
+            return state.name, "is", on_the_way(act.place)
     if act.why != "talk" or state.name < state.partner:
         does = act.outwardly.removeprefix(f"{state.name} ")
         # The text of an act agreed with Ann may begin with her: "Ann bringing a cake".

@@ -69,6 +69,10 @@ class Resident:
         """Return whether a model plans this resident's days in the mode `scenes`."""
         return profile.lives == "scenes" and profile.plans and self.models.of("planner").name != Rules.name
 
+    def is_paper(self, profile: Profile, role: str = "planner") -> bool:
+        """Return whether the resident is in the mode `paper` and a language model answers for this role."""
+        return profile.lives == "paper" and self.models.of(role).name != Rules.name
+
     def begin(self, now: Moment) -> None:
         """Begin a turn; results of earlier or failed turns in this process are cleared."""
         self.clock.advance(now - self.clock.now())
@@ -152,8 +156,7 @@ class ResidentTurn:
         return self.person.identity(self.state.currently, self.state.summary)
 
     def is_paper(self, role: str = "planner") -> bool:
-        """Return whether the resident is in the mode `paper` and a language model answers for this role."""
-        return self.profile.lives == "paper" and self.resident.models.of(role).name != Rules.name
+        return self.resident.is_paper(self.profile, role)
 
     def has_rules(self, role: str) -> bool:
         """Return whether rules answer for this role; they read no texts of memories."""
