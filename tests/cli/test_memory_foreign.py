@@ -64,7 +64,7 @@ def test_invalid_arguments_are_refused(file: Path, tmp_path: Path) -> None:
     assert (again.code, again.rows[0]["written"], again.rows[0]["known"]) == (2, 0, 1) and "error" in again.rows[0]
     file.write_text('[{"uuid": "1", "name": "Strings", "chat_messages": []}]', "utf-8")
     another = mistaken(run("memory", "import", "--from", "mem0", file, *data))
-    assert "from this as an export of mem0" in another and "uuid, name" in another
+    assert "as an export of mem0, this contains no record" in another and "uuid, name" in another
     file.write_text('{"body": "Tea at four."}', "utf-8")
     assert "text or content or memory" in mistaken(run("memory", "import", "--from", "jsonl", file, *data))
     file.write_text("[]", "utf-8")

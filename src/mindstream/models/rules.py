@@ -139,4 +139,7 @@ def _checked_line(line: Any) -> Any:
     kinds = {type(each) for each in line} if isinstance(line, Sequence) else set()
     if kinds in ({str}, {Call}, {str, Call}):
         return line
-    raise InputError(f"FakeModel expects answers that are texts, Call(…), typed replies or errors, found {line!r}")
+    raise InputError(
+        f"FakeModel expects answers that are texts, Call(…), lists of these, typed replies, functions or errors,"
+        f" found {line!r}"
+    )

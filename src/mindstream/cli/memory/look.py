@@ -64,8 +64,8 @@ def import_from(settings: Settings, form: str, file: Path | None, how: How, json
     if read and not (done.written or done.known or done.same):
         why = next((f"; {clean(name)}: {each.why}" for name, each in lost.items()), "")
         raise InputError(
-            f"{files.source(file)}: no record could be imported from this as an export of {named}; is it another"
-            f" program's? It contains {clean(shown(', '.join(read)))}{why}"
+            f"{files.source(file)}: as an export of {named}, this contains no record that can be imported; did"
+            f" another program write it? It contains {clean(shown(', '.join(read)))}{why}"
         )
     tell(json, _counts(run, how), *_lines(run, how))
     return 0

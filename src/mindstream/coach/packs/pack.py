@@ -82,9 +82,14 @@ def _pattern(pattern: str) -> str:
 
 def _groups(groups: list[str]) -> list[str]:
     if any(not cue.strip() for group in groups for cue in group.removeprefix("-").split("|")):
-        raise ValueError("holds a group with an empty cue; write [fall asleep|doze, wheel|driving, -taxi]")
+        raise ValueError(
+            "holds a group with an empty cue; write groups such as [fall asleep|doze, wheel|driving, -taxi]"
+        )
     if all(group.startswith("-") for group in groups):
-        raise ValueError("has only excluded cues; write [fall asleep|doze, wheel|driving, -taxi]")
+        raise ValueError(
+            "has no group of cues that must occur (- excludes cues); write groups such as [fall asleep|doze,"
+            " wheel|driving, -taxi]"
+        )
     return groups
 
 
