@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mindstream.models.model import Call, ToolSpec
-from mindstream.models.schema import find_faults
+from mindstream.models.schema import find_faults, lean
 from mindstream.models.wrappers.repair import complaint
 
 ROOM = {"type": "object", "properties": {"room": {"type": "string"}}, "required": ["room"]}
@@ -113,3 +113,15 @@ JSON = st.recursive(
 @given(value=JSON, schema=JSON)
 def test_any_value_is_fitted_to_any_schema_without_errors(value: Any, schema: Any) -> None:
     assert isinstance(find_faults(value, schema), list)
+
+
+def test_titles_and_defaults_are_not_sent_but_properties_with_these_names_are() -> None:
+    inner = {"title": {"title": "Title", "type": "string"}, "default": {"type": "string", "default": "", "title": "D"}}
+    schema = {
+        "title": "Step",
+        "$defs": {"title": {"title": "T", "enum": ["title"]}},
+        "properties": inner,
+        "anyOf": [{}],
+    }
+    left = {"title": {"type": "string"}, "default": {"type": "string"}}
+    assert lean(schema) == {"$defs": {"title": {"enum": ["title"]}}, "properties": left, "anyOf": [{}]}

@@ -37,6 +37,7 @@ from mindstream.models.model import JsonSchema, Message
 from mindstream.models.providers.thoughts import without_thoughts
 from mindstream.models.reply import first_json as first_json  # re-exported
 from mindstream.models.reply import whole_json
+from mindstream.models.schema import lean
 from mindstream.models.template import templates
 
 R_co = TypeVar("R_co", covariant=True)
@@ -256,11 +257,12 @@ def _compact_reply(prompt: type[Prompt[Any]]) -> str:
 
 def _compact(schema: JsonSchema | None) -> str:
     """Return a schema as compact JSON without Pydantic's titles, class docstrings and defaults, which saves tokens."""
-    return "" if schema is None else json.dumps(_stripped(schema), ensure_ascii=False, separators=(",", ":"))
+    return "" if schema is None else json.dumps(_undescribed(lean(schema)), ensure_ascii=False, separators=(",", ":"))
 
 
-def _stripped(node: Any, named: bool = False) -> Any:
+def _undescribed(node: Any, named: bool = False) -> Any:
+    """Return a schema without the descriptions of objects, that is, the docstrings of their classes."""
     if isinstance(node, Mapping):
-        drop = () if named else ("title", "default", "description" if "properties" in node else "")
-        return {k: _stripped(v, named=k in ("properties", "$defs")) for k, v in node.items() if k not in drop}
-    return [_stripped(item) for item in node] if isinstance(node, list) else node
+        kept = ((key, each) for key, each in node.items() if named or key != "description" or "properties" not in node)
+        return {key: _undescribed(each, not named and key in ("properties", "$defs")) for key, each in kept}
+    return [_undescribed(each) for each in node] if isinstance(node, list) else node

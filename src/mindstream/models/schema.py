@@ -298,3 +298,16 @@ def _weight(node: JsonSchema, shared: Mapping[str, JsonSchema]) -> int:
 
 def _resolved(node: JsonSchema, shared: Mapping[str, JsonSchema]) -> JsonSchema:
     return shared.get(str(node["$ref"]).rpartition("/")[2], {}) if "$ref" in node else node
+
+
+def lean(schema: Any, named: bool = False) -> Any:
+    """Return a schema without titles and default values, which Pydantic adds: they cost tokens, and say nothing to a
+    model.
+
+    Args:
+        named: whether the keys of `schema` are names of properties or definitions, which are kept.
+    """
+    if isinstance(schema, Mapping):
+        kept = ((key, each) for key, each in schema.items() if named or key not in ("title", "default"))
+        return {key: lean(each, not named and key in ("properties", "$defs")) for key, each in kept}
+    return [lean(each) for each in schema] if isinstance(schema, list) else schema

@@ -44,6 +44,7 @@ from mindstream.models.providers.failures import failures, words_of
 from mindstream.models.providers.limits import MAX_CALLS, all_tokens, price
 from mindstream.models.providers.tool_calls import ToolCalls, in_words, merge_turns, read_calls
 from mindstream.models.providers.wire import DONE, ERROR_READERS, Client, EndpointError, EventReader, Response
+from mindstream.models.schema import lean
 
 MAX_ATTEMPTS = 8
 """Maximum number of requests for one reply, each without the fields that the endpoint refused before."""
@@ -283,7 +284,7 @@ class OpenAIChat:
     def _enforced(self, request: Request) -> dict[str, Any]:
         """Return the fields that enforce the reply's schema."""
         schema = request.schema or {}
-        named = {"name": request.prompt.label()[:64], "schema": schema, "strict": _is_strict(schema)}
+        named = {"name": request.prompt.label()[:64], "schema": lean(schema), "strict": _is_strict(schema)}
         return {"response_format": {"type": "json_schema", "json_schema": named}}
 
 

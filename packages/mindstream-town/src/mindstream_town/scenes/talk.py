@@ -196,9 +196,14 @@ MAX_JUDGED = 24
 """Maximum memories that `let_on` judges in addition to those that the next conversation would show."""
 
 
+JUDGED_AGAIN = 120
+"""Minimum minutes between two requests on one day in which `let_on` judges memories."""
+
+
 async def _brief(turn: ResidentTurn, mind: Sequence[Record]) -> None:
-    """Let a resident with secrets decide what its conversations may show, once a day, and again if it would show
-    memories that have not been judged, or if it has new secrets.
+    """Let a resident with secrets decide what its conversations may show: once a day, again if it has new secrets, and
+    again after JUDGED_AGAIN minutes if a conversation would show memories that have not been judged. Until then
+    conversations do not show these.
 
     Judgements of memories last until there is a secret that does not rest on a known one.
 
@@ -213,7 +218,8 @@ async def _brief(turn: ResidentTurn, mind: Sequence[Record]) -> None:
     shows, hides = (frozenset[str](), frozenset[str]()) if is_new else (state.cleared, state.hinted)
     judged, same_day = shows | hides, before is not None and not is_new
     unjudged = [each for each in mind if each.id not in judged and each.about is None]
-    if same_day and not unjudged:
+    soon = state.briefing is not None and turn.step < state.briefing.step + JUDGED_AGAIN * turn.profile.a_minute
+    if same_day and (soon or not unjudged):
         return
     others = [each for each in await worth_telling(turn) if each.about is None and each not in unjudged]
     unjudged += [each for each in others if each.id not in judged][:MAX_JUDGED]
