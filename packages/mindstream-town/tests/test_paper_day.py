@@ -115,6 +115,21 @@ async def test_a_rewritten_evening_lasts_until_bed_after_midnight(tmp_path: Path
     assert late[0][0] < "23:00" and late[2][0] == "00:30", "the way back from the appointment is new"
 
 
+async def test_earlier_appointments_have_numbers_in_a_rewriting(tmp_path: Path) -> None:
+    mind = Unmoved()
+    async with Town.open(tmp_path, village_of(), model=Models(mind)) as town:
+        await town.run(until=13 * HOUR)
+        resident = town.residents[HOST]
+        resident.begin(town.setting.moment(town.step))
+        turn = ResidentTurn(resident, town.step, town.setting, resident.state)
+        await rewrite_day(turn, [agreement(15)])
+    numbered = [each.appointment.what for each in mind.of(RewriteDay)[-1].agreed]
+    assert numbered[0] == "约会" and {*numbered[1:]} == {LIUCUN.supper, LIUCUN.rumour}
+    kept = [(each.place, each.start) for each in turn.state.blocks if each.what == "约会"]
+    assert len(kept) >= 2 and kept[0][0] == INN and 15 * 60 - 10 < kept[0][1] <= 15 * 60
+    assert kept[1][0].startswith(MILL) and 18 * 60 - 10 < kept[1][1] <= 18 * 60, "at its own place and time"
+
+
 class AtTheInn(PaperMind):
     """Two people spend the morning at the inn in tasks of five minutes, and the host leaves a sign on the counter; at
     eleven the guest goes home."""

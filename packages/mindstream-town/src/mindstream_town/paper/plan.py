@@ -346,11 +346,15 @@ def surroundings_of(turn: ResidentTurn, *, of_day: bool = False) -> str:
 
 async def rewrite_day(turn: ResidentTurn, kept: Sequence[Agreement]) -> None:
     """Plan the rest of the day again in one call, if there are agreements for it; agreements that the reply leaves out
-    are added."""
+    are added. The prompt also shows the earlier appointments, so that the reply can keep their times and places."""
     agreed = [each for each in kept if is_ahead_today(turn, each.appointment)]
-    appointments = [each.appointment for each in agreed]
     if not agreed:
         return
+    every = list(agreed)
+    for record, at in await turn.recall_appointments():
+        is_known = any(at.is_same(each.appointment) for each in every)
+        if turn.name in at.who and is_ahead_today(turn, at) and not is_known:
+            every.append(Agreement(at, record.text))
     minute, bed, rest = turn.minute, _bedtime(turn), _rest_of_day(turn)
     _, lines = known_tree(turn)
     reply = await turn.ask(
@@ -361,20 +365,20 @@ async def rewrite_day(turn: ResidentTurn, kept: Sequence[Agreement]) -> None:
             bed=clock(bed),
             agreed=tuple(
                 Memory(text=each.text, appointment=each.appointment, where=words_of(each.appointment.place))
-                for each in agreed
+                for each in every
             ),
             plan=tuple(f"{clock(at)} {each.what} ({path_of(each.place)})" for at, each in rest),
             places=lines,
         )
     )
-    blocks = _parts(turn, reply, appointments, rest, bed)
+    blocks = _parts(turn, reply, [each.appointment for each in every], rest, bed)
     if blocks:
         because = "; ".join(each.text for each in agreed)[:300]
         turn.write(TasksPlanned(step=turn.step, blocks=tuple(blocks), because=because))
     is_kept = {stroke.keeps for stroke in reply.strokes}
-    for number, (at, each) in enumerate(zip(appointments, agreed, strict=True), 1):
+    for number, (at, because) in enumerate(agreed, 1):
         if number not in is_kept or not minute < at.minute < bed:
-            take_up(turn, at, each.text)
+            take_up(turn, at, because)
 
 
 def _bedtime(turn: ResidentTurn) -> int:
