@@ -205,7 +205,8 @@ class AnswerLog:
 
 
 def _without_late_thoughts(text: str, first: str) -> str:
-    """Return the shown text without a model's thoughts, which are recognised only when their closing mark comes.
+    """Remove a model's thoughts from a text that was already shown: thoughts without an opening mark are recognised
+    only when their closing mark arrives.
 
     Args:
         first: an alarm's words, which precede those of the model.

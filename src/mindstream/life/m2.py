@@ -114,7 +114,7 @@ FULL, KEPT = 0.75, 0.4
 most this share of the limit.
 """
 LONGEST = 3_000
-"""Maximum length of a summary of folded turns, in characters."""
+"""Maximum length of the summary that replaces the oldest turns, in characters."""
 
 
 def turns_to_fold(state: LifeState, tokens: int, limit: int) -> list[Turn]:

@@ -128,7 +128,8 @@ class Memory(Stream):
         return self
 
     async def __aexit__(self, *error: Any) -> None:
-        opening, self._opening = self._opening, None  # None: the object that `opening` made shares this state
+        # None, because the object that `opening` made shares this state, and its `__aexit__` must not come here again
+        opening, self._opening = self._opening, None
         try:
             await (super().__aexit__(*error) if opening is None else opening.__aexit__(*error))
         finally:

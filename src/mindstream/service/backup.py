@@ -102,7 +102,7 @@ def next_words(habits: Habits, user: str, data: Location | None) -> str:
 
 
 def addresses(habits: Habits) -> list[str]:
-    """Return the model names in a header that contain the address of a server, each once."""
+    """Return the names of models in `habits` that contain the address of a server, each once."""
     return list(dict.fromkeys(name for name in habits.models.values() if "://" in name or "@" in name))
 
 

@@ -46,7 +46,8 @@ __path__: list[str] = []  # so that moved.py can redirect imports of former subm
 
 WIDE = re.compile(f"[{UNSPACED}]")
 MIN_SEEDS, ENOUGH_SEEDS = 12, 48
-"""With fewer than MIN_SEEDS seed exemplars (those that the owner added), the fit of answers is not measured. From
+"""With fewer than MIN_SEEDS seed exemplars (those that the owner added), it is not measured how well answers fit their
+queries. From
 MIN_SEEDS to ENOUGH_SEEDS, the weight of the measurement grows from 0 to 1."""
 MAX_SEEDS = 400
 """Maximum number of seed exemplars (those that the owner added) with which a pair is compared."""

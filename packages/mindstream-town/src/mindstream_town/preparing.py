@@ -74,7 +74,9 @@ class Preparing:
         try:
             self._read(text)
         except InputError as error:
-            raise InputError(f"the model's keys make the town file invalid, so nothing was changed: {error}") from None
+            raise InputError(
+                f"the entries that the model wrote make the town file invalid, so nothing was changed: {error}"
+            ) from None
         return text if left else self._before
 
     def _read(self, text: str) -> TownFile:

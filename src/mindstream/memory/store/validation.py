@@ -290,7 +290,9 @@ def checked_commit(commit: Commit) -> Commit:
     """
     checked_moment(commit.at, "at")
     if commit.fence and not commit.fence.work:
-        raise InputError("a fence must name the work whose lease its owner must still hold; this one names no work")
+        raise InputError(
+            "a fence makes the commit depend on a lease, so it must name the leased work; this one names none"
+        )
     if commit.unique and not commit.entries:
         raise InputError(f"the unique name {commit.unique!r} needs an event that uses it, and this commit has no event")
     for revision in commit.revisions:

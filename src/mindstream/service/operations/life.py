@@ -118,7 +118,8 @@ class LifeShape(Reply):
 
 
 class Lived(Reply):
-    """The life after this server stopped running it; `ended`: the reason: done, waiting, halted, turns or time."""
+    """The life after this server stopped running it; `ended`: why it stopped: `done`, `waiting`,
+    `halted`, or the limit that was reached, `turns` or `time`."""
 
     ended: str
     life: LifeShape

@@ -209,7 +209,7 @@ def _parse(data: Mapping[str, JsonValue]) -> TiledMap:
         file = _File.model_validate(data)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        raise InputError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}, not {first['input']!r:.40}") from None
+        raise InputError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}; found {first['input']!r:.40}") from None
     if file.orientation != "orthogonal":
         raise InputError(
             f"the map is {file.orientation!r:.40}: change it to orthogonal in Tiled (Map properties, Orientation)"

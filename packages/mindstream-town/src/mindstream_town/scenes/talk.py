@@ -202,10 +202,10 @@ JUDGED_AGAIN = 120
 
 async def _brief(turn: ResidentTurn, mind: Sequence[Record]) -> None:
     """Let a resident with secrets decide what its conversations may show: once a day, again if it has new secrets, and
-    again after JUDGED_AGAIN minutes if a conversation would show memories that have not been judged. Until then
-    conversations do not show these.
+    again after JUDGED_AGAIN minutes if a conversation would show memories that have not been judged. A conversation
+    does not show memories that have not been judged.
 
-    Judgements of memories last until there is a secret that does not rest on a known one.
+    Judgements of memories hold until the resident has a new secret whose evidence contains none of the earlier secrets.
 
     Args:
         mind: the memories that the next conversation would show.
