@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from mindstream_town.events import ActFinished, Block, DayPlanned, Decided, Perceived
@@ -134,7 +134,7 @@ class AtTheInn(PaperMind):
     """Two people spend the morning at the inn in tasks of five minutes, and the host leaves a sign on the counter; at
     eleven the guest goes home."""
 
-    leaves = SIGN
+    leaves: ClassVar[dict[int, str]] = {1: SIGN}
 
     def _answer(self, ask: Prompt[Any]) -> Any:
         match ask:
@@ -150,11 +150,11 @@ class AtTheInn(PaperMind):
                 return {"hours": [{"start": ask.start, "what": ask.what}]}
             case PlanTasks():
                 thing = ["柜台"] if "柜台" in " ".join(ask.things[: ask.here]) else []
-                leaves = self.leaves if ask.who == HOST and thing else ""
+                leaves = self.leaves if ask.who == HOST and thing else {}
                 start = minute_of(ask.when)
                 return {"tasks": [
                     {"minutes": 5, "what": f"{ask.what} {clock(start + 5 * n)}", "thing": thing,
-                     "leaves": leaves if n == 1 else ""}
+                     "leaves": leaves.get(n, "")}
                     for n in range(max(1, ask.minutes // 5))
                 ]}  # fmt: skip
             case RewriteDay():
@@ -174,10 +174,20 @@ async def test_a_harmless_condition_is_not_asked_about_with_each_act(tmp_path: P
     assert 1 <= of_sign.count(GUEST) <= 2, "at the first sight, and when he first used it"
 
 
+async def test_a_condition_that_an_act_is_changing_is_not_asked_about(tmp_path: Path) -> None:
+    class Wipes(AtTheInn):
+        leaves: ClassVar[dict[int, str]] = {1: SIGN, 3: "repaired", 5: SIGN, 7: "擦干净了"}
+
+    mind = Wipes()
+    async with Town.open(tmp_path, village_of(), model=Models(mind)) as town:
+        await town.run(until=11 * HOUR)
+    assert not [each.sees for each in mind.of(ShouldAct) if each.who == HOST]
+
+
 @pytest.mark.parametrize(("condition", "most"), [("有点歪", 2), (LIUCUN.fire, 100)])
 async def test_only_dangers_are_asked_about_with_each_act(tmp_path: Path, condition: str, most: int) -> None:
     class Leaves(AtTheInn):
-        leaves = ""
+        leaves: ClassVar[dict[int, str]] = {}
 
         def _answer(self, ask: Prompt[Any]) -> Any:
             return "no" if isinstance(ask, ShouldAct) else super()._answer(ask)

@@ -193,8 +193,7 @@ def _changed(state: ResidentState, event: Event, profile: Profile) -> dict[str, 
         case TasksPlanned():
             return {"blocks": spliced(state.blocks, event.blocks)}
         case Acted():
-            leaves = {event.act.place: event.act.leaves.strip()} if event.act.leaves else {}
-            return {"act": event.act, "partner": "", "left": state.left | leaves}
+            return {"act": event.act, "partner": "", "left": state.left | _left_by(state.act, event.step)}
         case Decided() if event.other and not event.yes:
             return {"rested": state.rested | {event.other: event.step + profile.talk_rest}}
         case Decided() if event.place:
@@ -244,6 +243,12 @@ def _changed(state: ResidentState, event: Event, profile: Profile) -> dict[str, 
         case Released():
             return {"embodied": "", "briefing": None}  # the rest of the day is planned again
     return {}
+
+
+def _left_by(act: Act | None, step: int) -> dict[str, str]:
+    """Return the object of an act with its new condition; an act that is broken off leaves nothing."""
+    is_over = act is not None and act.leaves and step >= max(act.until, act.arrives)
+    return {act.place: act.leaves.strip()} if act and is_over else {}
 
 
 def _unrated(state: ResidentState, step: int, records: Sequence[str]) -> dict[str, object]:

@@ -67,14 +67,16 @@ def _undecided(turn: ResidentTurn) -> list[Percept]:
 
 def _is_settled(turn: ResidentTurn, percept: Percept) -> bool:
     """Return whether a resident in the mode `paper` need not decide about an object again: its own act has left this
-    condition, the town file calls it fine, or an act that needed the object was not changed because of it today.
+    condition or is changing it, the town file calls it fine, or an act that needed the object was not changed because
+    of it today.
 
     Dangers and occupied objects are never settled.
     """
     state, setting = turn.state, turn.setting
     if percept.danger or percept.object == OCCUPIED or not turn.is_paper("decider"):
         return False
-    if state.left.get(percept.place) == percept.object or setting.conditions.is_fine(percept.object):
+    changes = state.act is not None and state.act.place == percept.place and bool(state.act.leaves)
+    if changes or state.left.get(percept.place) == percept.object or setting.conditions.is_fine(percept.object):
         return True
     accepted = state.accepted.get(percept.place, -1)
     return accepted > percept.since and setting.day(accepted) == turn.day
