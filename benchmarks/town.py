@@ -9,7 +9,8 @@ defaults that answer at the length of a model; and their cost at named prices, w
 
 Every run is a separate process. Its memory is the growth from before the town was opened to the end of the day, per
 resident: state, stream, vectors, plans, caches, and SQLite's memory. Code, map and the embedder's table of tokens
-(`base_mb`) are loaded before, and do not grow with residents. The machine's load is reported too.
+(`base_mb`) are loaded before, and do not grow with residents. Open towns are excluded from garbage collection
+(`gc.freeze`), as `mindstream town run` does. The machine's load is reported too.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import gc
 import json
 import os
 import subprocess
@@ -58,6 +60,7 @@ async def live(settings: Sequence[Setting], folder: Path) -> dict[str, Any]:
         wall, cpu = time.perf_counter(), time.process_time()
         for number, setting in enumerate(settings):
             towns.append(await stack.enter_async_context(Town.open(folder / str(number), setting)))
+        gc.freeze()
         await asyncio.gather(*(town.run(until=steps - 1) for town in towns))
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
         after = rss_mb()

@@ -55,7 +55,7 @@ async def test_changes_are_read_from_one_snapshot(folder: Path) -> None:
     await store.commit(writing(kept, gone))
     upto = (await store.changes(key_of("ann"), 0)).upto
     between: list[Callable[[sqlite3.Connection], object]] = [
-        lambda connection: write(connection, writing(new)),
+        lambda connection: write(connection, [writing(new)]),
         lambda connection: carriers.erase(
             connection,
             key_of("ann"),

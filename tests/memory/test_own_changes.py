@@ -128,6 +128,18 @@ async def test_a_commit_of_another_process_in_between_is_read(store: CountingSto
     await other.close()
 
 
+async def test_commits_of_one_call_share_a_number_and_none_is_read_back(store: CountingStore) -> None:
+    cache = IndexCache(store, "plain", 8)
+    await cache.columns(ANN)
+    before, asked = await store.version(), store.asked
+    await store.commit(commit_of(a_record(2)), commit_of(a_record(3)))
+    await store.commit(commit_of(a_record(4)))
+    assert await store.version() == before + 2
+    columns = await cache.columns(ANN)
+    assert store.asked == asked
+    assert await is_like_new(columns, store)
+
+
 def test_erased_words_do_not_wait_to_be_taken() -> None:
     own = OwnChanges()
     own.note_read(ANN, 1, 1)

@@ -38,6 +38,7 @@ class Models:
     def __init__(self, default: Model | None = None, roles: Mapping[str, Model] = MappingProxyType({})) -> None:
         self._models = ({DEFAULT: default} if default else {}) | dict(roles)
         self._waits: Mapping[str, Waits] = {}
+        self._found: dict[tuple[str, ...], str | None] = {}
         self._providers: tuple[Provider, ...] = ()
 
     def of(self, *roles: str) -> Model:
@@ -68,11 +69,10 @@ class Models:
         return self._waits.get(self._find(roles) or DEFAULT, Waits())
 
     def _find(self, roles: tuple[str, ...]) -> str | None:
-        for role in roles:
-            for each in stand_by(role):
-                if each in self._models:
-                    return each
-        return DEFAULT if DEFAULT in self._models else None
+        if roles not in self._found:
+            able = (each for role in roles for each in stand_by(role) if each in self._models)
+            self._found[roles] = next(able, DEFAULT if DEFAULT in self._models else None)
+        return self._found[roles]
 
     @property
     def names(self) -> dict[str, str]:

@@ -26,8 +26,9 @@ PLAIN = frozenset({str, int, float, bool, type(None)})
 
 
 class OwnChanges:
-    """The changes by this process. They are complete only if no other process has committed in between: each commit has
-    the next number of a counter that all processes share, so a missing number shows the commit of another."""
+    """The changes by this process. They are complete only if no other process has committed in between: the commits of
+    one call have the next number of a counter that all processes share, so a missing number shows a commit of another.
+    """
 
     def __init__(self) -> None:
         self._first, self._last = 0, -1  # all commits with these and the numbers between them are by this process
@@ -52,7 +53,7 @@ class OwnChanges:
     def add(self, number: int, commit: Commit, logged: Sequence[Logged]) -> None:
         """Add a commit of this process, once it is durable."""
         stream = commit.mind
-        if number != self._last + 1:
+        if number not in (self._last, self._last + 1):
             self._first = number
         self._last = number
         if stream not in self._read or not (commit.entries or commit.revisions):

@@ -132,7 +132,8 @@ class SqlStore(Store):
         raise NotImplementedError
 
     def _note_own(self, number: int, commit: Commit, logged: Sequence[Logged]) -> None:
-        """Take note of a commit through this store, once it is durable; `number`: its number among all commits."""
+        """Take note of a commit through this store, once it is durable; `number`: the number of its changes, which all
+        commits of one call share."""
 
     def _erase_beside(self, stream: StreamKey, found: Carriers) -> None:
         """Remove the words of erased records from files next to the database."""
@@ -181,10 +182,10 @@ class SqlStore(Store):
         checked = [checked_commit(commit) for commit in commits if self.tenant.own(commit.mind)]
         about = [one.mind for one in checked] + [OPEN for one in checked if _opens_work(one)]
 
-        written = await self.write(lambda connection: [writing.write(connection, one) for one in checked], about)
-        logged = [row for rows, _ in written for row in rows]
+        written, number = await self.write(partial(writing.write, commits=checked), about)
+        logged = [row for rows in written for row in rows]
         self.on_commit(logged)
-        for one, (rows, number) in zip(checked, written, strict=True):
+        for one, rows in zip(checked, written, strict=True):
             self._note_own(number, one, rows)
             if records := sum(len(entry.records) for entry in one.entries):
                 self._unindexed[one.mind] += records

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields, replace
 
 from mindstream.errors import Conflict
@@ -21,16 +22,21 @@ HOLDS = "(valid_until IS NULL OR valid_until > ?) AND forgotten IS NULL"
 memory/recall/question), and the record is not archived."""
 
 
-def write(connection: Sql, commit: Commit) -> tuple[list[Logged], int]:
-    """Write a commit in the caller's transaction; return the rows of its entries in the log, and its number. Raises as
-    `LogStore.commit` does.
+def write(connection: Sql, commits: Sequence[Commit]) -> tuple[list[list[Logged]], int]:
+    """Write commits in the caller's transaction; return for each the rows of its entries in the log, and the number of
+    the changes of all these commits. Raises as `LogStore.commit` does.
     """
+    changed = next_change(connection) if commits else 0
+    return [_write(connection, commit, changed) for commit in commits], changed
+
+
+def _write(connection: Sql, commit: Commit, changed: int) -> list[Logged]:
     erasures.check(connection, commit.mind, commit.since, commit.words_read)
     if commit.entries:
         registry.register(connection, commit.mind)
     if commit.fence:
         work.check_held(connection, commit.mind, commit.fence.work, commit.fence.owner)
-    logged, changed = [], next_change(connection)
+    logged = []
     for entry in commit.entries:
         row = (commit.mind, commit.at, entry.by, *entry.event.entry(), int(entry.system))
         seq = connection.execute(
@@ -71,7 +77,7 @@ def write(connection: Sql, commit: Commit) -> tuple[list[Logged], int]:
     if commit.put_back:
         back = commit.put_back
         work.release(connection, commit.mind, back.work, back.owner, back.error, counts=back.counts)
-    return logged, changed
+    return logged
 
 
 def _supersede(connection: Sql, new: Record, changed: int) -> None:
@@ -135,7 +141,7 @@ def _is_still(connection: Sql, stream: StreamKey, id_: str, was: StrengthState) 
 
 
 def next_change(connection: Sql) -> int:
-    """Return the next number for a commit that changes records. Taking it locks the counter until the commit, so
+    """Return the next number for a transaction's changes of records. Taking it locks the counter until the commit, so
     commits happen in the order of their numbers."""
     row = connection.execute("UPDATE counters SET value = value + 1 WHERE name = 'changed' RETURNING value").fetchone()
     if row is None:  # the counter is lost: continue after the highest number in the tables
