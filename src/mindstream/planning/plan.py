@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import getitem
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, JsonValue, SkipValidation, ValidationError
 
@@ -104,6 +104,26 @@ StepId = Annotated[str, AfterValidator(_checked_id)]
 Words = Annotated[str, AfterValidator(without_controls)]
 
 
+class _Parts(NamedTuple):
+    """The references in a step's arguments, found once: see the properties of `PlannedStep`."""
+
+    by_keys: Mapping[Keys, Reference | Text]
+    malformed: tuple[Keys, ...]
+    references: tuple[Reference, ...]
+    needs: tuple[str, ...]
+
+    @classmethod
+    def of(cls, arguments: JsonObject, after: tuple[str, ...]) -> _Parts:
+        found = tuple(find_parts(arguments))
+        if not found:
+            return cls({}, (), (), after and tuple(dict.fromkeys(after)))
+        by_keys = {at: part for at, part in found if part is not None}
+        pieces = (part.pieces if isinstance(part, Text) else (part,) for part in by_keys.values())
+        references = tuple(each for some in pieces for each in some if isinstance(each, Reference))
+        needs = tuple(dict.fromkeys((*(each.step for each in references), *after)))
+        return cls(by_keys, tuple(at for at, part in found if part is None), references, needs)
+
+
 class PlannedStep(BaseModel, frozen=True, extra="forbid"):
     """A planned tool call; `arguments` may refer to other steps' evidence (see the top of this module)."""
 
@@ -114,42 +134,38 @@ class PlannedStep(BaseModel, frozen=True, extra="forbid"):
     after: tuple[StepId, ...] = ()
 
     @property
-    def _parts(self) -> tuple[tuple[Keys, Reference | Text | None], ...]:
-        known: tuple[tuple[Keys, Reference | Text | None], ...] | None = self.__dict__.get("_found")
+    def _parts(self) -> _Parts:
+        known: _Parts | None = self.__dict__.get("_found")
         if known is None:
-            known = self.__dict__["_found"] = tuple(find_parts(self.arguments))
+            known = self.__dict__["_found"] = _Parts.of(self.arguments, self.after)
         return known
 
     @property
-    def parts(self) -> dict[Keys, Reference | Text]:
+    def parts(self) -> Mapping[Keys, Reference | Text]:
         """The references and the texts with references in the arguments, by the keys and indexes that lead to them."""
-        return {at: part for at, part in self._parts if part is not None}
+        return self._parts.by_keys
 
     @property
     def malformed(self) -> list[JsonValue]:
         """The objects in the arguments that have the key `$ref` or `$text`, but are neither a reference nor a text with
         references."""
         arguments: Any = self.arguments
-        return [reduce(getitem, at, arguments) for at, part in self._parts if part is None]
+        return [reduce(getitem, at, arguments) for at in self._parts.malformed]
 
     @property
-    def references(self) -> list[Reference]:
+    def references(self) -> Sequence[Reference]:
         """The references in the arguments, in their order."""
-        pieces = (part.pieces if isinstance(part, Text) else (part,) for _, part in self._parts)
-        return [each for some in pieces for each in some if isinstance(each, Reference)]
+        return self._parts.references
 
     @property
     def needs(self) -> tuple[str, ...]:
         """The ids of the steps that this step waits for: those that it refers to, and those in `after`."""
-        if not self._parts:
-            return self.after and tuple(dict.fromkeys(self.after))
-        return tuple(dict.fromkeys((*(each.step for each in self.references), *self.after)))
+        return self._parts.needs
 
     def filled(self, part: Callable[[Reference | Text], JsonValue]) -> JsonObject:
         """Return the arguments, with each reference and each text with references replaced by the result of `part`."""
-        if not self._parts:
+        if not (known := self.parts):
             return dict(self.arguments)
-        known = self.parts
         return {
             name: part(known[name,]) if (name,) in known else fill(value, part) if isinstance(value, NESTED) else value
             for name, value in self.arguments.items()
