@@ -149,7 +149,10 @@ async def test_a_new_secret_has_everything_judged_again(tmp_path: Path) -> None:
 
 async def test_after_a_secret_is_told_what_others_say_is_judged(tmp_path: Path) -> None:
     def lets_on(ask: LetOn) -> dict[str, Any]:
-        return {"lets_on": [{"to": name, "says": "磨坊的事,别问。"} for name in (GUEST, HOST, "…")]}
+        """Decide in the first request of the day; later ones, about new memories only, change nothing."""
+        return {
+            "lets_on": [{"to": name, "says": "磨坊的事,别问。"} for name in (GUEST, HOST, "…")] if ask.identity else []
+        }
 
     mind = SceneMind(plan_scenes=out_all_day_at_the_inn, let_on=lets_on, talk_scene=learns)
     setting = liucun(seeds(f'{{ text = "{SECRET}", weight = 9, secret = true }}'))

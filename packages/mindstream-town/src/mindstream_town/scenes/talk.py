@@ -261,7 +261,8 @@ async def _brief(turn: ResidentTurn, mind: Sequence[Record]) -> None:
                 [text for n, text in lines if n not in struck] + [text for n, text in recent if n in clear],
             ),
             plan=before.plan if before and same_day else tuple(what for n, what in acts if n in struck),
-            lets_on={name: tuple(says for to, says in told if to == name) for name, _ in told},
+            lets_on=(before.lets_on if before and same_day else {})
+            | {name: tuple(says for to, says in told if to == name) for name, _ in told},
         )
     )
 
