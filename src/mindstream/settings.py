@@ -344,7 +344,8 @@ def _checked(values: Mapping[str, Any], origins: Mapping[str, str]) -> Settings:
             settings = Settings.model_validate(values)
     except ValidationError as error:
         by_name = {}
-        for found in error.errors(include_url=False):  # of a union's errors, keep the one about the value's own type
+        # a value that may have several types gets an error for each: keep the first, for a table the last (the table's)
+        for found in error.errors(include_url=False):
             name = str(found["loc"][0])
             if name not in by_name or isinstance(values[name], dict):
                 by_name[name] = found

@@ -170,10 +170,11 @@ class AnswerLog:
         """Return the `WorkDone` that ends the belief reasoner's work on an utterance; None if the work is needed, has
         begun, or cannot be read.
 
-        The work is not needed if the talker decided to answer alone. If the talker decided that the reasoner should
-        think only after the answer, the utterance is left for the reasoner's next run (`defers`), at most LEFT in a row
-        with LEFT_TOKENS in total. An utterance with an alarm or a hint of danger always needs the work, and is never
-        left.
+        The work is not needed if the talker decided to answer alone.
+
+        Also set `answer.defers`: whether the utterance is postponed to the reasoner's next run, because the talker
+        decided that the reasoner should think only after the answer. At most LEFT utterances in a row, of LEFT_TOKENS
+        tokens together, are postponed. An utterance with an alarm or a hint of danger always needs the work at once.
         """
         decision, way = answer.decision, answer.handover.way
         rests = decision.hands_over and decision.thinks and not answer.waited and answer.model != UNAVAILABLE

@@ -101,7 +101,7 @@ def fit(value: Any, schema: JsonSchema) -> Any:
 
 
 def _inner(value: Any, schema: JsonSchema) -> list[Any]:
-    """Return the candidates inside an outer key or list that the schema does not know."""
+    """Return the values that may be the answer, if it is wrapped in a list, or in a key that the schema lacks."""
     if isinstance(value, list):
         return value if len(value) == 1 else []
     if not isinstance(value, dict) or value.keys() & schema.get("properties", {}).keys():

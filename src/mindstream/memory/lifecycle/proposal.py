@@ -143,7 +143,8 @@ async def _dream_again(proposal: Proposal, model: Model, forgotten: Sequence[Rec
 
 
 async def _still_so(stream: Stream, proposal: Proposal, without: Collection[str]) -> Draw:
-    """Return the part of the proposed weakening that is still valid, and the strengthening of excluded records."""
+    """Return the part of the proposed weakening that is still valid, and a strengthening of the records in `without`,
+    which the user excluded: excluding counts as a return."""
     columns, now = await stream.columns(), stream.clock.now()
     still = [
         each.id

@@ -112,7 +112,11 @@ def experiment(
     ] = False,
     blind: Annotated[
         Path | None,
-        flag("DIR", "Write unlabelled pairs of answers (with and without exemplars) to judge blind, and a key."),
+        flag(
+            "DIR",
+            "Write pairs of answers (with and without exemplars) without labels, for blind judges, and a file that says"
+            " which answer is which.",
+        ),
     ] = None,
     price: Annotated[bool, switch("--price", "Only show the maximum cost.")] = False,
     out: Annotated[
@@ -189,7 +193,11 @@ def evaluate(
     ] = "database",
     arms: Annotated[
         str,
-        flag("A,B,…", "What agents are shown: none, exemplars, lessons, both, notes, facts; `training`: only train."),
+        flag(
+            "A,B,…",
+            "The arms to compare, by what their agents are shown: none, exemplars, lessons, both (of the two), notes,"
+            " facts. `training` alone: only train, and test nothing.",
+        ),
     ] = "none,exemplars,lessons,both",
     seed: Annotated[int, flag("N", "Random seed of the simulated workplaces (their conventions and questions).")] = 1,
     training: Annotated[int, flag("N", "Number of training questions.", min=1)] = 8,

@@ -38,7 +38,7 @@ class Promises(list[Promise[T]]):
 
 
 async def keep(promises: Sequence[Promise[T]], open_one: Factory[T]) -> list[str]:
-    """Check promises in order and return the names of those that the object keeps.
+    """Check that an object keeps all promises, in order; return their names.
 
     Raises:
         AssertionError: a promise is broken; the message names it.

@@ -105,7 +105,7 @@ class ShouldAct(YesNo, Question):
     uses_it: bool = False
     """Whether the current activity takes place at the object."""
     at_it: bool = False
-    """In scenes, whether the person uses the object or is on the way to it."""
+    """Whether the person uses the object or is on the way to it; always False in the mode `paper`."""
     in_charge: bool = False
     """Whether the person owns the place, or lives or works there."""
     others: tuple[str, ...] = ()

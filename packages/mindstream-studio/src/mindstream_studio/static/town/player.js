@@ -178,7 +178,7 @@ export class Player {
   /** @param {URLSearchParams} parts */
   open(parts) {
     const found = readParts(this.town, parts);
-    if (found.lost.length) this.options.notify?.(`The link names a ${found.lost.join(" and a ")} that is not in this recording.`);
+    if (found.lost.length) this.options.notify?.(`Named by the link, but not in this recording: ${found.lost.join(", ")}.`);
     if (found.t !== null) this.state.t = found.t;
     for (const name of /** @type {const} */ (["tab", "list"])) if (parts.get(name)) this.state[name] = parts.get(name) ?? "";
     this.state.own = found.own;

@@ -43,8 +43,8 @@ export function becauseOf(decided, waited) {
 
 /** Return in a sentence whether the waiting was useful. @param {Row} judged @param {boolean} waited */
 function cameOf({ needed, changed, why }, waited) {
-  const what = why.includes("correction") ? "a correction of the answer" : "a new or changed plan";
-  if (needed) return waited ? `Waiting was useful: the thought brought ${what} in time for the answer.` : `The answer came too soon: the thought then brought ${what}.`;
+  const what = why.includes("correction") ? "a correction" : "a new or changed plan";
+  if (needed) return waited ? `Waiting was useful: the answer already contains ${what} from the thought.` : `The answer came too soon: the thought then brought ${what}.`;
   const rest = `the thought brought no new plan and no correction${changed ? ", though it changed what is believed" : ""}`;
   return waited ? `Waiting was not necessary: ${rest}.` : `Not waiting was right: ${rest}.`;
 }
