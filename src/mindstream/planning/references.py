@@ -167,7 +167,7 @@ def _look_up(reference: Reference, evidence: Mapping[str, JsonValue]) -> JsonVal
     if reference.step not in evidence:
         there = ", ".join(evidence) or "none"
         raise InputError(
-            f"there is no evidence of #{reference.step} yet, only of: {there}; run #{reference.step} first"
+            f"there is no evidence of #{reference.step} yet (so far: {there}); run #{reference.step} first"
         )
     value = evidence[reference.step]
     if reference.path and isinstance(value, str):

@@ -663,9 +663,8 @@ class Background:
         if self._hearing or before != min(self._held, default=None):  # an utterance came in the meantime
             return []
         if len(ours) > 1 and any(work.failures or work.attempts > TRIES for work in ours):
-            before = sorted(work.cause for work in ours)[
-                1
-            ]  # after a failure, claim only the oldest work, so that it cannot fail the rest
+            # after a failure, claim only the oldest work, so that no other work fails with it
+            before = sorted(work.cause for work in ours)[1]
         return await self._take(slot, before) if ours else []
 
     async def _unheld(self, slot: Slot) -> list[Work]:

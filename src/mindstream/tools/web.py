@@ -43,7 +43,7 @@ class PublicTransport(httpx2.AsyncHTTPTransport):
     """
 
     def __init__(self, allow: Collection[str], verify: ssl.SSLContext | bool = True) -> None:
-        super().__init__(verify=verify, trust_env=False)  # a proxy would resolve names itself
+        super().__init__(verify=verify, trust_env=False)  # no proxy: it would resolve names itself, unchecked
         self._allow = allow
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:

@@ -119,7 +119,7 @@ def rewrite(versions: Sequence[Record], without: Without) -> tuple[list[Record],
     if not stay or (stay[-1] is last and (states[-1] == as_they_are[-1] or not body_name(last))):
         return rewritten, None
     if not body_name(last):
-        # the last version has no readable state and is deleted: the last remaining version is written as the new one
+        # the last version is deleted and had no readable state: the new one repeats the last remaining version
         return rewritten, stay[-1]
     return rewritten, _with_body(last, states[-1], as_they_are[-1])
 

@@ -68,7 +68,7 @@ class ErasedWords:
             return MARK
         for words in self._found(text):
             text, count = _pattern(words).subn(MARK, nfc(text))
-            if not count and words in _folded(text):  # the pattern misses letters that fold to several letters (ß)
+            if not count and words in _folded(text):  # the pattern misses letters that equal several (ß = ss)
                 return MARK
         return text
 

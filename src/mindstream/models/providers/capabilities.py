@@ -51,7 +51,7 @@ def capabilities_of(at: Address) -> Capabilities:
         if at.vendor == "openai":
             found.lacks.add(LIMITS[0])
         if at.vendor in ("openai", "gguf", "anthropic", "google", "ollama"):
-            found.opens_thoughts = True  # no text must be held back: these servers separate thoughts from answers
+            found.opens_thoughts = True  # text need not be held back: these servers separate thoughts from answers
     return found
 
 

@@ -217,7 +217,8 @@ def evaluate(
         Literal["react", "rewoo", "plan-execute"], typer.Option(help="The strategy of the agents.")
     ] = "react",
     separate: Annotated[
-        bool, switch("--separate", "Train each arm (also `none`) separately, instead of one training shared by all.")
+        bool,
+        switch("--separate", "Train separately for each value of --arms (also `none`), instead of once for all."),
     ] = False,
     plant: Annotated[
         int,

@@ -44,7 +44,13 @@ class Compared:
 
     residents: Annotated[str, flag("A,B", "Only these residents [all].", "--residents")] = ""
     conditions: Annotated[
-        str, flag("A,B", "The conditions to compare; each limits the memories that residents may use.", "--conditions")
+        str,
+        flag(
+            "A,B",
+            "Compare residents who may use all memories (full), all but thoughts (no_reflection), all but thoughts and"
+            " plans (no_reflection_no_plan), or none.",
+            "--conditions",
+        ),
     ] = CONDITIONS
     questions: Questions = 0
     pairs: Annotated[

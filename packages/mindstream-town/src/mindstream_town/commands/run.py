@@ -126,7 +126,10 @@ def new(
         flag("A,B", "Parts of residents' minds to switch off: observation, reflection, planning, recall, talk."),
     ] = None,
     as_published: Annotated[
-        bool, switch("--as-published", "With a model, residents decide step by step, as in Park 2023 (lives=paper).")
+        bool,
+        switch(
+            "--as-published", "With a model, residents decide step by step, as in Park 2023 (--profile lives=paper)."
+        ),
     ] = False,
     json: AsJson = False,
 ) -> None:

@@ -140,7 +140,7 @@ def export(
         Path | None,
         flag(
             "DIR",
-            "With --out: the folder that the town was imported from; data that a town does not store are copied.",
+            "With --out: the folder that the town was imported from; what a town does not store is copied from there.",
         ),
     ] = None,
     journal: Annotated[

@@ -47,6 +47,6 @@ function Entry({ row }) {
     <li>
       <div class="row small soft"><span>${said.what}</span><span class="push number">${timeOf(row.at)}</span></div>
       ${said.words && html`<p class="words clip">${said.words}</p>`}
-      ${isTurn && html`<button class="link small" onClick=${open} aria-label=${`Why: turn ${row.turn}, step by step`}>step by step</button>`}
+      ${isTurn && html`<button class="link small" onClick=${open} aria-label=${`Show turn ${row.turn} step by step`}>step by step</button>`}
     </li>`;
 }

@@ -30,8 +30,8 @@ export function becauseOf(decided, waited) {
   const where = `the talk was in the phase “${spaced(phase)}”`;
   if (gate === "belief" && why === `phase ${phase}`) {
     return waited
-      ? `Because ${where}: there an answer waits until the reasoner has thought about what was said.`
-      : `Because ${where}: there an answer is given at once, and the reasoner thinks about the message afterwards.`;
+      ? `Because ${where}, in which an answer waits until the reasoner has thought about what was said.`
+      : `Because ${where}, in which an answer is given at once, and the reasoner thinks about the message afterwards.`;
   }
   if (gate === "talker") {
     return waited
