@@ -69,7 +69,7 @@ def test_a_first_goal_runs_with_rules(studio: OpenStudio, served: Served) -> Non
     seen.page.get_by_role("button", name="Let it live").click()
     diary = seen.page.get_by_role("region", name="Diary")
     diary.get_by_text("Turn 1 ended").wait_for()
-    diary.get_by_role("button", name="turn 1, step by step").click()
+    diary.get_by_role("button", name="turn 1 step by step").click()
     seen.page.get_by_role("dialog", name="Turn 1").get_by_text("M2 said").first.wait_for()
 
 
@@ -98,7 +98,7 @@ def test_a_life_can_be_paused_and_its_ledger_and_orders_changed(
     ledger = seen.page.get_by_role("region", name="Ledger")
     ledger.get_by_label("Another task").fill("Buy a new lead line.")
     ledger.get_by_role("button", name="Add").click()
-    ledger.get_by_role("button", name="Sooner: Buy a new lead line.").click()
+    ledger.get_by_role("button", name="Do sooner: Buy a new lead line.").click()
     ledger.get_by_role("listitem").first.get_by_text("Buy a new lead line.").wait_for()
     ledger.get_by_role("button", name="Give up: Buy a new lead line.").click()
     seen.page.get_by_role("dialog").get_by_role("button", name="Give it up").click()

@@ -53,9 +53,9 @@ def test_three_strategies_are_compared_with_their_costs(
     took.get_by_text("960").nth(1).wait_for()
     assert took.get_by_text("960").count() == 2 and took.get_by_text("least").count() == 2
     for way in ("rewoo", "react", "plan-execute"):
-        part = seen.page.get_by_role("region", name=f"By {way}", exact=True)
+        part = seen.page.get_by_role("region", name=f"Run of the strategy {way}", exact=True)
         assert part.locator(".card").inner_text() == "84"
-    took.get_by_role("button", name="Why: the cost of rewoo").click()
+    took.get_by_role("button", name="Show what rewoo cost").click()
     sheet = seen.page.get_by_role("dialog", name="What rewoo cost")
     sheet.get_by_role("table", name="The model calls").wait_for()
     assert seen.axe() == []
@@ -70,7 +70,7 @@ def test_the_graph_shows_progress_at_the_selected_moment(studio: OpenStudio, ser
     begun = next(row["seq"] for row in rows if row["event"] == "step_began")
     seen = studio()
     seen.open("plan", user="ann", runs=run, seq=begun)
-    graph = seen.page.get_by_role("figure", name="The plan of rewoo")
+    graph = seen.page.get_by_role("figure", name="Plan of the strategy rewoo")
     graph.get_by_text("running: E1.").wait_for()  # it starts while the rest is still being planned
     assert graph.locator("g.now").count() == 1 and graph.locator("g.ran").count() == 0
     seen.page.get_by_role("button", name="To the newest").click()
@@ -91,7 +91,7 @@ def test_a_recorded_task_shows_no_cost_and_its_outcome(studio: OpenStudio) -> No
     line.get_by_role("button", name="How high is K2").click()
     took = seen.page.get_by_role("region", name="Cost of each strategy")
     took.get_by_text("recorded, not charged").first.wait_for()
-    way = seen.page.get_by_role("region", name="By rewoo")
+    way = seen.page.get_by_role("region", name="Run of the strategy rewoo")
     way.get_by_text("steps done, answered in part.").wait_for()
     assert way.get_by_text("answered in part").count() == 2
     way.get_by_role("button", name="E1").first.click()
@@ -149,7 +149,7 @@ def test_a_task_can_be_solved_repeated_and_compared_with_the_keyboard(studio: Op
     seen.tab_to("button", "Compare with the rewoo run")
     seen.page.keyboard.press("Enter")
     seen.page.get_by_text("3 of 3 steps done, answered.").nth(1).wait_for()
-    assert seen.page.get_by_role("region", name="By rewoo").count() == 2
+    assert seen.page.get_by_role("region", name="Run of the strategy rewoo").count() == 2
 
 
 @pytest.fixture
@@ -169,7 +169,7 @@ def test_a_stopped_run_can_be_resumed(studio: OpenStudio, served: Served, solver
     seen.open("plan", user="fay")
     seen.page.get_by_role("textbox", name="A task").fill(TASK)
     seen.page.get_by_role("button", name="Solve it").click()
-    way = seen.page.get_by_role("region", name="By rewoo", exact=True)
+    way = seen.page.get_by_role("region", name="Run of the strategy rewoo", exact=True)
     way.get_by_text("3 of 3 steps done.").wait_for()
     way.get_by_role("button", name="Stop").click()
     way.get_by_role("button", name="Resume").wait_for()
@@ -194,7 +194,7 @@ def test_a_run_continues_while_another_page_is_open(
     seen.open("plan", user="gil")
     seen.page.get_by_role("textbox", name="A task").fill(TASK)
     seen.page.get_by_role("button", name="Solve it").click()
-    way = seen.page.get_by_role("region", name="By rewoo", exact=True)
+    way = seen.page.get_by_role("region", name="Run of the strategy rewoo", exact=True)
     way.get_by_text("3 of 3 steps done.").wait_for()
     seen.page.get_by_role("link", name="Memory").click()
     seen.page.get_by_role("heading", name="Memory", level=1).wait_for()
@@ -218,7 +218,7 @@ def test_a_dialog_closes_when_its_page_is_left(studio: OpenStudio, three: str, l
     seen = studio()
     seen.open("plan", user="ann")
     seen.page.get_by_role("region", name="Tasks").get_by_role("button", name=TASK).first.click()
-    way = seen.page.get_by_role("region", name="By rewoo", exact=True)
+    way = seen.page.get_by_role("region", name="Run of the strategy rewoo", exact=True)
     way.get_by_role("button", name="Solve it again").click()
     dialog = seen.page.get_by_role("dialog", name="Solve it again?")
     dialog.wait_for()
@@ -270,7 +270,7 @@ def test_hostile_texts_are_shown_as_text(studio: OpenStudio, served: Served, siz
     assert seen.fits()
     for run in runs:
         seen.open("plan", user=user, runs=run["run"])
-        graph = seen.page.get_by_role("figure", name="The plan of rewoo")
+        graph = seen.page.get_by_role("figure", name="Plan of the strategy rewoo")
         graph.get_by_role("button", name="E1").click()
         sheet = seen.page.get_by_role("dialog", name="E1 · calculator")
         assert sheet.get_by_role("paragraph").first.inner_text() == run["plan"]["steps"][0]["why"]

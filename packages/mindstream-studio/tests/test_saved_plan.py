@@ -55,15 +55,15 @@ def test_a_saved_task_shows_the_page_without_requests(
     took = seen.page.get_by_role("region", name="Cost of each strategy")
     took.get_by_text("960").nth(1).wait_for()
     for way in ("rewoo", "react", "plan-execute"):
-        part = seen.page.get_by_role("region", name=f"By {way}", exact=True)
+        part = seen.page.get_by_role("region", name=f"Run of the strategy {way}", exact=True)
         assert part.locator(".card").inner_text() == "84"
-    took.get_by_role("button", name="Why: the cost of rewoo").click()
+    took.get_by_role("button", name="Show what rewoo cost").click()
     bill = seen.page.get_by_role("dialog", name="What rewoo cost").get_by_role("table", name="The model calls")
     bill.wait_for()
     assert bill.get_by_role("link").count() == 0
     assert seen.axe() == []
     seen.page.keyboard.press("Escape")
-    graph = seen.page.get_by_role("figure", name="The plan of rewoo")
+    graph = seen.page.get_by_role("figure", name="Plan of the strategy rewoo")
     graph.get_by_role("button", name="E3").click()
     seen.page.get_by_role("dialog", name="E3 · calculator").get_by_text("42 + 42").wait_for()
     seen.page.keyboard.press("Escape")
@@ -87,13 +87,13 @@ def test_a_cost_links_to_its_model_call_and_back(studio: OpenStudio, node_tools:
     seen = studio(url=files["calls"].parent.as_uri())
     look_at(seen, files["calls"])
     took = seen.page.get_by_role("region", name="Cost of each strategy")
-    took.get_by_role("button", name="Why: the cost of rewoo").click()
+    took.get_by_role("button", name="Show what rewoo cost").click()
     seen.page.get_by_role("dialog", name="What rewoo cost").get_by_role("link").first.click()
     opened = seen.page.get_by_role("complementary", name="The opened call")
     opened.get_by_text("#E3 = calculator[#E1 + #E2]").first.wait_for()
     assert seen.axe() == [] and seen.fits()
     opened.get_by_role("link", name="the plan").click()
-    seen.page.get_by_role("region", name="By rewoo", exact=True).wait_for()
+    seen.page.get_by_role("region", name="Run of the strategy rewoo", exact=True).wait_for()
     seen.page.go_back()
     opened.get_by_text("#E3 = calculator[#E1 + #E2]").first.wait_for()
     seen.page.get_by_role("link", name="Plan", exact=True).click()
@@ -111,7 +111,7 @@ def test_hostile_texts_are_shown_as_text(studio: OpenStudio, served: Served, tmp
     assert "<img" not in file.read_text("utf-8")
     seen = studio(size=NARROW, url=tmp_path.as_uri())
     look_at(seen, file)
-    seen.page.get_by_role("figure", name="The plan of rewoo").get_by_role("button", name="E1").click()
+    seen.page.get_by_role("figure", name="Plan of the strategy rewoo").get_by_role("button", name="E1").click()
     sheet = seen.page.get_by_role("dialog", name="E1 · calculator")
     assert sheet.get_by_role("paragraph").first.inner_text() == HOSTILE[3]
     assert HOSTILE[0] in seen.page.locator("main").inner_text()

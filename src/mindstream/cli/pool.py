@@ -71,8 +71,8 @@ async def create(
         bool,
         switch(
             "--as-published",
-            "As in Gao 2024: also grade, label and serve a pair as a composed prompt (its query after the examples that"
-            " its answer was given with).",
+            "As in Gao 2024: before the query of a pair, also grade, label and serve the examples that its answer was"
+            " given with.",
         ),
     ] = False,
     json: AsJson = False,

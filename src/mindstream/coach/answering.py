@@ -253,7 +253,7 @@ class Answering:
             first: the gate's decision.
             one_answer: whether no follow-up is possible after the answer.
         """
-        if not self._in_turn.locked():  # otherwise the silence since the last word continues
+        if not self._in_turn.locked():  # while an answer runs, the silence began with its last word
             self._last_word_s = _now_s()
         answer, exchange = Answer(heard.seq, situation, self._talker.model.name, first, one_answer), Exchange()
         verdict = self.alarms.judge(situation)

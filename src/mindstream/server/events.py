@@ -64,7 +64,8 @@ def add_events(api: FastAPI, runtime: Runtime) -> None:
         def wants(row: Logged) -> bool:
             return (mind is None or row.mind == mind) and (kinds is None or row.event.kind in kinds)
 
-        request.scope["state"]["ends_itself"] = True  # `follow` sends a last event, with the number to resume after
+        # AuthMiddleware does not end this response when the token expires, because `follow` sends a last event first
+        request.scope["state"]["ends_itself"] = True
         start = read_id(last_event_id, after)
         return EventStream(follow(tenant.hub, wants, start, mind, left_of(request.scope)))
 

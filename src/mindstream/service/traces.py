@@ -381,7 +381,7 @@ class Runs:
         match row.event:
             case Solving(run=name) as solving:
                 self._by_seq[row.seq] = name
-                if name not in self._runs:  # a known run is resumed
+                if name not in self._runs:  # otherwise the run is only resumed
                     self._runs[name] = _Run(trace_of(row), row, solving, row.at)
             case ModelCalled(about=about) as call:
                 if run := self._runs.get(self.run_of(about) or ""):

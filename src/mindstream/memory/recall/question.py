@@ -177,7 +177,7 @@ def _find_called(term: str, columns: Columns) -> int:
     if np.count_nonzero(said == caller) < BY_ONE * len(holds):
         return -1
     episodes, index = _count_distinct(group[talk & (by == caller)]), columns.lexical
-    if (  # compare with the whole stream first: candidates were found by this word, so among them it is too frequent
+    if (  # first compare with the whole stream: records that were selected by this word contain it too often
         index.counts([term])[0] * index.groups < EPISODES * episodes * index.all_groups
     ):
         return -1

@@ -538,7 +538,7 @@ class Columns:
         is_gone[removed] = True
         by_left = self.by.values[~is_gone[:-1]]
         if {int(self.by.values[at]) for at in dropped} - {-1, *np.unique(by_left).tolist()}:
-            return None  # a name would have no records left
+            return None  # the list of authors would have a name without records: rebuild the columns
         below: NDArray[np.uint32] = (np.cumsum(is_gone) - is_gone).astype(np.uint32)
         before, after, last = self.before.values.copy(), self.after.values.copy(), self.last.values.copy()
         touched = set(reworded)

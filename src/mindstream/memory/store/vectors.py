@@ -89,7 +89,7 @@ class Vectors:
             column.append(0)
         if before >= 0:
             neighbour = self._alone.pop(before, None)
-            if neighbour is None:  # not kept: approximate it by its sum, which includes a part of its neighbour
+            if neighbour is None:  # its own vector is not kept: approximate it by its sum with half of its neighbour
                 row = restore(self.sums.values[before])
                 neighbour = row / max(float(np.linalg.norm(row)), 1e-6)
             self._add(before, NEIGHBOUR * own)

@@ -200,7 +200,7 @@ class Thinking:
             if any(mark.startswith(text[word:]) for mark in (*_THINKS, "analysis")):
                 self._pending = text[at:]
                 return len(text)
-        if not self._fresh and (self._typed or not _BEGINS.search(text, at)):  # true of most pieces
+        if not self._fresh and (self._typed or not _BEGINS.search(text, at)):  # most pieces: no mark begins in them
             self._say(text[at:], answers)
             return len(text)
         found = _next_mark(text, at)

@@ -78,7 +78,7 @@ def embody(
     if wait and pace is not None:
         raise InputError("--wait and --pace exclude each other: give one of them")
     if script is not None and pace is not None:
-        raise InputError("--script implies --wait: omit --pace")
+        raise InputError("--script implies --wait, which excludes --pace: omit --pace")
     if when and not as_visitor:
         raise InputError("--when is the arrival time of a visitor: add --as-visitor, or omit --when")
     if as_visitor and by != "a person":

@@ -204,8 +204,12 @@ def replay(
     out: Annotated[Path, flag("FILE", "The HTML file to write; an earlier saved page is replaced.")] = Path(
         "replay.html"
     ),
-    since: Annotated[str, flag("TIME", "The time in the town at which the replay starts.", "--from")] = "",
-    until: Annotated[str, flag("TIME", "The time in the town at which the replay ends.", "--to")] = "",
+    since: Annotated[
+        str, flag("TIME", "The time in the town at which the replay starts [its beginning].", "--from")
+    ] = "",
+    until: Annotated[
+        str, flag("TIME", "The time in the town at which the replay ends [as far as the town has run].", "--to")
+    ] = "",
     json: AsJson = False,
 ) -> None:
     """Write a web page that replays the town.

@@ -256,7 +256,7 @@ class ConnectionPool:
         is_sound = not connection.closed and connection.info.transaction_status == IDLE and connection.autocommit
         pooled.since = self._clock.elapsed()
         with self._lock:
-            is_kept = len(self._idle) < 2 * MOST  # more than MOST may come back: those lent with `beyond` do not count
+            is_kept = len(self._idle) < 2 * MOST  # MOST does not count connections lent with `beyond`
             if is_sound and is_kept and pooled.tenant != UNKNOWN and not self._closed:
                 self._idle.append(pooled)
                 if self._sweep is None:

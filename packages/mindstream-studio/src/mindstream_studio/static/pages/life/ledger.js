@@ -45,7 +45,7 @@ function One({ task, before, act, editable }) {
       ${task.result && html`<p class="words soft">${task.result}</p>`}
       <div class="row small">
         <span class="tag">${STANDINGS[task.standing]}${task.until ? ` until ${timeOf(task.until)}` : ""}</span>
-        ${editable && before && html`<button class="link" onClick=${() => act({ path: `${path}/move`, body: { before: before.number } })} aria-label=${`Sooner: ${task.text.slice(0, 60)}`}>sooner</button>`}
+        ${editable && before && html`<button class="link" onClick=${() => act({ path: `${path}/move`, body: { before: before.number } })} aria-label=${`Do sooner: ${task.text.slice(0, 60)}`}>sooner</button>`}
         ${editable && task.standing !== "open" && html`<button class="link" onClick=${() => act({ method: "POST", path: `${path}/open` })} aria-label=${`Open ${isLeft ? "now" : "again"}: ${task.text.slice(0, 60)}`}>open ${isLeft ? "now" : "again"}</button>`}
         ${editable && isLeft && html`<button class="link" onClick=${drop} aria-label=${`Give up: ${task.text.slice(0, 60)}`}>give up</button>`}
       </div>

@@ -24,9 +24,9 @@ function stateOf({ run, seen }) {
 export function Way({ one, alone, canChange }) {
   const { run, seen } = one;
   return html`
-    <section class="stack way" aria-label=${`By ${run.how}`}>
+    <section class="stack way" aria-label=${`Run of the strategy ${run.how}`}>
       <div class="row"><h3>${run.how}</h3><span class="soft small">${stateOf(one)}</span></div>
-      <${Drawing} title=${`The plan of ${run.how}`} steps=${seen.steps} end=${seen.end} down=${!alone} onOpen=${(/** @type {string} */ id) => openStep(seen, id)} />
+      <${Drawing} title=${`Plan of the strategy ${run.how}`} steps=${seen.steps} end=${seen.end} down=${!alone} onOpen=${(/** @type {string} */ id) => openStep(seen, id)} />
       ${seen.because.map((text) => html`<p class="soft small">${text}</p>`)}
       ${seen.end && html`<${End} end=${seen.end} />`}
       ${canChange && html`<${Next} one=${one} />`}
