@@ -218,7 +218,7 @@ class _Worker:
             self._line.send(order)
 
     async def end(self) -> None:
-        """Let the process save and exit."""
+        """Let the process save and exit; after SAVING_S seconds, kill it."""
         await self._order(END)
         await asyncio.to_thread(self._process.join, SAVING_S)
         self._process.kill()

@@ -162,7 +162,7 @@ def _say(text: str) -> None:
 
 
 def _kept(error: BaseException) -> str:
-    """Write the traceback to a file; return its name."""
+    """Write the traceback to a file; return its name, or a phrase that says why there is no file."""
     try:
         from tempfile import NamedTemporaryFile
 

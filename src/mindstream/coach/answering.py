@@ -31,7 +31,7 @@ T = TypeVar("T")
 UNAVAILABLE = "unavailable"
 """Model name that is logged for an answer which only says that no model could answer."""
 LEFT, LEFT_TOKENS = 3, 90
-"""Maximum number of utterances in a row that are left for the belief reasoner's next run, and their maximum total
+"""Maximum number of utterances in a row that are postponed to the belief reasoner's next run, and their maximum total
 length in tokens."""
 WRITES = 3
 """If the store fails: maximum number of attempts to commit an answer that was already shown."""
@@ -92,12 +92,12 @@ class AnswerLog:
         self._stream, self._session, self._slot = talker.stream, talker.session, talker.pack.name
         self._gate, self._reasoners = gate, reasoners
         self._left: list[str] | None = None
-        """The utterances that are left for the reasoner's next run. None: no utterance was answered since the mind was
-        opened; the first one is not left."""
+        """The utterances that are postponed to the reasoner's next run. None: no utterance was answered since the mind
+        was opened; the first one is not postponed."""
 
     async def keep(self, answer: Answer) -> Logged:
         """Commit an answer and store it in memory. If the utterance does not need the reasoner, also end the reasoner's
-        work on it; if it is left for the reasoner's next run, extend the lease of that work.
+        work on it; if it is postponed to the reasoner's next run, extend the lease of that work.
 
         Raises:
             StorageError: the answer cannot be committed.

@@ -71,7 +71,7 @@ class Alarmed(Event):
     strength: Strength
     basis: Basis
     spoken: bool
-    """Whether the answer contained words or a question of the alarm."""
+    """Whether the answer contained the words or the question that the pack prescribes for this alarm."""
 
 
 EVENTS: tuple[type[Event], ...] = (Believed, Decided, LeftUnsaid, Judged, Alarmed)

@@ -120,7 +120,7 @@ class Folded(Event):
 
     kind = "folded"
     upto: int
-    """The last folded turn."""
+    """Number of the last turn that the summary replaces."""
     since: int
     text: Quotes[str]
     record: Name = ""
@@ -187,7 +187,7 @@ class PermissionGiven(Event):
 
 
 class PermissionUsed(Event):
-    """A decision was used for a call; the next equal call needs approval again."""
+    """A person's decision about a call was used for this call; the next equal call needs approval again."""
 
     kind = "leave_used"
     id: Name
@@ -212,7 +212,7 @@ class Proposed(Event):
     """Proposed tasks for the ledger; (): M2 found no work."""
     because: Quotes[str] = ""
     until: Moment | None = None
-    """When M2 wants to look for work again, if it named a time."""
+    """When M2 wants to look for work again; None: it named no time."""
 
 
 class Noticed(Event):

@@ -258,7 +258,8 @@ class Inbox:
         self._changed: int | None = None
 
     async def put(self, question: Questioned) -> None:
-        """Pass a question to the simulated user, if there is one. (Real users read the question from the log.)"""
+        """Pass a question to the simulated user, if there is one, and log the answer. (Real users read the question
+        from the log.)"""
         if self._user and question.shown and (answer := await self._user(question.tip)):
             await self._memory.commit(Entry(Answered(id=question.id, text=answer), self._memory.name))
 

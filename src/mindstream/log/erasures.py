@@ -26,7 +26,7 @@ ERASURES = StreamKey(f"{MARK}erasures")
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """A row of the list: a whole stream (`whole`) or some of its records were erased."""
+    """A row of the list of erasures: a whole stream (`whole`) or some of its records were erased."""
 
     number: int
     digest: str

@@ -146,8 +146,8 @@ class Thought(Event):
     """The four fields of the briefing for the Talker: `stands`, the situation; `ask`, what to find out next; `offer`,
     what to say; `care`, what not to say."""
     asked: Quotes[tuple[str, ...]] = Field((), exclude_if=not_)
-    """The subjects of the questions in this and earlier briefings, the newest last; "": the briefing had no
-    question."""
+    """The subjects of the questions in this and earlier briefings, the newest last. An item "" stands for a briefing
+    without a question."""
 
 
 class SetAside(Event):

@@ -110,7 +110,7 @@ class CompanionTalk(Prompt[str]):
 
 @rule(CompanionTalk)
 def quote_what_is_remembered(ask: CompanionTalk) -> str:
-    """Answer without a model: say so, and quote remembered lines that share words with the utterance."""
+    """Answer that no model is configured, and quote remembered lines that share words with the utterance."""
     asked = {*terms(ask.utterance)}
     held: list[Note | DatedLine] = [*ask.notes, *ask.recalled, *(line for line in ask.talks if line.by_user)]
     near = sorted(held, key=lambda each: -len(asked & {*terms(each.text)}))[:QUOTED]

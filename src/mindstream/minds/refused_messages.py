@@ -166,7 +166,8 @@ class _Attempts(Layer):
 
 
 def _without(request: Request, texts: Sequence[str]) -> Request:
-    """Return a request with the marker in place of these texts; it equals the given one if it contains none of them."""
+    """Return a request with MARKER in place of these texts; it equals the given request if that contains none of
+    them."""
     wanted = sorted({text.strip() for text in texts if text.strip()}, key=len, reverse=True)
     if not wanted:
         return request

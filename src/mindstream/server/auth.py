@@ -90,7 +90,7 @@ class ResponseSender:
         self._checked = CLOCK.elapsed()
 
     async def _is_over(self, message: Message) -> bool:
-        """Return whether the response was ended because its token expired; check the token at most once in
+        """End the response if its token has expired, and return whether it was ended; check the token at most once in
         TOKEN_CHECK_S seconds."""
         if (
             self._has_ended

@@ -275,7 +275,8 @@ class RetrieverTrained(Event):
     labeller: Name = ""
     """The model that labelled; "": the stand-in (text similarity, see `StandIn` in retriever.py), without a model."""
     learned_from: int
-    """Number of exemplars whose labelled candidates the version was trained on."""
+    """Number of exemplars for which the version was trained on labels, which say how helpful other exemplars (the
+    candidates) are as its examples."""
     held_out: float
     """Share of held-out exemplars for which the candidate ranked first is helpful; 0 if too few are held out."""
     before: float

@@ -138,7 +138,7 @@ def describe_patch(patch: Mapping[str, JsonValue]) -> str:
 
 
 def describe_arguments(text: str, most: int = 160, between: str = ", ") -> str:
-    """Return the arguments of a call on one line, without JSON syntax."""
+    """Return the values of a call's arguments on one line of at most `most` characters, without JSON syntax."""
     try:
         values = json.loads(text or "{}").values()
     except (ValueError, AttributeError, RecursionError):

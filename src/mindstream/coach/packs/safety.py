@@ -345,7 +345,8 @@ Therefore no single word decides.
 STRONGEST = 8
 """Maximum number of parts of a text, those with the highest log odds, that are tested by removing words."""
 SURER = 1.0
-"""Additional log odds that a part of a text needs, because many sentences sound darker out of context."""
+"""Additional log odds that a part of a text needs to count as danger, because many sentences sound darker out of
+context."""
 
 
 @remember(REMEMBERED)

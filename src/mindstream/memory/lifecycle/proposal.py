@@ -161,7 +161,7 @@ async def _still_so(stream: Stream, proposal: Proposal, without: Collection[str]
 
 
 async def _still_alike(stream: Stream, proposal: Proposal, without: Collection[str]) -> list[list[Record]]:
-    """Return the proposed groups without records that have changed or are excluded."""
+    """Return the proposed groups, leaving out records that have changed and those in `without`."""
     groups: list[list[Record]] = []
     used: set[str] = set(without)
     for ids in proposal.merging:

@@ -153,7 +153,8 @@ async def sleep(
     fence: Fence | None = None,
     compose: Compose | None = None,
 ) -> str:
-    """Let n random records decay, dream of those that are archived, and tidy up (`tidy_up`); return the dream, or "".
+    """Let n random records decay, write a summary of those that are archived (the dream), and tidy up (`tidy_up`);
+    return the dream, or "".
 
     In a memory with the policy `keep` (memory/policy), nothing is archived, merged or dreamt: only importance is rated
     and the store is compacted. If a model fails, only its step is lost: archived records stay archived without a dream.

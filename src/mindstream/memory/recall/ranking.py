@@ -95,7 +95,7 @@ class Scored:
         return {name: values[rows].tolist() for name, values in self._parts.items()}
 
     def highest(self, names: Sequence[str], among: Mask) -> float:
-        """Return the highest sum of these parts that a record marked in `among` has, but at least 0."""
+        """Return the highest sum of these parts of the score among the records marked in `among`, but at least 0."""
         if not (there := [self._parts[name] for name in names if name in self._parts]):
             return 0.0
         values = reduce(np.add, there)

@@ -47,7 +47,7 @@ class Touch(NamedTuple):
 
 
 class Touches:
-    """The touches of one stream that are not written yet.
+    """The touches (effects of recalls on the strength of records) of one stream that are not written yet.
 
     Args:
         columns: a function that returns columns with at least the records of the given ids, in their current state.

@@ -94,7 +94,7 @@ async def drop_rule(store: SqlStore, tenant: str) -> None:
 
 
 async def rules_of(store: SqlStore, tenant: str | None = None) -> list[Rule]:
-    """Return a tenant's rule as a list; for None, all rules that this store can read."""
+    """Return a tenant's retention rule as a list; for None, the rules of all tenants that this store can read."""
     seen = store.tenant.name or tenant
     return await store.read(lambda rows: retention.read(rows, seen))
 

@@ -231,7 +231,8 @@ class Tally:
 
 @dataclass
 class Contest:
-    """Plays conversations with all sides and stores each in a file; a repeated run plays only the missing ones.
+    """Plays each conversation once with each side (the coach, or an opponent) and stores it in a file; a repeated run
+    plays only the missing conversations.
 
     Args:
         folder: one file per conversation and side, `ID.SIDE.json`.
@@ -249,7 +250,7 @@ class Contest:
     _slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(TALKS_AT_ONCE))
 
     async def play(self, scripts: Sequence[Script]) -> list[Played]:
-        """Play all conversations with all sides.
+        """Play each conversation once with the coach and once with each opponent.
 
         Raises:
             ModelError: a model is not available; finished conversations are stored.

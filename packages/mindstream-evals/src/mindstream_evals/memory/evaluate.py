@@ -62,7 +62,7 @@ class ShownLines:
 
 @dataclass
 class TalkArms:
-    """The conditions for one conversation."""
+    """Selects the lines of one conversation that the answering model is shown under each condition (arm)."""
 
     talk: AskedTalk
     memory: Memory

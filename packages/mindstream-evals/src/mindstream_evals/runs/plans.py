@@ -48,7 +48,7 @@ class Wish:
         tools: names of the tools; None: the calculator and the model.
         docs: folders to search instead of the documents of each question.
         failures: probability that a call fails, by tool.
-        control: also judge the answers to other questions, which must be wrong.
+        control: to check the judge, also let it judge answers to other questions, which it must call wrong.
         out: folder of the results; None: next to the file.
         ray: solve each question in a Ray task.
     """
@@ -78,7 +78,7 @@ class Wish:
 
     @property
     def kept(self) -> Path:
-        """The file of answers and verdicts."""
+        """The file in which answers and verdicts are cached."""
         return self.folder / "kept.jsonl"
 
 

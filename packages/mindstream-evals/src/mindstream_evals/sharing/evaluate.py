@@ -153,9 +153,11 @@ class Evaluation:
     """An evaluation in one workplace.
 
     Args:
-        models: role `worker` (or planner and solver) answers, `scorer` keeps the experience.
+        models: role `worker` (or planner and solver) answers; `scorer` writes the lessons, notes and facts that are
+            learned from the answers.
         mistaken: share of the corrections that state a convention wrongly.
-        separate: each arm trains alone, with its own experience; else all learn from one training with lessons.
+        separate: for each arm (kind of experience that agents are shown), the training tasks are solved anew with that
+            kind; else all arms learn from one training, in which agents are shown lessons.
     """
 
     place: str

@@ -137,11 +137,12 @@ def zero_shot(agent: str, test: int) -> Cell:
 
 @dataclass(frozen=True)
 class CellAnswer:
-    """An answer.
+    """An agent's answer to a test query.
 
     Attributes:
         model: the model that answered.
-        shown: the writers of the exemplars in the prompt, the nearest first; in a stream, the ids of the exemplars.
+        shown: the writers of the exemplars in the prompt, the nearest first; in a study over a stream of pairs, the ids
+            of the exemplars.
     """
 
     text: str

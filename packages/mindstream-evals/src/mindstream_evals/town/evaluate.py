@@ -205,7 +205,7 @@ class Evaluation:
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """All conditions, including those of the person and of the control."""
+        """All conditions, including the answers of a person, and the control: answers to other questions."""
         more = [PERSON] * bool(self.person) + [SHUFFLED] * self.design.shuffled
         return (*self.design.conditions, *more)
 

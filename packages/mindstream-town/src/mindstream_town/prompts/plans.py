@@ -309,7 +309,7 @@ class BreakDown(Prompt[Tasks]):
     """Minutes for which the activity has lasted already."""
     minutes: int
     around: tuple[str, ...]
-    """Objects at which it can be done, numbered from 1."""
+    """Objects at which a task can be done, numbered from 1."""
     here: tuple[int, ...] = ()
     """Numbers of the objects at the place itself."""
     day: tuple[str, ...] = ()

@@ -72,7 +72,8 @@ class Interviewer:
     async def ask(
         self, name: str, question: str, condition: Condition = "full", lines: Sequence[str] = ()
     ) -> Interview:
-        """Ask one question; `lines` is the interview so far, as `name: words`.
+        """Ask one question; `condition`: the kinds of memory that the resident may use; `lines`: the interview so far,
+        as `name: words`.
 
         Raises:
             InputError: the resident or the condition does not exist, or the question is empty.

@@ -310,7 +310,8 @@ def minutes_between(turn: ResidentTurn, start: str, goal: str) -> int:
 
 def _of_last_night(turn: ResidentTurn, waking: Sequence[Block], day: int) -> list[Block]:
     """Return the blocks of last evening's plan that reach into this day. Without that plan, use the blocks of this
-    evening that reach past midnight; in scenes return none then, because this evening's acts must occur only once."""
+    evening that reach past midnight; but none if the town runs in scenes, where this evening's acts must occur only
+    once."""
     this_evening = () if turn.lives_in_scenes else waking
     before = turn.state.blocks if turn.state.day == day - 1 and day > 0 else this_evening
     parts = (part for block in before for part in at_midnight(block))

@@ -245,8 +245,8 @@ def _minutes_waited(state: ResidentState, place: str, minute: int) -> int:
 def _rewrite_plan(
     turn: ResidentTurn, percept: Percept, remedy: Remedy, things: Sequence[str], minute: int
 ) -> tuple[Block, ...]:
-    """Return the tasks of the remedy with the walks to them. If the resident resumes its plan afterwards (not in
-    scenes), add the current tasks, delayed.
+    """Return the tasks of the remedy with the walks to them. If the resident resumes its plan afterwards, add the
+    current tasks, delayed; but not if the town runs in scenes, where each part of the day keeps its time.
 
     Blocks that are not broken down keep their ends, so that the day continues as planned.
     """

@@ -170,8 +170,8 @@ def dangers_of(percepts: Sequence[Percept]) -> list[Percept]:
 
 
 PEOPLE, THING, ADDRESSED, DANGER = 1.0, 3.0, 4.0, 8.0
-"""Importance of percepts in scenes, where no model rates them: acts of others, conditions of objects, acts that name
-the resident, and dangers."""
+"""Importance of percepts if the town runs in scenes, where no model rates percepts: acts of others, conditions of
+objects, acts that name the resident, and dangers."""
 
 
 def is_news(percepts: Sequence[Percept], state: ResidentState) -> bool:

@@ -350,7 +350,7 @@ class WhatCame(Prompt[Outcome]):
     near: tuple[str, ...] = ()
     """Names of the people who were there."""
     memories: tuple[str, ...] = ()
-    """What the person remembers of the matter."""
+    """The person's memories that matter for the question."""
 
 
 @rule(WhatCame)

@@ -312,7 +312,7 @@ def _day_of(turn: ResidentTurn, record: Record) -> str:
 
 
 def _lets_on(turn: ResidentTurn, other: str) -> tuple[str, ...]:
-    """Return what a resident would tell another one of its secrets today."""
+    """Return what a resident would reveal of its own secrets to another resident today."""
     briefing = briefing_of(turn)
     return briefing.lets_on.get(other, ()) if briefing else ()
 

@@ -19,7 +19,7 @@ from mindstream_town.world.tree import OBJECT, Spot
 from mindstream_town.world.world import World
 
 NEVER = 2**15 - 1
-"""Steps to an arena that cannot be reached."""
+"""The number of steps that stands for an arena that cannot be reached."""
 
 
 def reach_of(world: World, vision: int, aside: int) -> Apart:
