@@ -162,7 +162,7 @@ class Conversation:
         return lines
 
     async def caught_up(self) -> None:
-        """Return when all earlier events have been shown."""
+        """Wait until all earlier events have been shown."""
         mark = _Mark(0, self.mind.memory.key, 0.0, "", Failed(text="", where=""))
         self.mind.memory.feed.publish(mark)
         await mark.shown.wait()

@@ -46,8 +46,8 @@ async def find_lease(stream: Stream, slot: str) -> Moment | None:
 def renewing(
     store: WorkStore, clock: Clock, work: Callable[[], Sequence[int]], owner: str, lease_s: float
 ) -> Iterator[None]:
-    """Renew the lease of work while the block runs. If the lease is lost, the next commit that is fenced by this work
-    fails."""
+    """Renew the lease of work while the block runs. If the lease is lost, the next commit that depends on it (by a
+    fence) fails."""
     with renewing_by(lambda until: store.renew(work(), owner, until), clock, lease_s):
         yield
 

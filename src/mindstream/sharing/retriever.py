@@ -366,8 +366,8 @@ def shortened(text: str) -> str:
 
 
 class Unlikely(Protocol):
-    """A source of labels. A label tells how unlikely the right answer to a question is if the prompt shows a
-    candidate."""
+    """A source of labels. A label tells how unlikely the right answer to a question is if the prompt shows a candidate
+    (another pair) as an example."""
 
     @property
     def basis(self) -> Basis:
@@ -721,7 +721,8 @@ class LearnedRetriever:
             self._learn(id_)
 
     def withdraw(self, ids: Iterable[str]) -> None:
-        """Stop learning from these pairs. The current head is not changed, so it keeps what it learned from them."""
+        """Stop learning from these pairs. The current head (the trained scoring function) keeps what it learned from
+        them."""
         gone = list(ids)
         self._lessons.withdraw(self._corpus.withdraw(gone))
         self._learner = None

@@ -28,7 +28,8 @@ from mindstream.arrays import Doubles
 from mindstream.sharing.events import ExemplarJudged
 
 SHARES = np.linspace(0.02, 1.0, 21)
-"""The possible shares of foreign pairs of a source; never zero. Before any measurement all are equally likely."""
+"""The possible shares of foreign pairs of a source (whose answers do not belong to their queries); never zero. Before
+any measurement all are equally likely."""
 MEMORY_FACTOR = 0.99
 """Factor on the weight of all earlier measurements of a source at each new measurement, so that a source cannot
 accumulate credit without limit."""

@@ -59,8 +59,8 @@ class Profile(BaseModel, frozen=True, extra="forbid"):
     compat: bool = False
 
     def dump(self) -> str:
-        """Return the constants as JSON for the log; those of scenes are included only if they differ from the
-        defaults."""
+        """Return the constants as JSON for the log; the constants of the mode "scenes" are included only if they differ
+        from the defaults."""
         usual = Profile()
         return self.model_dump_json(exclude={each for each in OF_SCENES if getattr(self, each) == getattr(usual, each)})
 

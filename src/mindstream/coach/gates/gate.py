@@ -228,7 +228,7 @@ class Handover:
         return shown + self._show(text[:at])
 
     def finish(self) -> str:
-        """At the end of the reply, return the text that was still held back."""
+        """End the reply: return the text that was still held back, and set `way` if a mark ended the reply."""
         rest, self._held = self._held, ""
         if not self._began and (bare := BARE.match(rest)) and bare[1].lower() in NAMES:
             self._decide(bare[1].lower())

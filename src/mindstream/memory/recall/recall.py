@@ -368,7 +368,7 @@ FADING_CODES = np.array([kind in FADING for kind in KINDS])
 
 
 def _candidates(columns: Columns, scored: Scored, vector: Floats, now: Moment) -> Candidates:
-    """Return the scores of the candidates, and the functions by which a policy reads their other properties."""
+    """Return the scores of the records to be ranked, and functions by which a policy reads their other properties."""
 
     def signals(rows: Rows) -> Signals:
         whole, at = columns.entire, columns.in_entire(rows)

@@ -96,7 +96,7 @@ class GuardedText:
 
     def _safe(self, text: str) -> int:
         """Return how many characters of a text can be passed on: those before a mark, before another speaker's turn, or
-        before what may become one of these."""
+        before what may become one of these. Set `ended` if there is a mark or such a turn."""
         line = text.rfind("\n", 0, self._shown) + 1
         for found in self._marks.finditer(text, line):
             if not _is_quoted(text, found.start()):
@@ -111,7 +111,8 @@ class GuardedText:
         return min(ends)
 
     def _turn(self, text: str, line: int) -> int:
-        """Return the position at which another speaker's turn begins or may begin; the text's length if none does."""
+        """Return the position at which another speaker's turn begins or may begin; the text's length if none does. Set
+        `ended` to whether a turn begins there."""
         for found in USER.finditer(text, max(line, self._judged)):
             if _is_quoted(text, found.start()):
                 continue

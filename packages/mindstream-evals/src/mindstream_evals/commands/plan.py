@@ -267,7 +267,8 @@ def _pair_cells(each: PairFound) -> tuple[str, ...]:
 
 
 def _show_control(control: Sequence[WayFound]) -> None:
-    """Show how many answers count as right for another question; except for yes/no questions it must be hardly any."""
+    """Show how many answers count as right for another question, to check the scores: except for yes/no questions,
+    hardly any should."""
     if not control:
         return
     found = []

@@ -118,7 +118,7 @@ class TalkArms:
 async def open_arms(
     talk: AskedTalk, embedder: Embedder, tokens: int, whole_tokens: int, second: SecondStage | None = None
 ) -> AsyncIterator[TalkArms]:
-    """Write a conversation into a temporary memory, and yield its conditions. Writing calls no language model."""
+    """Write a conversation into a temporary memory, and yield its `TalkArms`. Writing calls no language model."""
     asked = [question.at for question in talk.questions if question.at is not None]
     clock = ManualClock(max([talk.ends, *asked]) + 60)
     with tempfile.TemporaryDirectory() as folder:

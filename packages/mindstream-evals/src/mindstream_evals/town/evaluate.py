@@ -205,7 +205,7 @@ class Evaluation:
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """All conditions, including the answers of a person, and the control: answers to other questions."""
+        """All conditions, including the answers of a person and, as a control, those of another resident."""
         more = [PERSON] * bool(self.person) + [SHUFFLED] * self.design.shuffled
         return (*self.design.conditions, *more)
 
@@ -246,7 +246,8 @@ class Evaluation:
         )
 
     def shuffled_item(self, item: Item) -> Item:
-        """Return the same question to another resident, whose answer the control uses."""
+        """Return the same question to another resident. The control condition uses the answer of that resident in place
+        of the resident's own."""
         name = other_resident(self.history.names, item.resident, item.question.id, self.design.seed)
         return self._item(name, next(each for each in self.questions if each.id == item.question.id))
 

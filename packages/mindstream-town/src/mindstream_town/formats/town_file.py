@@ -253,7 +253,7 @@ CLOCK = "%B %d, %Y, %H:%M:%S"
 """Format of times in saved simulations of Park 2023 ("February 13, 2023, 11:21:30")."""
 DATE = "%B %d, %Y"
 STAMP = "%Y-%m-%d %H:%M:%S"
-"""Format of times in the memories of these simulations ("2023-02-13 11:21:30")."""
+"""Format of times in the memories of saved simulations of Park 2023 ("2023-02-13 11:21:30")."""
 
 
 def parse_time(text: str, form: str = CLOCK) -> float:

@@ -290,7 +290,7 @@ def _later(blocks: Sequence[Block], minute: int, by: int) -> list[Block]:
 
 
 async def _remember(turn: ResidentTurn, percept: Percept, remedy: Remedy) -> tuple[Record, ...]:
-    """Build the memory of a remedy."""
+    """Build the memory of what the resident does about a percept (the remedy)."""
     done = ", ".join(dict.fromkeys(task.what for task in remedy.tasks))
     text = f"{turn.name} saw that {percept.text}, and saw to it: {done}"
     weight = PASSING_IMPORTANCE if remedy.waits else PLAN_IMPORTANCE

@@ -214,8 +214,8 @@ class ResidentTurn:
         """Recall from the memory as it was before this step.
 
         Args:
-        k: maximum number of memories; 0: `profile.recalled`.
-        touch: whether the recall counts as use and strengthens the memories.
+            k: maximum number of memories; 0: `profile.recalled`.
+            touch: whether the recall counts as use and strengthens the memories.
         """
         if not self.profile.recalls or not query.strip():
             return Recollection()
