@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import sqlite3
+import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -140,6 +144,25 @@ async def test_commits_of_one_call_share_a_number_and_none_is_read_back(store: C
     assert await is_like_new(columns, store)
 
 
+def block_until_written(path: Path, records: int) -> None:
+    """Block the event loop, so that no task can resume, until a database has a number of records."""
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        while connection.execute("SELECT count(*) FROM records").fetchone() != (records,):
+            time.sleep(0.01)
+    time.sleep(0.05)
+
+
+async def test_a_durable_commit_whose_task_has_not_resumed_is_not_read_back(store: CountingStore, folder: Path) -> None:
+    cache = IndexCache(store, "plain", 8)
+    await cache.columns(ANN)
+    asked, committing = store.asked, asyncio.create_task(store.commit(commit_of(a_record(2))))
+    await asyncio.sleep(0)
+    block_until_written(folder / "mindstream.db", 3)
+    columns = await cache.columns(ANN)
+    assert (committing.done(), store.asked) == (True, asked)
+    assert await is_like_new(columns, store)
+
+
 def test_erased_words_do_not_wait_to_be_taken() -> None:
     own = OwnChanges()
     own.note_read(ANN, 1, 1)
@@ -151,3 +174,16 @@ def test_erased_words_do_not_wait_to_be_taken() -> None:
     own.add(3, commit_of(a_record(3)), logged)
     assert own.take(ANN, 2, 3) == ([a_record(3, seq=1)], 3)
     assert own.take(ANN, 3, 3) == ([], 3)
+
+
+def test_a_commit_after_the_number_was_read_hides_no_commit_of_another_process() -> None:
+    own = OwnChanges()
+    own.note_read(ANN, 1, 1)
+    logged = [Logged(1, ANN, NOW, "ann", Remembered(count=1, kinds={}))]
+    own.add(3, commit_of(a_record(3)), logged)  # 2 is a commit of another process
+    assert own.take(ANN, 1, 1) == ([], 1)
+    assert own.take(ANN, 1, 3) is None
+    own.note_read(ANN, 3, 3)
+    own.add(4, commit_of(a_record(4)), logged)
+    assert own.take(ANN, 3, 3) == ([a_record(4, seq=1)], 4)
+    assert own.take(ANN, 4, 4) == ([], 4)

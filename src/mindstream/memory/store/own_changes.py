@@ -68,18 +68,16 @@ class OwnChanges:
         not all of these changes are known.
 
         Args:
-            number: the number of the last commit of any process; negative: it is not known.
+            number: the number of the last commit of any process, as read before this call; negative: it is not known.
         """
         upto, before = self._read.get(stream, (-1, -1))
-        if (
-            upto != since
-            or number < 0
-            or (number != before and not (self._first <= before + 1 and self._last == number))
-        ):
+        if upto != since or number < 0:
             return None
+        if not (self._first <= before + 1 and self._last >= number):  # another process has committed after `before`
+            return ([], upto) if number == before else None
         made = [(at, change) for at, change in self._made.pop(stream, ()) if at > before]
         upto = made[-1][0] if made else upto
-        self._read[stream] = upto, number
+        self._read[stream] = upto, self._last
         return [change for _, change in made], upto
 
 

@@ -35,6 +35,9 @@ from mindstream.paths import usable
 SMALL = LARGEST // SEVERAL
 TRIES = 5
 """Filling the word index ends after this many segments in a row could not be written, because a record had changed."""
+RESUMES = 2
+"""Maximum number of turns of the event loop until a task of this process whose commit is durable resumes and notes the
+commit (`OwnChanges.add`)."""
 CHANGED = "SELECT number FROM records INDEXED BY records_changed WHERE stream = ? AND changed > ? LIMIT ?"
 COUNT = "SELECT count(*) FROM records INDEXED BY records_changed WHERE stream = ? AND changed > ?"
 
@@ -90,7 +93,10 @@ class SqliteStore(SqlStore):
         """Return all changes of a stream after `since`, and the number to pass as `since` next time, if this process
         has made them all and still knows them; otherwise None."""
         moment = self._moment  # taken before the read: a commit during the read makes it outdated
-        found = self._own.take(stream, since, await self.version())
+        number, turns = await self.version(), RESUMES
+        while (found := self._own.take(stream, since, number)) is None and turns:
+            turns -= 1
+            await asyncio.sleep(0)
         if found is not None and moment is not None and moment == self._moment:
             self._read_upto[stream] = found[1]
         return found
