@@ -350,7 +350,7 @@ class Briefed(TownEvent):
     shows: Names = ()
     hides: Names = ()
     """`shows`: memories that reveal nothing of the secrets. `hides`: memories that reveal something of them. Together
-    they are all memories that have been judged so far."""
+    they are all memories that have been judged."""
     lines: Quotes[tuple[str, ...]] = ()
     """The lines of the description that reveal nothing of the secrets."""
     plan: Quotes[tuple[str, ...]] = ()
@@ -374,7 +374,7 @@ class Resolved(TownEvent):
     kind = "resident_resolved"
     currently: Quotes[str]
     about: Quotes[str] = Field("", exclude_if=not_)
-    """The resident's life so far, rewritten because a part of it no longer holds; "": unchanged."""
+    """The resident's life so far, rewritten because a part of it is no longer true; "": unchanged."""
 
 
 class VisitorCame(TownEvent):
@@ -382,7 +382,7 @@ class VisitorCame(TownEvent):
 
     kind = "visitor_came"
     visitors: Quotes[tuple[str, ...]]
-    """All visitors so far, each as the JSON of a `Person`."""
+    """All visitors until now, each as the JSON of a `Person`."""
 
 
 class Embodied(TownEvent):

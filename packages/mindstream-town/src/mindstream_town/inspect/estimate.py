@@ -115,7 +115,7 @@ class Counting:
 
 
 def _a_day_out(who: str, date: str, places: Sequence[str]) -> list[tuple[str, str]]:
-    """Return times and places of a typical day: work; at noon and after work, the place that everybody visits at that
+    """Return times and places of a typical day: work; at noon and after work, the place that all visit at that
     hour of the date; else home ("")."""
     work = chance.pick(places, who, "work") if places else ""
     noon, evening = (chance.pick(places, date, hour) if places else "" for hour in ("noon", "evening"))

@@ -419,7 +419,7 @@ def _minutes_of(turn: ResidentTurn, at: Appointment) -> tuple[int, int]:
 
 
 def _awake(turn: ResidentTurn, block: Block) -> list[Block]:
-    """Return a block, cut off at midnight or one hour after bedtime, whichever is earlier."""
+    """Return a block, cut off at midnight or one hour after bedtime, at the earlier of the two."""
     asleep = next((each.start for each in turn.state.blocks if each.asleep and each.start > block.start), DAY_MINUTES)
     end = min(block.end, asleep + 60, DAY_MINUTES)
     return [block.model_copy(update={"minutes": end - block.start})]

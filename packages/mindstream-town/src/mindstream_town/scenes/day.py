@@ -673,7 +673,7 @@ def change_day(turn: ResidentTurn, changes: Mapping[int, SceneChange], blocks: M
 
 def close_questions(turn: ResidentTurn, blocks: Iterable[Block]) -> None:
     """Remove the open question and the partners of planned acts whose result a talk has given, so that no model is
-    asked for the result again, and nobody is spoken to once more."""
+    asked for the result again, and no one is spoken to once more."""
     minute = turn.setting.minute(turn.step)
     for block in blocks:
         if (block.open or block.whom) and block.end > minute and block in turn.state.blocks:

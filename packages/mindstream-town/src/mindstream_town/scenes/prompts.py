@@ -27,8 +27,8 @@ class SceneItem(BaseModel, frozen=True, populate_by_name=True):
     """A part of a person's day.
 
     Attributes:
-        thing, state: the object that is used, and its state meanwhile ("in use").
-        busy: whether nobody can speak to the person in this time.
+        thing, state: the object that is used, and its state during the act ("in use").
+        busy: whether the person cannot be spoken to in this time.
         weight: how much it will matter to the person, 1 to 10.
         whom: the people it is done with: those who are met, asked, told, visited or helped.
         open: the question that the act answers, such as whether the pump runs again; "": the result is not open.
