@@ -182,9 +182,8 @@ class Opening(AbstractAsyncContextManager[T]):
 
     def __init__(self, called: str, make: Callable[[], AbstractAsyncContextManager[T]]) -> None:
         self._called, self._make = called, make
-        self._next: AbstractAsyncContextManager[T] | None = (
-            make()
-        )  # called now, so that wrong arguments raise an error here
+        # called now, so that wrong arguments raise an error here
+        self._next: AbstractAsyncContextManager[T] | None = make()
         self._open: AbstractAsyncContextManager[T] | None = None
 
     async def __aenter__(self) -> T:

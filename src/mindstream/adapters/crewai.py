@@ -82,9 +82,8 @@ class MindstreamStorage:
             vectors = np.array([each.vector for each in of], np.float32).reshape(-1, len(query_embedding))
             self._stack = {each.stored: row for row, each in enumerate(of)}, vectors
         rows, vectors = self._stack
-        of_all = np.append(
-            np.clip(vectors @ _unit(query_embedding), 0, 1), 0
-        )  # the last score is that of records without a vector
+        # the last score, 0, is that of records without a vector
+        of_all = np.append(np.clip(vectors @ _unit(query_embedding), 0, 1), 0)
         scores = of_all[[rows.get(each.stored, -1) for each in passing]]
         order = np.argsort(-scores, kind="stable")[: max(0, limit)]
         best = {passing[at].stored: float(scores[at]) for at in order if scores[at] >= min_score}

@@ -76,9 +76,8 @@ class MindDelegate:
         if self._answered:
             rows = await self._said_of(heard)
             given = {row.seq for row in rows}
-            said = [row.event for row in rows if isinstance(row.event, Said)][
-                -1
-            ]  # the newest answer, because an interrupted one may come before it
+            # the newest answer, because an interrupted one may come before it
+            said = [row.event for row in rows if isinstance(row.event, Said)][-1]
             more = [row.event.text for row in rows if isinstance(row.event, FollowUp)]
             yield said.model_copy(update={"text": "\n".join([said.text, *more])})
         else:

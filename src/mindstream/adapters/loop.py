@@ -149,9 +149,8 @@ async def _close_oldest() -> None:
     """Close the least recently used idle memories; their data is on disk already."""
     for key in [key for key in _memories if key not in _working][: len(_memories) - MAX_OPEN]:
         if key not in _working:  # a use may have begun during an earlier close
-            with contextlib.suppress(
-                StorageError
-            ):  # the effects of a recall were not stored, which does not concern this caller
+            # the effects of a recall were not stored, which does not concern this caller
+            with contextlib.suppress(StorageError):
                 await _close(key)
 
 

@@ -68,7 +68,7 @@ class _Guarded:
         try:
             run.allowance.take_call(self.traits.cost_usd or 0.0)
         except BudgetSpent as error:
-            self.watched.offered.clear()  # so that the next reply is the answer
+            self.watched.offered.clear()  # without tools, the model's next reply is the answer
             raise ToolError(f"not called: {error}. Answer from the results you have.") from None
         foreign = self.watched.foreign
         address = ungiven(self.tool, call.arguments, self.watched.given()) if foreign else ""

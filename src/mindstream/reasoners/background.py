@@ -560,7 +560,7 @@ class Background:
             with self.memory.store.subscribe(self.memory.key, changed.set):
                 while not self._over and (work := await find_open()) != [] and not is_stuck():
                     is_ours = work is not None and all(each.running and each.owner == self.owner for each in work)
-                    # this process is told when its own runs end; another process may do the other work
+                    # this process is told when its own runs end; work that another process may do is checked more often
                     await changed.wait(self._lease_s / (4 if is_ours else 20))
                     changed.clear()
         finally:

@@ -47,8 +47,7 @@ __path__: list[str] = []  # so that moved.py can redirect imports of former subm
 WIDE = re.compile(f"[{UNSPACED}]")
 MIN_SEEDS, ENOUGH_SEEDS = 12, 48
 """With fewer than MIN_SEEDS seed exemplars (those that the owner added), it is not measured how well answers fit their
-queries. From
-MIN_SEEDS to ENOUGH_SEEDS, the weight of the measurement grows from 0 to 1."""
+queries. From MIN_SEEDS to ENOUGH_SEEDS, the weight of the measurement grows from 0 to 1."""
 MAX_SEEDS = 400
 """Maximum number of seed exemplars (those that the owner added) with which a pair is compared."""
 NEAR, AROUND = 5, 20
@@ -255,9 +254,8 @@ class MutualInformation:
         self._engine = self._engine or await asyncio.to_thread(engine, self._at)
         async with open_given_text(self._at, self._engine) as given:
             tokens = await given.tokens(" " + answer, TOKENS)
-            return [
-                await given.logprobs(each, tokens) for each in prompts
-            ]  # one by one: the model caches the common beginning
+            # one by one, because the model caches the beginning that the prompts share
+            return [await given.logprobs(each, tokens) for each in prompts]
 
 
 def mutual_information(name: str) -> MutualInformation | None:

@@ -250,9 +250,8 @@ def sound(rows: Floats, count: int, width: int = 0) -> Floats:
             raise ModelUnavailable(
                 f"the embedder returned an array of shape {rows.shape}; expected ({count}, {width or 'dimensions'})"
             )
-        longest = math.sqrt(
-            np.max(np.add.reduce(rows * rows, axis=1), initial=0.0)
-        )  # NaN or infinite if a number in a row is
+        # NaN or infinite if any number is
+        longest = math.sqrt(np.max(np.add.reduce(rows * rows, axis=1), initial=0.0))
     if not math.isfinite(longest):
         raise ModelUnavailable("the embedder returned vectors with infinite or undefined numbers")
     return unit(rows.copy()) if longest > 1.01 else rows

@@ -144,9 +144,8 @@ class ToolCalls:
         call = at[-1]
         if not name or not call.name or (self._is_part(call, name) and not call.pieces):
             return call
-        if (
-            id_ and call.id
-        ):  # a new id with a name begins another call, unless the server sends a new id with each delta
+        # a new id with a name begins another call, unless the server sends a new id with each delta
+        if id_ and call.id:
             return None if call.is_complete or not call.pieces or name != call.name else call
         return call if name == call.name and (not call.is_complete or _object(piece) == call.arguments) else None
 

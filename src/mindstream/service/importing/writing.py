@@ -207,7 +207,8 @@ class Import:
         ids = [record.id for record in records]
         there = await self.store.owners(ids) if self.store else {}
         known = there.keys() if self.embedder else there.keys() | (self._seen & set(ids))
-        self._seen.update(() if self.embedder else ids)  # a dry run writes nothing, so the ids are remembered here
+        # without an embedder this is a dry run, which writes nothing, so the ids are remembered here
+        self._seen.update(() if self.embedder else ids)
         self.done.known += len(known)
         for record in await self._changed([record for record in records if record.id in there]):
             self.tally.lose("changed texts", record.text, "the text of an earlier import differs, and is kept")

@@ -59,7 +59,7 @@ def evaluate(
         str,
         flag(
             "A,B",
-            "What the reader gets: memory or bm25 (messages that it finds), or whole (the newest that fit).",
+            "What the reader gets: the messages found by memory or by bm25, or whole: the newest messages that fit.",
             "--arms",
         ),
     ] = ",".join(ARMS),

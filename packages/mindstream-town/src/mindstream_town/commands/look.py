@@ -52,7 +52,7 @@ async def status(
     ] = "",
     at: At = "",
     limit: Annotated[
-        int, flag("N", "With --resident: maximum number of memories to show, the newest.", "-n", min=0, max=1_000)
+        int, flag("N", "With --resident: show at most this many memories, the newest.", "-n", min=0, max=1_000)
     ] = 10,
     json: AsJson = False,
 ) -> None:

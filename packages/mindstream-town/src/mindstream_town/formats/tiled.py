@@ -248,7 +248,8 @@ def _cells(layer: _Layer, wanted: int) -> array[int]:
             return array("I", map(int, data.rstrip(", \n").split(",")[: wanted + 1]))
         if layer.encoding != "base64" or layer.compression not in ("", *WINDOW_BITS):
             raise ValueError(
-                f"cells stored as {layer.encoding or 'XML elements'} {layer.compression} are not supported: "
+                f"cells stored as {' '.join(filter(None, (layer.encoding or 'XML elements', layer.compression)))}"
+                " are not supported: "
                 "choose CSV in Tiled (Map properties, Tile Layer Format)"
             )
         packed = base64.b64decode("".join(data.split()), validate=True)

@@ -225,7 +225,7 @@ async def react_to_people(turn: ResidentTurn, new: Sequence[Percept], others: Ma
 async def _choose(turn: ResidentTurn, other: ResidentState) -> str:
     assert turn.state.act is not None and other.act is not None
     recalled, every, at_heart = await thoughts_of(turn, other.name)
-    if turn.relation(other.name):  # an acquaintance knows what the resident's identity says
+    if turn.relation(other.name):  # an acquaintance knows the resident's identity already
         unsaid = set(turn.beyond_identity(at_heart))
         at_heart = [each for each in at_heart if each.text in unsaid]
     at_heart = at_heart[:TOLD]

@@ -1014,9 +1014,8 @@ def is_free(state: ResidentState, setting: Setting, step: int, errand: int = 0) 
         or state.is_talking(step)
     ):
         return False
-    ahead = reserved_calls(setting, step, state, above=errand) + (
-        not errand
-    )  # a chance meeting must leave one call more
+    # a chance meeting must leave one more model call than an errand
+    ahead = reserved_calls(setting, step, state, above=errand) + (not errand)
     keeps = has_left(state, setting.profile, reserved=ahead)
     if errand:
         return keeps

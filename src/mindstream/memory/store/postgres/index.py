@@ -199,7 +199,7 @@ class Indexing:
 
         while inside := next_gap(self._segments(rows), between, LARGEST):
             self._make(connection, inside[0], inside[-1], vectors, ())
-            if vectors:  # create the graph after the first segment: later, it would be built from all vectors at once
+            if vectors:  # create the vector index after the first segment: later, it would be built from all vectors at once
                 _index_vectors(connection, vectors)
             while several := to_join(self._segments(rows)):
                 ids = [each.id for each in several]
@@ -306,7 +306,7 @@ def _with_vectors(connection: Connection) -> str:
         return ""
     if connection.execute(COLUMN.encode()).fetchone() is None:
         connection.execute(f'ALTER TABLE nearness ADD COLUMN IF NOT EXISTS near "{row[0]}".halfvec NOT NULL'.encode())
-        # PostgreSQL's statistics of the column would contain vectors
+        # otherwise PostgreSQL's statistics of the column could keep vectors of deleted records
         connection.execute(b"ALTER TABLE nearness ALTER COLUMN near SET STATISTICS 0")
     return str(row[0])
 

@@ -75,7 +75,7 @@ STEP_6 = (
     "ALTER TABLE postings ALTER packed SET STORAGE EXTERNAL",
     f"CREATE TABLE nearness (number bigint PRIMARY KEY, stream {KEY}, kind {KEY}, width integer NOT NULL, {TENANT})",
     "CREATE INDEX nearness_stream ON nearness (stream, width)",
-    # A record that is changed or deleted is removed from the index, even if another program changes it.
+    # If a record is changed or deleted, also by another program, the segment of the index that contains it is deleted.
     "CREATE FUNCTION unindex() RETURNS trigger LANGUAGE plpgsql AS $$ DECLARE ids bigint[]; BEGIN"
     " WITH gone AS (DELETE FROM segments WHERE stream = OLD.stream AND last >= OLD.number AND first <= OLD.number"
     " RETURNING id) SELECT array_agg(id) INTO ids FROM gone;"
