@@ -210,4 +210,4 @@ def renamed_keywords(**names: str) -> Callable[[Callable[P, T]], Callable[P, T]]
     return decorate
 
 
-sys.meta_path.insert(0, MovedModules())  # first: Python would find an old folder that contains bytecode as a package
+sys.meta_path.insert(0, MovedModules())  # first, or Python would find old folders with bytecode as packages

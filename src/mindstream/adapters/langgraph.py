@@ -120,9 +120,8 @@ class MindstreamStore(base.BaseStore):
                 if entries or endings:
                     await memory.commit(*entries, *deleted, revisions=endings)
                 fresh = [(place, op) for place, op in news.items() if not held[place]]
-                puts = {
-                    place: op for place, op in fresh if len(await _held(memory, place)) > 1
-                }  # two processes added the same item
+                # if two processes added the same item, the next try replaces both
+                puts = {place: op for place, op in fresh if len(await _held(memory, place)) > 1}
 
     def _draft(self, place: Place, op: base.PutOp, held: list[Record], now: float) -> RecordDraft:
         (namespace, key), value = place, _with_whole_texts(dict(op.value or {}))

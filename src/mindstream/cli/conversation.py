@@ -250,9 +250,8 @@ async def conversing(settings: Settings, screen: Screen, options: TalkOptions) -
                 screen.watch(conversation)
                 if settings.budget_usd is not None and (why := unpriced(settings)):
                     screen.note(why)
-                events = stack.enter_context(
-                    mind.memory.feed.listening()
-                )  # before anything else, because reasoners already emit events
+                # before anything else, because reasoners already emit events
+                events = stack.enter_context(mind.memory.feed.listening())
                 if (began := await conversation.find_opening()) is not None:
                     screen.show_opening(began)
                 showing = asyncio.create_task(conversation.follow(events))

@@ -471,10 +471,8 @@ class LifeReasoner:
         )
         try:
             async with opened as life:
-                before, self._seen = (
-                    life.state.turn,
-                    await newest_from_outside(stream),
-                )  # `run` reads all rows up to this one
+                before = life.state.turn
+                self._seen = await newest_from_outside(stream)  # `run` reads all rows up to this one
                 await life.run(self.turns, wait=False)
                 now, lived = stream.clock.now(), life.state.turn - before
                 self._wakes = self.config.rhythm.next_wake(life.state, now)

@@ -403,7 +403,7 @@ class Exchange:
             self._more.clear()
             await self._more.wait()
         if (logged := self._events.popleft()) is None:
-            self._events.appendleft(None)  # for further calls
+            self._events.appendleft(None)  # further calls need the end mark, too
             if not self._turn.cancelled():
                 self._turn.result()
             raise StopAsyncIteration

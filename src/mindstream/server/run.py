@@ -104,9 +104,8 @@ def listen(host: str, port: int) -> socket.socket:
     """
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        made = socket.socket(
-            family, socket.SOCK_STREAM, socket.IPPROTO_TCP
-        )  # asyncio sets TCP_NODELAY only for this protocol
+        # asyncio sets TCP_NODELAY only if the socket names the protocol TCP
+        made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)  # accepted connections inherit it
         made.bind((host, port))

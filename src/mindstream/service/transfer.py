@@ -318,9 +318,8 @@ def validate_as(shape: type[M], data: object, within: str = "") -> M:
     except ValidationError as error:
         found = error.errors(include_url=False, include_input=False)[0]
         place = within + ".".join(map(str, found["loc"]))
-        place = "".join(
-            each if each.isprintable() else "�" for each in place[:80]
-        )  # the name comes from the file, so it may contain anything
+        # the name comes from the file, so it may contain anything
+        place = "".join(each if each.isprintable() else "�" for each in place[:80])
         raise InputError(f"{place + ': ' if place else ''}{found['msg'].lower()}") from None
 
 

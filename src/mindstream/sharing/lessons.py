@@ -314,13 +314,11 @@ async def _learn(
         of = [known[n] for n in edit.lessons if n in known]
         own = [each for each in of if not stranger or (each.asked_by == stranger and each.private)]
         action = edit.action
-        if untrusted and action in (
-            "confirm",
-            "contradict",
-            "retire",
-        ):  # only lessons that share words with the correction
+        if untrusted and action in ("confirm", "contradict", "retire"):
+            # only lessons that share words with the correction
             own = [each for each in own if mentioned.intersection(terms(each.text))]
-        if action == "retire":  # lessons with more confirmations, or all if untrusted, are contradicted instead
+        if action == "retire":
+            # lessons with more than `most` confirmations, or all lessons if untrusted, are contradicted, not retired
             most = 0 if verdict.relayed else 1
             firm = [each for each in own if untrusted or len(each.confirmed_by) > most]
             touched["contradict"] = (*touched.get("contradict", ()), *(each.id for each in firm))
@@ -335,7 +333,8 @@ async def _learn(
         wanted = set(terms(text))
         is_withheld = untrusted and len(wanted & mentioned) < SUPPORTED * len(wanted)
         if old and ((old.state == "confirmed" and not is_sound) or (untrusted and not old.private)):
-            action, old = "add", None  # a guess never replaces a confirmed lesson, nor third-party text a shared one
+            # a guess never replaces a confirmed lesson; third-party text never replaces a shared one
+            action, old = "add", None
         if not text or (old is None and action != "add"):
             continue
         same = [

@@ -243,9 +243,8 @@ class Pool:
             question_id(query),
         )
         found = await self.memory.recall(query, RANKED_PER_SHOT * k, kinds=["exemplar"], policy=policy, touch=False)
-        served = self.served(
-            await self.member_state(reader), reader
-        )  # checked again: an exemplar may have been withdrawn in the meantime
+        # checked again, because an exemplar may have been withdrawn in the meantime
+        served = self.served(await self.member_state(reader), reader)
         by_pair: dict[str, Exemplar] = {}
         for each in found:
             if each.record.id in served:
@@ -276,10 +275,8 @@ class Pool:
         trusted = state.trusted()
         if self._measures is None or self._measures[0] != trusted:
             exemplars = [state.standings[id_].exemplar for id_ in sorted(trusted)]
-            self._measures = (
-                trusted,
-                await build_measures(embedder(USUAL), exemplars),
-            )  # the measures' thresholds are calibrated for this embedder
+            # the measures' thresholds are calibrated for the embedder USUAL
+            self._measures = trusted, await build_measures(embedder(USUAL), exemplars)
         return self._measures[1]
 
     async def embed_cached(self, texts: Sequence[str]) -> list[Floats]:

@@ -193,7 +193,7 @@ def _decoded_page(content: bytes) -> Decoded:
     if (declared := DECLARED.search(content[:4_096])) is not None:
         try:
             codec = codecs.lookup(declared[1].decode("ascii")).name
-            text = content.decode("cp1252" if codec == "iso8859-1" else codec)  # browsers do so too
+            text = content.decode("cp1252" if codec == "iso8859-1" else codec)  # as browsers read ISO 8859-1
             return Decoded(text.removeprefix("\ufeff"), "UTF-8")
         except (LookupError, UnicodeError):
             pass  # the declaration is wrong

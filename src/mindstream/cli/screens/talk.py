@@ -217,9 +217,8 @@ class Flow:
     def _take(self, text: str) -> None:
         whole = clean(self._before + text)
         seen = whole[len(self._before) :]
-        self._before = (
-            whole[-2:] if whole[-1:] in JOINERS else whole[-1:]
-        )  # the character before a joiner decides whether the joiner is kept
+        # the character before a joiner decides whether the joiner is kept
+        self._before = whole[-2:] if whole[-1:] in JOINERS else whole[-1:]
         if not self._width:
             self._write(seen)
             return

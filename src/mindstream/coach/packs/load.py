@@ -211,9 +211,8 @@ def _read(path: Path) -> Any:
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         end = error.problem_mark.index if error.problem_mark else len(text)
-        if (
-            sum((each in "[{") - (each in "]}") for each in text[:end]) > DEEPEST
-        ):  # then the depth is the more useful message
+        # if the text before the error is nested too deeply, the message about the depth is more useful
+        if sum((each in "[{") - (each in "]}") for each in text[:end]) > DEEPEST:
             raise PackError(f"{path}:{line}: it is nested too deeply") from None
         raise PackError(f"{path}:{line}: not YAML: {error.problem}") from None
     except yaml.YAMLError as error:
@@ -222,10 +221,9 @@ def _read(path: Path) -> Any:
 
 def _refuse_tricks(path: Path, text: str) -> None:
     """Raise PackError for YAML features that packs may not use, before any value is built."""
-    depth, open_ = (
-        0,
-        list[tuple[set[str], list[bool]] | None](),
-    )  # for each open mapping: its keys, and whether a key comes next
+    depth = 0
+    # for each open mapping: its keys, and whether a key comes next
+    open_ = list[tuple[set[str], list[bool]] | None]()
     for number, event in enumerate(yaml.parse(text, Loader=yaml.CSafeLoader)):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         what = "it is nested too deeply" if depth > DEEPEST else "it has too many parts" if number > MOST_PARTS else ""

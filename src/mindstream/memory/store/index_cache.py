@@ -156,7 +156,7 @@ class IndexCache:
         held = self.whole(stream)
         if held is None or stream in self._filling or held.traces or not self._is_read(stream, held.upto):
             return None
-        self._held[stream] = self._held.pop(stream)  # the most recently used
+        self._held[stream] = self._held.pop(stream)  # move it to the end, as the most recently used
         return held
 
     def _readable(self, stream: StreamKey) -> Columns | None:

@@ -104,7 +104,7 @@ class SqliteStore(SqlStore):
     async def changes(self, stream: StreamKey, since: int, after: int = 0, most: int | None = None) -> Changes:
         if not after and self.is_read(stream, since):
             return Changes(upto=since)
-        moment = self._moment  # as in `own_changes`
+        moment = self._moment  # taken before the read: a commit during the read makes it outdated
 
         def look(connection: sqlite3.Connection) -> tuple[Changes, int]:
             changes = self._read_changes(connection, stream, since, after, most)

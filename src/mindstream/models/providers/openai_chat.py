@@ -254,7 +254,7 @@ class OpenAIChat:
         await self._client.aclose()
 
     def _body(self, request: Request, lacks: set[str]) -> dict[str, Any]:
-        if request.options and "logprobs" in lacks:  # the model answers in text, and may think first
+        if request.options and "logprobs" in lacks:  # the model then answers in text, and may think first
             request = request.but(options=())
         tools, schema = request.tools, request.schema
         optional: dict[str, Any] = {"stream_options": {"include_usage": True}} if "stream" not in lacks else {}

@@ -261,10 +261,8 @@ class _Reading:
         piece = self._piece(self._thinking.rest(truncated=self.truncated and not self._briefly))
         if self._thinking.unopened:
             self._known.opens_thoughts = False
-        elif (
-            self._learns and self._tally.said and not self.truncated
-        ):  # also if the held-back text was released earlier
-            self._note_opening()
+        elif self._learns and self._tally.said and not self.truncated:
+            self._note_opening()  # also if the held-back text was released earlier
         return piece
 
     def _note_opening(self) -> None:

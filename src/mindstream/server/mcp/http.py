@@ -94,9 +94,8 @@ def make_manager(runtime: Runtime) -> StreamableHTTPSessionManager:
         make_server(runtime, caller_of),
         stateless=True,
         max_request_body_size=LARGEST,
-        security_settings=TransportSecuritySettings(
-            enable_dns_rebinding_protection=False
-        ),  # AuthMiddleware checks the host
+        # AuthMiddleware checks the host
+        security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
 
 

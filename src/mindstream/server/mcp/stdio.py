@@ -70,7 +70,8 @@ def _answer_before_the_end(
             open_requests.add(item.message.id)
         await to_server.send(item)
         if isinstance(item.message, JSONRPCNotification) and item.message.method == "notifications/cancelled":
-            open_requests.discard(cancelled_request_id_from_params(item.message.params))  # a cancelled request gets no reply
+            # a cancelled request gets no reply
+            open_requests.discard(cancelled_request_id_from_params(item.message.params))
 
     async def forward_requests() -> None:
         async with to_server:

@@ -102,7 +102,7 @@ def _block(raw: dict[str, Any], tally: Tally) -> Iterator[Item]:
 
 
 def _message(raw: dict[str, Any], agent: str, tally: Tally) -> Iterator[Item]:
-    kind = str(raw.get("message_type") or "")  # the API: "user_message", no role
+    kind = str(raw.get("message_type") or "")  # in the API's form, this holds the role: "user_message"
     role, said = str(raw.get("role") or kind.removesuffix("_message")), _said(raw)
     if role not in ("user", "assistant") or not said:
         tally.lose(f"messages: {role}", raw.get("content") or raw, "no text of the user or the agent")

@@ -161,12 +161,10 @@ async def live(runtime: Runtime, principal: Principal, request: LiveRequest, one
                     left = None if request.turns is None else max(0, request.turns - (life.state.turn - first))
                     ended = await life.run(left, stay=request.stay)
                 break
-            except (
-                ErasedMeanwhile
-            ) as erased:  # words were forgotten: continue with the rows that the log still contains
+            except ErasedMeanwhile as erased:
                 if erased.whole:
                     raise
-                await reread()
+                await reread()  # words were forgotten: continue with the rows that the log still contains
     return Lived(ended=ended, life=await _shape(runtime, memory))
 
 

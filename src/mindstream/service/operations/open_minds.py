@@ -216,7 +216,7 @@ class OpenMinds:
             if self._open.get(one.key) is one:
                 del self._open[one.key]
                 self._opening.pop(one.key, None)
-                with contextlib.suppress(MindstreamError):  # the store refuses its writes after the erasure
+                with contextlib.suppress(MindstreamError):  # the store refuses the mind's writes after the erasure
                     await one.close()
 
     async def close(self) -> None:

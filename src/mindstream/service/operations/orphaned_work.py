@@ -118,9 +118,8 @@ class OrphanedWork:
         store = self._runtime.tenant(principal).store
         for kept in await store.kept(taken.mind, PAYER):
             principal = replace(principal, budget=await self._budgets(kept.value))
-        with renewing(
-            store, clock, lambda: taken.ids, taken.holder, Timeouts().lease_s
-        ):  # until the mind renews the leases itself
+        # until the mind renews the leases itself
+        with renewing(store, clock, lambda: taken.ids, taken.holder, Timeouts().lease_s):
             if self._answers:
                 for slot in taken.slots:
                     await self._answer(principal, taken, slot)

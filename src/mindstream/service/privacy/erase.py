@@ -416,16 +416,14 @@ async def erase(
         StorageError: some data could not be erased; the message says which.
     """
     store, user, key, where = _rows(opened), opened.name, opened.key, Location.of(data)
-    await erase_outside_data(
-        where, store.tenant.name, what.outside, opened.clock
-    )  # first, because this revokes the user's tokens: no new request is accepted
+    # first, because this revokes the user's tokens: no new request is accepted
+    await erase_outside_data(where, store.tenant.name, what.outside, opened.clock)
     if (folder := where.folder) is None:
         await erase_person(store, user, opened.clock, where.beside, known=bool(what.outside))
         await _prove_rows(opened)
         return
-    await withdraw(
-        store, user, key, opened.clock
-    )  # before the user's own rows: if this fails, those still exist, and the erasure can be repeated
+    # before the user's own rows are erased: if this fails, those still exist, and the erasure can be repeated
+    await withdraw(store, user, key, opened.clock)
     for left in await store.write(lambda rows: take_elsewhere(rows, user, key), [ERASURES]):
         caches.empty(left.stream)
     with files.declare_intent(folder, key) as intent:

@@ -86,9 +86,8 @@ def _bert_scores(pairs: Pairs, model: str) -> list[float]:
         known = model in bert_score.utils.model2layers
         layers = None if known else AutoConfig.from_pretrained(model).num_hidden_layers
         scorer: Any = bert_score.BERTScorer(model_type=model, num_layers=layers)
-        spoken = [
-            at for at, pair in enumerate(pairs) if all(text.strip() for text in pair)
-        ]  # BERTScore fails on blank texts
+        # BERTScore fails on blank texts
+        spoken = [at for at, pair in enumerate(pairs) if all(text.strip() for text in pair)]
         if not spoken:
             return [0.0] * len(pairs)
         _, _, found = scorer.score([pairs[at][0] for at in spoken], [pairs[at][1] for at in spoken])

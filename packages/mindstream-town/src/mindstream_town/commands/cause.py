@@ -41,8 +41,12 @@ async def cause(
     ] = "",
     seeds: Annotated[int, flag("N", "Number of random seeds with which each fork is run.", min=1, max=1_000)] = 10,
     most: Annotated[int, flag("N", "Maximum number of memories to remove, one at a time.", min=1, max=100)] = 6,
-    since: Annotated[str, flag("TIME", 'If OUTCOME is "NAME at PLACE": start of the period in which NAME was there.', "--from")] = "",
-    until: Annotated[str, flag("TIME", 'If OUTCOME is "NAME at PLACE": end of the period in which NAME was there.', "--to")] = "",
+    since: Annotated[
+        str, flag("TIME", 'If OUTCOME is "NAME at PLACE": start of the period in which NAME was there.', "--from")
+    ] = "",
+    until: Annotated[
+        str, flag("TIME", 'If OUTCOME is "NAME at PLACE": end of the period in which NAME was there.', "--to")
+    ] = "",
     into: Annotated[
         Path | None, flag("FILE", "Keep the results in this file: after an interruption, the same command continues.")
     ] = None,

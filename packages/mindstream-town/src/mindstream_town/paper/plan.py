@@ -136,10 +136,11 @@ async def plan_strokes(turn: ResidentTurn, day: int) -> None:
 def _blocks(turn: ResidentTurn, plan: Strokes, kept: Sequence[Appointment | None], day: int) -> tuple[Block, ...]:
     """Return the blocks of a day, without gaps."""
     places = [place_of(turn, stroke) for stroke in plan.strokes]
+    # a stroke lasts until the next one begins, and the first begins the day
     items = [
         Item(start=stroke.start, minutes=DAY_MINUTES, what=stroke.what, place=number, keeps=stroke.keeps)
         for number, stroke in enumerate(plan.strokes, 1)
-    ]  # a stroke lasts until the next one begins, and the first begins the day
+    ]
     wake = minute_of(plan.wake)
     first = min(items, key=lambda item: (minute_of(item.start) - wake) % DAY_MINUTES)
     items[items.index(first)] = first.model_copy(update={"start": plan.wake})

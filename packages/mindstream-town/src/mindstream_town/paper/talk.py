@@ -109,9 +109,8 @@ async def _speak(one: Speaker, two: Speaker) -> tuple[list[SpokenLine], str]:
         line = await _say(speaker, lines, most - len(lines))
         told = tuple(speaker.minds[n - 1].id for n in dict.fromkeys(line.passes_on) if 0 < n <= len(speaker.minds))
         lines.append(SpokenLine(by=speaker.turn.name, text=line.says.strip(), told=told))
-        manner = (
-            "talks" if line.does == "ends" and len(lines) == 1 else line.does
-        )  # a talk does not end with its first line: the other may answer it
+        # a talk does not end with its first line: the other may answer it
+        manner = "talks" if line.does == "ends" and len(lines) == 1 else line.does
         if manner == "talks":
             hearer.remember([each.record for each in await hearer.turn.recall(line.says, BY_LINE, kinds=OF_PEOPLE)])
     return [line for line in lines if line.text], manner

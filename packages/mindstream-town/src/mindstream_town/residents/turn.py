@@ -282,9 +282,8 @@ class ResidentTurn:
         if not isinstance(model, Rules):
             with self.failing(prompt.label()):
                 task = self._ahead[prompt] = asyncio.create_task(ask(model, prompt))
-            task.add_done_callback(
-                lambda done: done.cancelled() or done.exception()
-            )  # if the turn fails, nothing else reads the exception
+            # if the turn fails, nothing else reads the exception
+            task.add_done_callback(lambda done: done.cancelled() or done.exception())
 
     def stop_asking(self) -> None:
         """Cancel the calls that were started ahead and are not needed any more, because the turn has ended or

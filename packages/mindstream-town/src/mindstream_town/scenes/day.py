@@ -679,9 +679,7 @@ def close_questions(turn: ResidentTurn, blocks: Iterable[Block]) -> None:
         if (block.open or block.whom) and block.end > minute and block in turn.state.blocks:
             start = max(block.start, minute)
             settled = {"start": start, "minutes": block.end - start, "open": "", "whom": ()}
-            settled |= {
-                "weight": min(block.weight, PASSING_DEED)
-            }  # the talk itself is remembered, so the act weighs little
+            settled |= {"weight": min(block.weight, PASSING_DEED)}  # little, because the talk itself is remembered
             now = block.model_copy(update=settled)
             turn.write(TasksPlanned(step=turn.step, blocks=(now,)))
 

@@ -41,7 +41,7 @@ from mindstream.text.words import batches
 
 PORTION = 500
 """Number of vectors written per transaction. Writing them takes a second if pgvector's index is large."""
-BUSY = 0x73656172  # "sear": first key of the advisory lock of the process that fills a stream's index
+BUSY = 0x73656172  # "sear" in ASCII: first key of the advisory lock of the process that fills a stream's index
 SEGMENTS = "SELECT id, first, last, count FROM segments WHERE stream = ? AND ready ORDER BY last"
 BETWEEN = "SELECT number FROM records WHERE stream = ? AND number > ? AND number < ? ORDER BY number LIMIT ?"
 MAKING = "DELETE FROM segments WHERE stream = ? AND NOT ready"
@@ -199,7 +199,8 @@ class Indexing:
 
         while inside := next_gap(self._segments(rows), between, LARGEST):
             self._make(connection, inside[0], inside[-1], vectors, ())
-            if vectors:  # create the vector index after the first segment: later, it would be built from all vectors at once
+            # create the vector index after the first segment: later, it would be built from all vectors at once
+            if vectors:
                 _index_vectors(connection, vectors)
             while several := to_join(self._segments(rows)):
                 ids = [each.id for each in several]
