@@ -481,7 +481,7 @@ class Background:
             self._pause.cancel()
 
     def resume(self) -> None:
-        """Let the slots process the utterances that were left for their next runs."""
+        """Let the slots process the utterances that were postponed to their next runs."""
         if self._deferred:
             self._deferred.clear()
             self.wake()

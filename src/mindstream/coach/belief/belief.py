@@ -218,7 +218,7 @@ async def _talk(context: RunContext) -> list[Record]:
 async def _newest(context: RunContext) -> tuple[Line, ...]:
     """Return the utterances of this run and the answers between and after them, as lines in order.
 
-    They include utterances of an earlier conversation if these were left for this run.
+    They include utterances of an earlier conversation if these were postponed to this run.
     """
     if not context.utterances:
         return ()

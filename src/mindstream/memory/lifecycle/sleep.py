@@ -219,7 +219,8 @@ def change_by(law: Law, stream: Stream, columns: Columns, id_: str) -> Revision 
 
 
 async def fade(run: SleepRun, choose: Callable[[], Awaitable[Draw]]) -> None:
-    """Write the changes of a draw; if one of its records has changed in the meantime, draw again."""
+    """Write the changes of the records that `choose` returns; if one of these has changed in the meantime, choose
+    again."""
     while "fading" not in run.steps:
         chosen = await choose()
         gone = chosen.forgotten

@@ -590,7 +590,7 @@ class Rewoo:
 
 @dataclass(frozen=True)
 class OtherForm:
-    """A step that is not written as `#E1 = Tool[input]`, and the text before and behind it; `given` is its input."""
+    """A step that is not written as `#E1 = Tool[input]`, and the text before it and after it; `given`: its input."""
 
     before: str
     id: str

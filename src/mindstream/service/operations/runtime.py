@@ -493,7 +493,8 @@ class Runtime:
         return sorted({*shipped_packs(), *self.responders, Path(self.settings.pack).name})
 
     def listed_names(self) -> list[str]:
-        """Return the names of the offered responders: only the bots, if there are any and the settings name no pack."""
+        """Return the names of the offered responders: only the bots that the operator added (`add_bots`), if there are
+        any and the settings name no pack."""
         return list(self._bots) if self._only_bots else self.responder_names()
 
     @property
@@ -502,8 +503,8 @@ class Runtime:
 
     @property
     def default_responder(self) -> str:
-        """The name of the responder for messages that name none: the operator's pack; or the first bot, if there are
-        bots and the settings name no pack.
+        """The name of the responder for messages that name none: the operator's pack; or the first bot that the
+        operator added, if there are bots and the settings name no pack.
 
         For a pack in a folder, the name is the last part of the folder's path.
         """

@@ -144,7 +144,7 @@ class RunCalls:
     _asked: Counter[str] = field(default_factory=Counter)
 
     def key(self, request: Request, name: str) -> str:
-        """Return the key of a call: prompt, model, and its number in this run."""
+        """Count a call, and return its key: prompt, model, and its number in this run."""
         asked = fingerprint(request, name, self.run)
         self._asked[asked] += 1
         return f"{asked}.{self._asked[asked]}"
