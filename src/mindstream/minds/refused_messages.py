@@ -146,8 +146,8 @@ class _Attempts(Layer):
         return True
 
     async def _of_several(self, candidates: Sequence[Record]) -> list[Record]:
-        """Return the refused messages among the candidates: those that are refused alone, or else all; [] if the prompt
-        is refused even without all of them."""
+        """Return the messages among `candidates` that are refused: those that are refused alone, or else all; [] if the
+        prompt is refused even without all of them."""
         passes = _without(self.asked, [each.text for each in candidates])
         if not await self._takes(passes):
             return []

@@ -189,8 +189,8 @@ async def find_unanswered(store: Store, mind: StreamKey, work: Work) -> Logged |
 WRITES = 100
 """Maximum number of attempts to commit a result when other writers commit first."""
 PAUSE_S = 60.0
-"""Seconds of silence after which a slot processes an utterance that was left for its next run (`Background.defer`). The
-silence begins when no answer is in progress."""
+"""Seconds of silence after which a slot processes an utterance that was postponed to its next run (`Background.defer`).
+The silence begins when no answer is in progress."""
 WRITING_S = 30.0
 """Timeout for building the entries of a result, in seconds."""
 
@@ -378,7 +378,7 @@ class Background:
         """Signals of the callers that wait in `settled`."""
         self._held: set[int] = set()
         self._deferred: dict[int, str] = {}
-        """Log rows of utterances that were left for the next run of a slot, each with the name of that slot."""
+        """Log rows of utterances that were postponed to the next run of a slot, each with the name of that slot."""
         self._pause: asyncio.TimerHandle | None = None
         self._hearing = 0
         self._over = False
@@ -527,8 +527,8 @@ class Background:
     ) -> None:
         """Wait until no work is open, or until waiting is pointless.
 
-        Utterances that were left for a slot's next run (`defer`), in any conversation, are not waited for. Waiting is
-        pointless if the store fails repeatedly, a model is unavailable, or the mind is closed. The method always
+        Utterances that were postponed to a slot's next run (`defer`), in any conversation, are not waited for. Waiting
+        is pointless if the store fails repeatedly, a model is unavailable, or the mind is closed. The method always
         returns, because runs have a timeout, and work that keeps failing is dead-lettered.
 
         Args:
@@ -567,7 +567,7 @@ class Background:
             self._waiting.discard(changed)
 
     def _is_left(self, work: Work, now: Moment) -> bool:
-        """Return whether work is left for the next run of its slot, by this process or another one."""
+        """Return whether this process or another one has postponed work to the next run of its slot."""
         return self._deferred.get(work.cause) == work.slot or (work.owner != self.owner and work.is_kept(now))
 
     def _notify(self) -> None:

@@ -237,7 +237,7 @@ class TaskJudged(Event):
 
 
 class CandidatesLabelled(Event):
-    """A model estimated how unlikely a pair's answer is after each of several candidate exemplars.
+    """A model estimated how unlikely a pair's answer is after each of several other exemplars (the candidates).
 
     The retriever is trained on these labels.
     """
@@ -246,9 +246,9 @@ class CandidatesLabelled(Event):
     id: RecordId[str]
     """The id of the pair."""
     candidates: Names
-    """The ids of the candidates."""
+    """The ids of the exemplars that were tried as examples for the pair."""
     p_not: tuple[float, ...]
-    """p(not Y | candidate, X) for each candidate, where X is the pair's query and Y its answer."""
+    """p(not Y | candidate, X) for each exemplar in `candidates`, where X is the pair's query and Y its answer."""
     basis: Name
     """`logprobs`: computed from log-probabilities; `stated`: numbers that the model wrote."""
     model: Name

@@ -52,7 +52,7 @@ def same_again(ask: AnswerAfterExample) -> str:
 
 
 class Likelihood:
-    """Label candidates by log-probabilities.
+    """Label the candidates of a pair (exemplars that may help as its examples) by log-probabilities.
 
     The prompt is "x, y, X", where (x, y) is the candidate and (X, Y) the pair. The label is 1 minus the geometric mean
     of the probabilities of the tokens of Y after this prompt. The tag `<answer>` before Y is included, which is the
@@ -137,7 +137,7 @@ def not_known(ask: DoesItHelp) -> Helps:
 
 
 class Stated:
-    """Label candidates by numbers that a model states."""
+    """Label the candidates of a pair (exemplars that may help as its examples) by numbers that a model states."""
 
     basis: Basis = "stated"
 
@@ -150,22 +150,23 @@ class Stated:
 
 
 def does_it_help(pair: Pair, candidates: Sequence[Pair]) -> DoesItHelp:
-    """Return the prompt that asks how likely each candidate makes the pair's answer."""
+    """Return the prompt that asks how likely each candidate, as an example, makes the pair's answer."""
     shown = tuple(f"{shortened(each.query)}\n{shortened(each.answer)}" for each in candidates)
     return DoesItHelp(question=shortened(pair.query), wanted=shortened(pair.answer), examples=shown)
 
 
 AMONG, WEIGHED = 60, 16
-"""For each exemplar, WEIGHED candidates are labelled, evenly spread over the AMONG candidates that are most relevant by
-BM25. The WEIGHED most relevant ones alone would be too similar to one another to show which other properties make an
-answer likely."""
+"""For each exemplar, WEIGHED other exemplars (its candidates) are labelled by how much they help as its examples. They
+are evenly spread over the AMONG exemplars that are most relevant by BM25. The WEIGHED most relevant ones alone would be
+too similar to one another to show which other properties make an answer likely."""
 CONCURRENT = 4
 """Maximum number of concurrent model calls for labelling."""
 
 
 @dataclass(frozen=True)
 class Labeller:
-    """A model that labels candidates, by log-probabilities or by stated numbers; `find_labeller` determines which."""
+    """A model that labels how much exemplars help as examples for others, by log-probabilities or by stated numbers;
+    `find_labeller` determines which."""
 
     model: Model
     source: Unlikely
@@ -182,8 +183,8 @@ class Labeller:
 
 @dataclass(frozen=True)
 class LabelCost:
-    """The estimated cost of labelling: number of exemplars whose candidates are labelled, of model calls, and of
-    tokens."""
+    """The estimated cost of labelling how much exemplars help as examples for others: number of exemplars for which
+    others are labelled, of model calls, and of tokens."""
 
     pairs: int
     calls: int

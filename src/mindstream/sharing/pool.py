@@ -35,8 +35,8 @@ from mindstream.sharing.ranking import Retriever, Served, mask_of
 from mindstream.sharing.state import PoolState, Standing
 
 RANKED_PER_SHOT = 4
-"""Number of candidates that are ranked for each requested exemplar. It is more than one because several writers may
-have written the same pair, and recall returns such a pair only once."""
+"""Number of exemplars that a recall ranks for each exemplar that it returns. It is more than one because several
+writers may have written the same pair, and recall returns such a pair only once."""
 MAX_SHOTS = 64
 USUAL = "wordllama"
 """Name of the default embedder of a pool."""

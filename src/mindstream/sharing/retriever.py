@@ -154,7 +154,7 @@ class AboutMean:
 
 
 class ByHead:
-    """Rank all candidates by the head, without a shortlist by plain cosine.
+    """Rank all exemplars that may be served by the head, without a shortlist by plain cosine.
 
     There is one instance per version and pool. It caches the projected vectors of the pool, and the vectors that they
     were computed from, since a vector may change.
@@ -199,8 +199,8 @@ class Vectors(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """A training batch. Each row has the number of a question, the number of a candidate, and 1 if the candidate helps
-    with the question, else 0."""
+    """A training batch. Each row has the number of a question, the number of a candidate (a pair that may be its
+    example), and 1 if the candidate helps with the question, else 0."""
 
     asked: Ints
     candidates: Ints
@@ -316,7 +316,8 @@ class Corpus:
         return at
 
     def withdraw(self, ids: Iterable[str]) -> list[int]:
-        """Exclude pairs from learning and from the candidates of others; return their numbers."""
+        """Exclude pairs from learning, and from the candidates (possible examples) of other pairs; return their
+        numbers."""
         gone = [self._numbers[id_] for id_ in ids if id_ in self._numbers]
         self._withdrawn.update(gone)
         return gone
@@ -331,7 +332,7 @@ class Corpus:
         return at not in self._withdrawn
 
     def candidates(self, at: int, n: int) -> Ints:
-        """Return up to n candidates for a pair, best first by BM25, as numbers.
+        """Return up to n candidates for a pair (other pairs that may be its examples), best first by BM25, as numbers.
 
         Pairs that were withdrawn or have no answer, and pairs with the same question or answer as this pair, are
         excluded. Ties are broken by random numbers whose seed is the pair's id, so repeated calls agree.
@@ -357,7 +358,8 @@ MAX_COMPARED = 4_000
 
 
 MAX_SHOWN = 1_500
-"""Maximum number of characters of a query, and of an answer, in the prompt of a model that labels candidates."""
+"""Maximum number of characters of a query, and of an answer, in the prompt of a model that labels which pairs help as
+examples."""
 
 
 def shortened(text: str) -> str:
@@ -382,7 +384,7 @@ class Unlikely(Protocol):
 
 
 class StandIn:
-    """Label candidates by text similarity, without a language model.
+    """Label the candidates of a pair (its possible examples) by text similarity, without a language model.
 
     The label of a candidate is 1 - (½ ROUGE-L + ½ cosine) of its answer and the pair's answer. It can exceed 1 if the
     cosine is negative, so the least helpful candidates stay distinguishable.
@@ -441,8 +443,8 @@ class Labels:
 
 
 MAX_CHECKED = 48
-"""Maximum number of lessons (each the labelled candidates of one pair) that are held out to check an update: the newest
-ones."""
+"""Maximum number of lessons (each the labelled possible examples of one pair) that are held out to check an update: the
+newest ones."""
 MIN_CHECKED, ENOUGH_CHECKED = 8, 24
 """With fewer than 3 · MIN_CHECKED lessons, all are learned from, and every update is accepted. From that number on, a
 third of them is held out, but at most ENOUGH_CHECKED; or the share `Recipe.held_out` of them, if that is more. When
@@ -454,7 +456,8 @@ them at random."""
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """The labelled candidates of one pair, as training data (not a `sharing.lesson.Lesson`, which is a text).
+    """The labelled candidates (possible examples) of one pair, as training data (not a `sharing.lesson.Lesson`, which
+    is a text).
 
     Attributes:
         candidates: numbers of the candidates.
@@ -468,7 +471,8 @@ class Lesson:
 
 
 class Checked(NamedTuple):
-    """How well a head ranks the candidates of held-out lessons. Results compare as tuples: the greater is the better.
+    """How well a head ranks the candidates (possible examples) of held-out lessons. Results compare as tuples: the
+    greater is the better.
 
     Attributes:
         first: share of lessons in which the candidate ranked first is among the most helpful.
@@ -504,7 +508,7 @@ class Lessons:
         return known - min(MAX_CHECKED, max(min(ENOUGH_CHECKED, known // 3), int(self._held_out * known)))
 
     def add(self, at: int, candidates: Ints, p_not: Doubles) -> None:
-        """Add the lesson of the pair number `at`: which of its candidates help most and least.
+        """Add the lesson of the pair number `at`: which of its candidates (possible examples) help most and least.
 
         `p_not`: the label of each candidate; the lower, the more it helps.
         """
@@ -540,7 +544,8 @@ class Lessons:
         return Batch(*(each[rows] for each in self._whole))
 
     def check(self, head: Head, vectors: Vectors) -> Checked:
-        """Return how well a head ranks the candidates of the held-out lessons; zeros if none are held out."""
+        """Return how well a head ranks the candidates (possible examples) of the held-out lessons; zeros if none are
+        held out."""
         trials = list(self._known.items())[len(self) :]
         if not trials:
             return Checked(0.0, 0.0)
@@ -699,7 +704,7 @@ class LearnedRetriever:
         self._policy = ByHead(version.head)
 
     async def seed_with(self, pairs: Iterable[Pair]) -> None:
-        """Add the initial pairs of a pool; then label candidates for each of them among all pairs, and train."""
+        """Add the initial pairs of a pool; then label for each of them how much others help as examples, and train."""
         new = [pair for pair in pairs if pair.id not in self._corpus]
         rows = await self._add(new)
         for at in self._chance.permutation(rows).tolist():
@@ -749,7 +754,8 @@ class LearnedRetriever:
             self._on_version(version)
 
     async def _weigh(self, at: int) -> None:
-        """Label a pair's candidates, and add its lesson if at least `Recipe.taken` candidates have labels."""
+        """Label a pair's candidates (possible examples), and add its lesson if at least `Recipe.taken` candidates have
+        labels."""
         if not self._corpus.teaches(at):
             return
         candidates, p_not = await self._weighed(at)

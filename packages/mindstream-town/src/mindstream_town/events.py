@@ -34,7 +34,8 @@ class Block(Frozen):
         start, minutes: start in minutes after midnight, and duration in minutes.
         place: address of the place; "": anywhere.
         asleep: whether the resident sleeps, and so perceives nothing.
-        fine: whether the block is not broken down any further: a task of some minutes, or in scenes any part of a day.
+        fine: whether the block is not broken down any further: a task of some minutes, or, if the town runs
+            in scenes, any part of a day.
         leaves: condition in which the block leaves its object; "": unchanged; MENDED: in order.
         danger: whether that condition is a danger.
         why: origin: the day's plan, a reaction to a percept, or waiting for a person or an object.
@@ -439,8 +440,8 @@ class ObjectChanged(TownEvent):
 
 
 class StoodIn(TownEvent):
-    """A model's reply could not be parsed. The result of the prompt's rule was used instead. Exceptions: in scenes, a
-    day's plan is replaced by the usual day; a reflection yields no insights."""
+    """A model's reply could not be parsed. The result of the prompt's rule was used instead. Exceptions: if the town
+    runs in scenes, a day's plan is replaced by the usual day; a reflection yields no insights."""
 
     kind = "stood_in"
     prompt: Name

@@ -85,7 +85,7 @@ def weights_for(embedder: str) -> Weights:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """The relevance of all records of a stream; minus infinity for a record that is not a candidate."""
+    """The relevance of all records of a stream; minus infinity for a record that the recall may not return."""
 
     total: Floats
     _parts: dict[str, Floats]
@@ -302,15 +302,15 @@ COVERED, UNHEARD_OF, NEAR, BIAS = 3.9, -5.0, 0.39, -2.2
 similarity (NEAR) is scaled like a BM25 score.
 """
 DATED = 2
-"""Minimum number of words that a period in the question counts as. They count as found if a candidate was written in
-that period."""
+"""Minimum number of words that a period in the question counts as. They count as found if a record that
+may be returned was written in that period."""
 LOW_CERTAINTY = 0.1
 """Certainty below which prompts leave out the results (`floor=LOW_CERTAINTY`), and all interfaces (command line,
 terminal, REST, MCP, studio) mark them as "low confidence" unless a hit reaches LOW_CONFIDENCE."""
 LOW_CONFIDENCE = 0.3
 """Confidence that one hit needs for the results not to be marked as "low confidence", however low the certainty is."""
 COVERED_BY_WORDS, UNHEARD_OF_BY_WORDS, BIAS_BY_WORDS = 5.6, -4.7, -1.3
-"""The same coefficients and constant, used if no vectors were compared (so without NEAR)."""
+"""COVERED, UNHEARD_OF and BIAS for a question of which no vector was compared; then there is no coefficient NEAR."""
 
 
 def certainty(
@@ -324,6 +324,7 @@ def certainty(
     """Return the certainty that one of the candidates answers the question.
 
     Args:
+        candidates: marks the records that may be returned.
         by_words: no vectors were compared.
         written_down: the question itself is a record of the stream.
     """
@@ -415,7 +416,8 @@ def signs(
     """Return the three signals of certainty: the share of the question that the best candidate and its neighbours
     cover, the share that no record mentions, and the part `vector` of the relevance of the most similar candidate.
 
-    `asked` is 1 if the question itself is a record of the stream; that record is not counted.
+    `candidates` marks the records that may be returned. `asked` is 1 if the question itself is a record of the stream;
+    that record is not counted.
     """
     if not candidates.any():
         return 0.0, 1.0, 0.0
@@ -473,12 +475,12 @@ class Candidates:
 
     @property
     def rows(self) -> Rows:
-        """The rows of the candidates."""
+        """The rows of the records that may be returned."""
         return np.flatnonzero(self.relevance > -np.inf)
 
 
 class Ranking(NamedTuple):
-    """The best candidates, best first: their rows, their scores, and the parts of the scores."""
+    """The records that a policy ranks first, best first: their rows, their scores, and the parts of the scores."""
 
     rows: Rows
     scores: Doubles
@@ -492,7 +494,7 @@ GROUPS_PER_VALUE = 4
 
 
 class Policy(Protocol):
-    """Ranks candidates."""
+    """Ranks the records that a recall may return (the candidates)."""
 
     def rank(self, candidates: Candidates, n: int) -> Ranking:
         """Return the n best candidates; of two with equal scores, the newer one comes first."""

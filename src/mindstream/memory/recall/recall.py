@@ -62,8 +62,8 @@ SELECTS_UP_TO = BY_WORDS // (2 * FOUND_PER_RETURNED)
 """Maximum k (number of records to return) for which only a selection of a long stream is ranked; for a larger k, all
 records of the stream are ranked."""
 CANDIDATES = 1_000
-"""Number of candidates that are requested from the store by each criterion, such as words or vectors, while a stream's
-columns (its index in memory) are not available."""
+"""Number of records that may answer the question that are requested from the store by each criterion, such as words or
+vectors, while a stream's columns (its index in memory) are not available."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,8 +256,8 @@ class Recaller:
         return Recall(found.returned, found.passed_over, without, found.not_reranked, by_candidates, certain)
 
     async def _columns(self, stream: StreamKey, query: str, now: Moment, filters: Filters, policy: Policy) -> Columns:
-        """Return a stream's columns (its index in memory). Until they are available, return columns of the candidates
-        that the store finds, or wait if the policy needs all records."""
+        """Return a stream's columns (its index in memory). Until they are available, return columns of the records that
+        the store finds for the question, or wait if the policy needs all records."""
         if not getattr(policy, "by_relevance", False):
             return await self.shelf.columns(stream)
         if (columns := await self.shelf.at_hand(stream)) is not None:
@@ -344,7 +344,8 @@ def _without_repetitions(found: Recall, query: str) -> Recall:
 
 
 async def _reranked(found: Recall, second: SecondStage, query: str, k: int) -> Recall:
-    """Return the records that the second stage ranks first; the others are passed over."""
+    """Return the records that the second stage ranks first; the others count as passed over (found but not
+    returned)."""
     places, why = await second.best(query, [each.record for each in found.returned], k)
     parts = [{} if why else {"first_stage": at + 1.0} for at in range(len(found.returned))]
     returned = [replace(found.returned[at], parts={**found.returned[at].parts, **parts[at]}) for at in places]

@@ -277,7 +277,7 @@ def _dated(columns: Columns, question: RecallQuery, passing: Mask) -> list[Ints]
 
 
 class Part(Columns):
-    """The columns of some records of a stream: those that the store found as candidates for a question."""
+    """The columns of some records of a stream: those that the store found for a question."""
 
     def __init__(self, stream: StreamKey, embedder: str, width: int, found: Candidates) -> None:
         super().__init__(stream, embedder, width)
@@ -303,7 +303,7 @@ class Part(Columns):
 
 
 class PartLexical(Lexical):
-    """The word index of the candidates, with word frequencies and episode scores of the whole stream."""
+    """The word index of the records of a `Part`, with word frequencies and episode scores of the whole stream."""
 
     def __init__(self, part: Columns, told: Told) -> None:
         index = part.lexical

@@ -72,21 +72,22 @@ class Touches:
         self._timer: asyncio.Task[None] | None = None
 
     def add(self, touch: Touch) -> None:
-        """Add the touch of a recall; it is written LATER_S seconds later, or with an earlier commit."""
+        """Add a recall's touch (its effect on the strength of records); it is written LATER_S seconds later, or with an
+        earlier commit."""
         self._waiting.append(touch)
         if self._timer is None or self._timer.done():
             self._timer = asyncio.ensure_future(self._later())
 
     async def overdue(self) -> None:
-        """Write all touches if the oldest has waited for twice LATER_S, as happens with a manual clock. If a write is
-        in progress, do nothing.
+        """Write all touches (effects of recalls) if the oldest has waited for twice LATER_S, as happens with a manual
+        clock. If a write is in progress, do nothing.
         """
         late = self._waiting and self._clock.now() - self._waiting[0].at >= 2 * LATER_S
         if late and not self._writing.locked():
             await self.settle()
 
     async def settle(self) -> None:
-        """Write all touches; if the caller is cancelled, the write continues.
+        """Write all touches (effects of recalls); if the caller is cancelled, the write continues.
 
         Raises:
             StorageError: some touches could not be written; these stay in the queue.
@@ -106,7 +107,7 @@ class Touches:
                     raise
 
     async def commit(self, commit: Commit, touch: Touch) -> list[Logged]:
-        """Write all waiting touches; then write a commit together with the touch of one recall.
+        """Write all waiting touches (effects of recalls); then write a commit together with the touch of one recall.
 
         Raises:
             Conflict: a condition of the commit itself is not met. (If a condition of the touch is not met, the write is
@@ -116,8 +117,8 @@ class Touches:
         return await self._write([touch], commit)
 
     async def commit_all(self, commit: Commit) -> list[Logged]:
-        """Write a commit together with up to AT_ONCE waiting touches, whose log rows come last. A commit without
-        entries, or during another write of touches, is written alone.
+        """Write a commit together with up to AT_ONCE waiting touches (effects of recalls), whose log rows come last. A
+        commit without entries, or during another write of touches, is written alone.
         """
         if not self._waiting or not commit.entries or self._writing.locked():
             return await self._store.commit(commit)
@@ -130,7 +131,7 @@ class Touches:
                 raise
 
     async def close(self) -> None:
-        """Write all touches and stop the timer."""
+        """Write all touches (effects of recalls) and stop the timer."""
         if self._timer is not None:
             self._timer.cancel()
         await self.settle()

@@ -326,7 +326,7 @@ class HasLeft(Reply):
 
 @operation("towns.embody", "write", "POST /towns/{town}/embody/{resident}", mcp="town_embody", cli="town embody")
 async def embody(runtime: Runtime, principal: Principal, request: EmbodyRequest) -> Surroundings:
-    """Take control of a resident, or enter as a visitor; or resume that."""
+    """Take control of a resident, or enter as a visitor; or resume that control."""
     async with open_town(runtime, principal, request.town) as town:
         me = await town.embody(
             request.resident, _person(principal, request), as_visitor=request.visitor, at=request.place

@@ -340,8 +340,9 @@ def take_up(turn: ResidentTurn, agreed: Appointment, because: str) -> bool:
     """Add an agreed appointment to today's plan; return whether the plan changed.
 
     The plan does not change if the appointment is not ahead today, is in the plan already, or is at a place that the
-    resident may not enter. In scenes, something that the resident will do alone does not replace appointments with
-    others: it takes the time before, between or after them, or is left out if too little of its time remains.
+    resident may not enter. If the town runs in scenes, something that the resident will do alone does not replace
+    appointments with others: it takes the time before, between or after them, or is left out if too little of its time
+    remains.
     """
     minute, (start, end) = turn.minute, _minutes_of(turn, agreed)
     if not is_ahead_today(turn, agreed):
@@ -503,7 +504,8 @@ KNOCK = 5
 def begin(turn: ResidentTurn, block: Block, because: str = "") -> None:
     """Begin the act of a block at its place; the act lasts until the block ends.
 
-    In scenes a visit ends KNOCK minutes after the arrival if the resident sees none of its hosts when the act begins.
+    If the town runs in scenes, a visit ends KNOCK minutes after the arrival if the resident sees none of its hosts when
+    the act begins.
     """
     until = turn.setting.step_at(turn.day, block.end)
     spot = turn.spot
@@ -555,8 +557,8 @@ def _around(turn: ResidentTurn, path: list[Spot]) -> list[Spot]:
 def walk_to(turn: ResidentTurn, place: str) -> str | None:
     """Return the encoded walk from the resident's position to a place; None if the place cannot be reached.
 
-    In scenes the walk goes around the homes and workplaces of people that the resident avoids, if it is then at most
-    MOST_DETOUR times as long.
+    If the town runs in scenes, the walk goes around the homes and workplaces of people that the resident avoids, if it
+    is then at most MOST_DETOUR times as long.
     """
     address = turn.setting.addresses.get(place)
     if address is None:

@@ -226,7 +226,7 @@ async def perceive(turn: ResidentTurn) -> list[Percept]:
 
 
 async def _importance(turn: ResidentTurn, new: Sequence[Percept]) -> list[float | None]:
-    """Return the importance of each percept: by rule in scenes, otherwise as rated by the model.
+    """Return the importance of each percept: by rule if the town runs in scenes, otherwise as rated by the model.
 
     In the mode `paper`, None means that the percept is rated later; an object in use gets 1.0.
     """
@@ -241,7 +241,7 @@ async def _importance(turn: ResidentTurn, new: Sequence[Percept]) -> list[float 
 
 
 def _by_rule(turn: ResidentTurn, percept: Percept) -> float:
-    """Return the importance of a percept in scenes; an act of another that names this resident counts as addressed to
+    """Return the importance of a percept by rule; an act of another resident that names this one counts as addressed to
     it."""
     if percept.danger or not percept.who:
         return DANGER if percept.danger else THING

@@ -89,7 +89,7 @@ class ResidentTurn:
         percepts: what the resident has in sight.
         places: addresses in sight that the resident did not know.
         wish: name of the other resident that this one wants to talk to; "": none.
-        calls, tokens: in scenes, use of models in this turn, which counts toward the daily budget.
+        calls, tokens: if the town runs in scenes, use of models in this turn, which counts toward the daily budget.
         revisions: changes of existing memories.
         by: the user who controls the resident and is the author of the rows; "": the resident is the author.
     """
@@ -296,8 +296,8 @@ class ResidentTurn:
         self.write(StoodIn(step=self.step, prompt=prompt.label(), reason=str(error)[:MAX_REASON]))
 
     def _count(self, prompt: Prompt[Any], reply: str) -> None:
-        """In scenes, count a call for the daily budget; the tokens are estimated from the text, so that they do not
-        depend on the model."""
+        """Count a call for the daily budget if the town runs in scenes; the tokens are estimated from the text, so that
+        they do not depend on the model."""
         if self.lives_in_scenes:
             self.calls += 1
             self.tokens += estimate_tokens(reply) + sum(estimate_tokens(each.text) for each in prompt.messages())
