@@ -64,7 +64,7 @@ def serve(line: Connection) -> None:
     The parent process handles Ctrl-C.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # the parent started this process with it blocked
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # blocked by the parent at the start
     _runner().run(_serve(line))
     os._exit(0)  # do not wait for threads that a task has left running
 

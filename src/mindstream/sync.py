@@ -140,7 +140,7 @@ M = memories.Memory
 class Memory(Blocking[memories.Memory]):
     """The memory of one user, for programs without asyncio. It needs neither a language model nor a service.
 
-        with Memory("data", "ann") as memory:  # a folder, and whose memory it is
+        with Memory("data", "ann") as memory:  # the data folder, and the user's name
             note = memory.retain("Anna is allergic to peanuts.")
             for hit in memory.recall("what must Anna not eat?", limit=3):
                 print(hit.text, hit.created, hit.confidence)

@@ -89,8 +89,8 @@ def chain(length: int, last: tuple[str, ...] = ()) -> list[dict[str, Any]]:
 
 def test_evidence_that_leads_on_and_on_or_in_a_ring_is_refused() -> None:
     assert count(*chain(MAX_CHAIN)) == MAX_CHAIN
-    assert "evidence: this record is derived from itself" in refused(*chain(MAX_CHAIN + 3))
-    assert "file:3: evidence: this record is derived from itself" in refused(NOTE, *chain(3, ("000000chain",)))
+    assert "evidence: the derivation of this record is circular" in refused(*chain(MAX_CHAIN + 3))
+    assert "file:3: evidence: the derivation of this record is circular" in refused(NOTE, *chain(3, ("000000chain",)))
 
 
 @pytest.mark.parametrize(

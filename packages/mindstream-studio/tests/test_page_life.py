@@ -52,7 +52,7 @@ def test_the_page_shows_goal_ledger_diary_and_orders(
 ) -> None:
     seen = studio(dark=dark, size=size)
     seen.open("life", user=living)
-    seen.page.get_by_role("region", name="How it stands").get_by_text(GOAL).wait_for()
+    seen.page.get_by_role("region", name="State of the life").get_by_text(GOAL).wait_for()
     for region, words in (("Ledger", GOAL), ("Standing orders", "count the boats"), ("Diary", "It was given a goal")):
         seen.page.get_by_role("region", name=region).get_by_text(words).first.wait_for()
     assert seen.axe() == []
@@ -147,7 +147,7 @@ def test_a_recorded_life_is_read_only(studio: OpenStudio, served: Served) -> Non
     seen = studio()
     seen.open("life", user="new")
     seen.page.get_by_role("link", name="museum").click()
-    seen.page.get_by_role("region", name="How it stands").get_by_text("ferry Marta").wait_for()
+    seen.page.get_by_role("region", name="State of the life").get_by_text("ferry Marta").wait_for()
     assert "recorded" in seen.page.locator(".how").inner_text()
     assert seen.page.get_by_role("button", name="Pause").count() == 0
     assert seen.page.get_by_label("Another task").count() == 0

@@ -73,7 +73,7 @@ def test_the_graph_shows_progress_at_the_selected_moment(studio: OpenStudio, ser
     graph = seen.page.get_by_role("figure", name="Plan of the strategy rewoo")
     graph.get_by_text("running: E1.").wait_for()  # it starts while the rest is still being planned
     assert graph.locator("g.now").count() == 1 and graph.locator("g.ran").count() == 0
-    seen.page.get_by_role("button", name="To the newest").click()
+    seen.page.get_by_role("button", name="Go to the newest moment").click()
     graph.get_by_text("3 of 3 steps done, answered.").wait_for()
     assert graph.locator("g.ran").count() == 4
     graph.get_by_role("button", name="E3").click()

@@ -70,7 +70,7 @@ def test_a_saved_task_shows_the_page_without_requests(
     seen.page.get_by_role("slider", name="The moment that is shown").focus()
     seen.page.keyboard.press("Home")
     seen.page.get_by_text("planning", exact=True).first.wait_for()
-    seen.page.get_by_role("button", name="To the newest").click()
+    seen.page.get_by_role("button", name="Go to the newest moment").click()
     graph.get_by_text("3 of 3 steps done, answered.").wait_for()
     assert seen.page.get_by_role("button", name="Solve it again").count() == 0
     assert seen.axe() == [] and seen.fits()

@@ -101,7 +101,7 @@ def test_the_page_can_be_used_with_the_keyboard(studio: OpenStudio, served: Serv
     seen.page.keyboard.press("ArrowDown")
     seen.page.keyboard.press("Enter")
     opened = seen.page.get_by_role("complementary", name="The opened call")
-    opened.get_by_role("heading", name="What it was for").wait_for()
+    opened.get_by_role("heading", name="What the call was for").wait_for()
     assert f"call={calls(served, 'ann')[1]['seq']}" in seen.page.url
     seen.page.keyboard.press("Escape")
     opened.wait_for(state="detached")

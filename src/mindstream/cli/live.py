@@ -399,7 +399,7 @@ class _Session:
         for line in list_open(state):
             say(f"  {line}", "bold yellow")
         if state.halted and (self.waits or not state.halted.startswith("paused")):
-            waits = state.halted.startswith("paused")  # if it is stopped, this command ends: nothing can be typed
+            waits = state.halted.startswith("paused")  # if the life is stopped, this command ends: nothing can be typed
             way_on = "/resume, or " * (waits and self.in_terminal) + describe_way_on(state, True)
             say(f"{state.halted}; {way_on}" + "; until then it waits, and Ctrl-C ends this command" * waits, "red")
         if self.in_terminal:

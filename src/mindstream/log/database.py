@@ -180,7 +180,7 @@ class Database:
         self._closed = True
         await asyncio.to_thread(self._writer.close)
         await asyncio.to_thread(self._readers.close)
-        self._watch.set_progress_handler(None, 0)  # the handler refers to this database
+        self._watch.set_progress_handler(None, 0)  # the handler would keep this database in memory
         self._watch.close()
         free_space.leave(self._use)
 

@@ -62,7 +62,7 @@ def _message_text(message: object) -> str:
 class Memory(Stream):
     """The memory of one user. It needs neither a language model nor a service.
 
-        async with Memory("data", "ann") as memory:  # a folder, and whose memory it is
+        async with Memory("data", "ann") as memory:  # the data folder, and the user's name
             note = await memory.retain("Anna is allergic to peanuts.")
             for hit in await memory.recall("what must Anna not eat?", limit=3):
                 print(hit.text, hit.created, hit.confidence, hit.id)

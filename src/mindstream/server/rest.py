@@ -201,7 +201,7 @@ def _with_problems(made: dict[str, Any]) -> dict[str, Any]:
         is_openai = name.startswith(OPENAI)
         for each in path.values():
             if is_openai:
-                each["responses"].pop("422", None)  # below /v1 such errors are sent as 400
+                each["responses"].pop("422", None)  # below /v1 invalid requests get the status 400
             for status in each.get("responses", {}):
                 if status.isdigit() and (kind := BY_STATUS.get(int(status))):
                     each["responses"][status] = {

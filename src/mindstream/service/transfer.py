@@ -197,8 +197,8 @@ class _Index:
         if waits:
             line = min(self.lines[id_] for id_ in waits)
             raise InputError(
-                f"{source}:{line}: evidence: this record is derived from itself, or from a record that is derived from"
-                f" itself, or through a chain of over {MAX_CHAIN} records; nothing was imported"
+                f"{source}:{line}: evidence: the derivation of this record is circular, or has over {MAX_CHAIN} levels;"
+                " nothing was imported"
             )
 
 

@@ -315,7 +315,7 @@ class IndexCache:
         async with self._lock(stream):
             if self._held.get(stream) is columns and (fresh := await self._kept(stream)):
                 await self._fill(fresh)
-                if self._held.get(stream) is columns:  # still the same after waiting
+                if self._held.get(stream) is columns:  # not replaced in the meantime
                     self._used(fresh)
 
     async def lose(self, stream: StreamKey, gone: Sequence[Record], changed: Sequence[tuple[Record, Record]]) -> bool:

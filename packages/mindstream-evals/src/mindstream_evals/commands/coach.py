@@ -52,7 +52,7 @@ async def contest(
         str, flag("SIDES", f"Opponents of the coach, separated by commas: {', '.join(OPPONENTS)}.")
     ] = PLAIN,
     constitution: Annotated[
-        Path | None, flag("FILE", "The constitution (rules) of the plain agent [the pack's].")
+        Path | None, flag("FILE", "The constitution (rules) of the plain agent [the one in the pack].")
     ] = None,
     estimate_only: Annotated[bool, switch("--estimate", "Only show what it would cost.")] = False,
     json: AsJson = False,

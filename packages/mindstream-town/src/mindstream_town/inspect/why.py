@@ -135,7 +135,7 @@ def _talks(history: History, name: str, step: int) -> Iterator[Reason]:
         first = event.lines[0].by
         who = "began it" if first == name else f"{first} began it"
         yield Reason(f"talks with {event.partner}; {who}", tuple(_line(history, each) for each in event.lines))
-        for reason in _decisions(history, first, step) if first != name else ():  # why the other began the talk
+        for reason in _decisions(history, first, step) if first != name else ():  # why the partner began the talk
             if reason.data.get("yes") and name in reason.text:
                 yield Reason(f"{first} {reason.text}", reason.reasons, reason.data)
 

@@ -24,6 +24,6 @@ export function TimeSlider({ most, least = 1, stops, label = (at) => `row ${at}`
       <label for=${id} class="hidden-words">The moment that is shown</label>
       <input id=${id} type="range" min=${first} max=${last} value=${place} onInput=${move} aria-valuetext=${label(shown)} />
       <output for=${id}>${seq.value === "newest" ? "the newest" : label(shown)}</output>
-      <button class="quiet icon" disabled=${seq.value === "newest"} onClick=${() => change({ seq: "" })} aria-label="To the newest" title="To the newest"><${Icon} name="newest" /></button>
+      <button class="quiet icon" disabled=${seq.value === "newest"} onClick=${() => change({ seq: "" })} aria-label="Go to the newest moment" title="Go to the newest moment"><${Icon} name="newest" /></button>
     </div>`;
 }

@@ -19,7 +19,7 @@ export function standingOf({ lived, halted, turn, in_turn, tasks }, editable) {
 export function Standing({ life, editable }) {
   const { spent } = life;
   return html`
-    <section class="stack" aria-label="How it stands">
+    <section class="stack" aria-label="State of the life">
       <p class="goal words">${life.goal}</p>
       <p role="status">${standingOf(life, editable)} <span class="soft small number">${counted(life.turn, "turn")}, ${counted(spent.calls, "model call")}, ${whole(spent.tokens)} tokens${spent.usd > 0 && `, ${dollars(spent.usd)}`}</span></p>
       ${editable && html`<${Acts} life=${life} /><${Say} />`}

@@ -28,7 +28,7 @@ export function Editor({ plan, verb, run, children }) {
               remove=${() => type(typed.filter((_, here) => here !== at))} /></li>`)}
           <li><button type="button" onClick=${() => type(withOneMore(typed))}>Add a step</button></li>
         </ol>
-        <${Drawing} title="The plan as it is edited" steps=${(now.steps ?? []).map((step) => ({ step, state: "" }))} down=${true} draft=${true} />
+        <${Drawing} title="The edited plan" steps=${(now.steps ?? []).map((step) => ({ step, state: "" }))} down=${true} draft=${true} />
       </div>
       <div class="row">
         <button class="main" disabled=${!typed.length || faults.size > 0}>${verb}</button>

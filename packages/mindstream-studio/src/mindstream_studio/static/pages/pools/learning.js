@@ -47,6 +47,6 @@ const COLUMNS = [
 function Versions({ versions }) {
   return html`
     <h3>Versions</h3>
-    <p class="soft small">“Helps” is the share (0 to 1) of held-out pairs for which the example ranked first helps; “Before” is that of the version before.</p>
+    <p class="soft small">“Helps” is the share (0 to 1) of held-out pairs for which the example ranked first helps; “Before” is the share for the previous version.</p>
     <${Table} caption="Versions of the learned ranking" columns=${COLUMNS} rows=${[...versions].reverse()} />`;
 }

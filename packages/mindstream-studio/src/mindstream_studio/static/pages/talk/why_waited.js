@@ -68,7 +68,7 @@ export function Decision({ one, rows, titled = true }) {
   if (!decided && !waited) return null;
   return html`
     ${titled && html`<h3>${waited ? "Why it waited" : "Why the answer did not wait"}</h3>`}
-    <p class="words">${decided ? becauseOf(decided, waited) : "The log of this talk does not say why: the decision was not kept."}</p>
+    <p class="words">${decided ? becauseOf(decided, waited) : "The log of this talk does not contain the decision, so the reason is unknown."}</p>
     ${span && html`<p>It waited ${took(span.to - span.from)}. ${judged ? cameOf(judged, true) : said?.late ? "Then the answer was given, before the thought was finished." : ""}</p>`}
     ${!waited && judged && html`<p>${cameOf(judged, false)}</p>`}
     ${waited && html`<p class="soft small">${soFar(one, rows)}</p>`}
@@ -82,7 +82,7 @@ export function WhyWaited({ one, waiting, rows }) {
     <${Decision} one=${one} rows=${rows} titled=${false} />
     <h3>What was said</h3>
     <p class="words card">${one.heard.text}</p>
-    ${thought && html`<h3>The thought that it waited for</h3><p class="words card">${thought.text}</p><${Briefing} thought=${thought} />`}
+    ${thought && html`<h3>The thought for which the answer waited</h3><p class="words card">${thought.text}</p><${Briefing} thought=${thought} />`}
     <h3>How long each part took</h3>
     <${Times} one=${one} />`;
 }

@@ -32,7 +32,7 @@ export function Opened({ call }) {
 function Inside({ found: { call, messages, answered, about } }) {
   return html`
     <${Facts} call=${call} />
-    <h3>What it was for</h3>
+    <h3>What the call was for</h3>
     <${About} call=${call} rows=${about} />
     ${call.kept ? html`
       <h3>What was asked</h3>
