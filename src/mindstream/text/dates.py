@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from re import Match
 
 from mindstream.caches import remember
@@ -116,7 +117,7 @@ def _spans(text: str, today: datetime) -> tuple[tuple[DateSpan, ...], str]:
         return (), text
     found: dict[int, Days] = {}
     rest = text
-    for pattern, reading, n in READINGS:
+    for pattern, reading, n in _readings():
         for match in pattern.finditer(rest):
             with contextlib.suppress(ValueError, OverflowError):  # 31 February, or a year outside the calendar
                 before = rest[max(0, match.start() - MAX_BEFORE) : match.start()]
@@ -278,10 +279,7 @@ _FUNCTIONS: tuple[Read, ...] = (
     *(_chinese_date, _chinese_year, _chinese_weekday),
 )
 _NAMED = {each.__name__: each for each in _FUNCTIONS}
-READINGS: list[tuple[re.Pattern[str], Read, int]] = []
-"""Patterns, in the order in which they are tried, each with its function and that function's last argument. Words that
-one pattern has read are not read by later patterns."""
-for _line in r"""
+READINGS = r"""
 dated 0            \b(?P<year>(?:19|20)\d\d)[-/.](?P<month>[01]?\d)[-/.](?P<day>[0-3]?\d)\b
 dated 0            \b<D>(?: of)? <M>,? <Y>\b
 dated 0            \b<M> <D>,? <Y>\b
@@ -324,6 +322,13 @@ ago 1              上<周期>
 ago 0              [这本]<周期>
 last_weekday 0     <星期>
 dated 0            (?<![\d个])<月>
-""".strip().splitlines():
-    _name, _n, _source = _line.split(maxsplit=2)
-    READINGS.append((build_pattern(_source), _NAMED[f"_{_name}"], int(_n)))
+"""
+"""Lines, in the order in which they are tried: the name of a function, its last argument, and a pattern. Words that one
+pattern has read are not read by later patterns."""
+
+
+@lru_cache(1)
+def _readings() -> list[tuple[re.Pattern[str], Read, int]]:
+    """Return the compiled READINGS; compiling them takes 9 ms, and most commands read no dates."""
+    lines = (line.split(maxsplit=2) for line in READINGS.strip().splitlines())
+    return [(build_pattern(source), _NAMED[f"_{name}"], int(n)) for name, n, source in lines]
