@@ -115,13 +115,13 @@ async def answer(
 
 @command(app, "data user", "mindstream life allow 3.1.1.2.1")
 async def allow(settings: Settings, id_: Call = "", json: AsJson = False) -> None:
-    """Allow one waiting tool call that changes something, with exactly the arguments that were shown."""
+    """Allow one tool call that waits for your permission, with exactly the arguments that were shown."""
     await _do(settings, "life.leave", json, "the call {id} may be made", {"yes": True}, yes=True, id=id_)
 
 
 @command(app, "data user", "mindstream life refuse")
 async def refuse(settings: Settings, id_: Call = "", json: AsJson = False) -> None:
-    """Refuse a waiting tool call that changes something."""
+    """Refuse a tool call that waits for your permission."""
     await _do(settings, "life.leave", json, "the call {id} may not be made", {"yes": False}, yes=False, id=id_)
 
 
@@ -133,7 +133,7 @@ async def pause(settings: Settings, words: Because = None, json: AsJson = False)
 
 @command(app, "data user", "mindstream life resume")
 async def resume(settings: Settings, json: AsJson = False) -> None:
-    """Let the life continue after a pause, a stop, or a rest."""
+    """Let the life continue after a pause, a stop, or a rest (such as after failed turns)."""
     await _order(settings, "resume", "it may continue", None, json)
 
 

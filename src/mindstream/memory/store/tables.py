@@ -245,7 +245,7 @@ _m011_lineage = _statements(
     "CREATE INDEX records_superseded ON records (superseded_by) WHERE superseded_by IS NOT NULL AND slot IS NULL",
     "CREATE INDEX records_unembedded ON records (stream, number) WHERE embedder = ''",
     "CREATE INDEX work_failed ON work (mind) WHERE error <> ''",
-    # a file without any change has never held deleted bytes, and from now on they are overwritten on deletion
+    # a file without any change holds no deleted bytes yet, so its first erasure needs no VACUUM
     f"INSERT INTO counters SELECT '{SECURED}', 1 FROM counters WHERE name = 'changed' AND value = 0",
 )
 """Indexes which records and rows of the log were derived from which, and which records have no vector.

@@ -104,7 +104,7 @@ async def _read(model: Model, request: Request) -> AsyncGenerator[Part]:
             raise other from None
         raise
     finally:
-        del failure  # its traceback refers to this frame
+        del failure  # its traceback refers to this frame: without `del`, only the garbage collector would free both
 
 
 class _Stack:

@@ -254,8 +254,10 @@ def answers_of(rows: Sequence[tuple[str, str, str]]) -> Callable[[Sequence[str],
 
     def read(names: Sequence[str], ids: Sequence[str]) -> PersonAnswers:
         for name, question, _ in rows:
-            if name not in names or question not in ids:
-                raise InputError(f"unknown resident {name!r:.99} or unknown question {question!r:.99}")
+            if name not in names:
+                raise InputError(f"unknown resident {name!r:.99}")
+            if question not in ids:
+                raise InputError(f"unknown question {question!r:.99}")
         return {(name, question): said for name, question, said in rows if said.strip()}
 
     return read

@@ -15,6 +15,8 @@ import { took } from "./words.js";
 
 /** @typedef {import("./shapes.js").Row} Row @typedef {import("./shapes.js").Exchange} Exchange */
 
+/** @type {Record<string, string>} */
+const ALARMED = { sure: "The message raised an alarm", hint: "The message hints at danger", taken_back: "The alarm was taken back" };
 const GESTURES = ["wheel", "touchmove", "pointerdown", "keydown"];
 
 /** @param {{exchanges: Exchange[], rows: Row[], at: number, pack: string}} props */
@@ -66,7 +68,7 @@ Lines.One = function One({ one, rows, pack, isLast }) {
       <p class="row small soft"><span>${heard.by || user.value} <${Moment} row=${heard} /></span>${heard.record && heard.text !== ERASED && isPage("memory") && html`<a class="push" href=${linkTo("memory", { id: heard.record, seq: "" })}>${base.value ? "in memory" : "correct or forget"}</a>`}</p>
       <p class="words">${heard.text}</p>
     </li>
-    ${rowsOf(one, "alarmed").map((row) => html`<li class="line small problem">The message hints at danger: ${row.alarm} (${row.strength === "sure" ? "sure" : row.strength.replaceAll("_", " ")}).</li>`)}
+    ${rowsOf(one, "alarmed").map((row) => html`<li class="line small problem">${ALARMED[row.strength] ?? row.strength}: ${row.alarm}.</li>`)}
     ${waiting && html`<${Waited} one=${one} waiting=${waiting} rows=${rows} />`}
     ${said && html`
       <li class="line">

@@ -55,7 +55,7 @@ function soFar(one, rows) {
   const waited = rows.filter(({ event, waits, answers }) => event === "decided" && waits && answers < one.heard.seq && judged.has(answers));
   if (!waited.length) return "";
   const needed = waited.filter(({ answers }) => judged.get(answers)?.needed).length;
-  if (waited.length === 1) return `Earlier in this talk, 1 answer waited for a thought, which was ${needed ? "" : "not "}needed.`;
+  if (waited.length === 1) return `Earlier in this talk, 1 answer waited for a thought; the thought was ${needed ? "" : "not "}needed.`;
   const of = needed === waited.length ? "all" : needed || "none";
   return `Earlier in this talk, ${waited.length} answers waited for a thought; ${of} of the thoughts ${needed > 1 ? "were" : "was"} needed.`;
 }
