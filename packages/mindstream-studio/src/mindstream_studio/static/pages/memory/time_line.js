@@ -79,7 +79,7 @@ function Nothing({ moment }) {
   if (moment !== undefined) return html`<${Empty} title="At that moment, nothing was remembered yet"><p>Move the slider to a later moment.</p><//>`;
   if (base.value) return html`<${Empty} title=${`The recording has no memories of ${user.value}`}><p>Choose another mind.</p><//>`;
   return html`
-    <${Empty} title=${`${user.value} has no memories yet`}>
+    <${Empty} title=${user.value === "you" ? "You have no memories yet" : `${user.value} has no memories yet`}>
       <p>Everything that is said in a conversation is remembered. You can also add a memory here:</p>
       <${WriteDown} />
     <//>`;
