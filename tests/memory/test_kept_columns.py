@@ -15,6 +15,7 @@ from world import Words
 from mindstream import ManualClock, Memory, RecordDraft, SqliteStore, caches
 from mindstream.memory.privacy_watch import ErasureWatch
 from mindstream.memory.recall.recall import Recaller
+from mindstream.memory.store import columns as columns_module
 from mindstream.memory.store import index_cache
 from mindstream.memory.store.columns import Columns
 from mindstream.memory.store.index_cache import IndexCache
@@ -113,6 +114,22 @@ async def test_stored_columns_equal_columns_built_from_the_store(filled: SqliteS
     async for _ in fresh.reading(filled):
         pass
     assert_equal_columns(columns, fresh)
+
+
+async def test_columns_of_a_file_hold_no_more_texts_and_the_freed_memory_is_returned(
+    filled: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(columns_module, "WHOLE_OF_STREAM", FEW)
+    shelf, released = IndexCache(filled, "words", 96), list[int]()
+    monkeypatch.setattr(index_cache, "release_heap", lambda: released.append(len(shelf._held[ANN])))
+    await shelf.columns(ANN)
+    await shelf.settled()
+    await write(filled, FEW // 2, MANY)
+    columns = await shelf.columns(ANN)
+    await shelf.settled()
+    assert released == [MANY]
+    assert columns.kept == MANY
+    assert set(columns.whole) == set(columns.ids[-FEW:])
 
 
 async def test_later_writes_are_added_and_columns_are_stored_again(filled: SqliteStore, folder: Path) -> None:

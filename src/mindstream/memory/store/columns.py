@@ -362,6 +362,7 @@ class Columns:
         only_talk: whether all records are of the kind chat.
         whole: the records that were written, changed or read last, of this and other streams, by id, in their current
             state and without vectors.
+        own_whole: the ids of this stream's records in `whole`, in the same order.
         taken: number of times that changes were read into these columns.
         ahead: maximum number of records that are still to be read while columns are filled.
         upto: the number of the last change that has been read.
@@ -378,7 +379,7 @@ class Columns:
     ) -> None:
         self.stream = stream
         self.whole = OrderedDict[str, Record]() if whole is None else whole
-        self._own_whole = OrderedDict[str, None]()
+        self.own_whole = OrderedDict[str, None]()
         self.embedder, self.width = embedder, width
         self.upto, self.taken, self.ahead, self._reaching, self._left = 0, 0, 0, 0, 0
         self.traces = self.complete = self.behind = self.shortened = False
@@ -455,7 +456,7 @@ class Columns:
         self.taken += 1
         for id_ in changes.gone:
             self.whole.pop(id_, None)
-            self._own_whole.pop(id_, None)
+            self.own_whole.pop(id_, None)
             if (at := self.position.erase(id_)) is not None:
                 self.forgotten.values[at] = -OPEN
                 self.open.values[at] = False
@@ -499,10 +500,10 @@ class Columns:
         """Hold a record with its text. If more than the maximum are held, drop those that were held longest ago (when
         they were last written, changed or read)."""
         self.whole.pop(record.id, None)
-        self._own_whole.pop(record.id, None)
-        self.whole[record.id], self._own_whole[record.id] = record, None
-        if len(self._own_whole) > WHOLE_OF_STREAM:
-            self.whole.pop(self._own_whole.popitem(last=False)[0], None)
+        self.own_whole.pop(record.id, None)
+        self.whole[record.id], self.own_whole[record.id] = record, None
+        if len(self.own_whole) > WHOLE_OF_STREAM:
+            self.whole.pop(self.own_whole.popitem(last=False)[0], None)
         if len(self.whole) > WHOLE:
             self.whole.popitem(last=False)
 

@@ -19,6 +19,7 @@ from weakref import WeakSet, WeakValueDictionary
 
 from mindstream import caches
 from mindstream.errors import MindstreamError
+from mindstream.log.database import release_heap
 from mindstream.log.erasures import digest_of
 from mindstream.log.names import StreamKey
 from mindstream.memory.store.columns import Columns
@@ -289,8 +290,16 @@ class IndexCache:
             self._evict(next(iter(self._held)))
         is_due = count >= KEPT_FROM and count > columns.kept + columns.kept // GROWN
         if is_due and self._folder is not None and stream not in self._keeping:
-            self._begin(self._keeping, stream, self._write)
+            self._begin(self._keeping, stream, self._keep)
         return columns
+
+    async def _keep(self, stream: StreamKey) -> None:
+        """Write columns to a file and use the file (`_write`), then return the freed memory to the operating system.
+
+        Writing the first file frees about 10 MB.
+        """
+        await self._write(stream)
+        await asyncio.to_thread(release_heap)
 
     async def _write(self, stream: StreamKey) -> None:
         """Write columns to a file, then use the columns of the file instead, which need less memory."""
@@ -314,6 +323,7 @@ class IndexCache:
             return
         async with self._lock(stream):
             if self._held.get(stream) is columns and (fresh := await self._kept(stream)):
+                fresh.own_whole = columns.own_whole
                 await self._fill(fresh)
                 if self._held.get(stream) is columns:  # not replaced in the meantime
                     self._used(fresh)
