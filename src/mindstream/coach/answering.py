@@ -335,7 +335,8 @@ class Answering:
         alarm never waits.
 
         If no follow-up is possible, any other answer waits, unless the gate leaves the decision to the talker or does
-        not wake the reasoner. If a follow-up is possible, the gate decides.
+        not wake the reasoner. If a follow-up is possible, the gate decides. If the answer begins or waits for another
+        reason than the gate's, `answer.decision` is changed accordingly.
         """
         decision, verdict = answer.decision, self.alarms.judge(answer.situation)
         if verdict.whole or verdict.beside:
@@ -449,7 +450,8 @@ class Answering:
         return answer.verdict.first
 
     async def _ask_talker(self, answer: Answer) -> Speech:
-        """Return the talker's answer, of which nothing has been read yet."""
+        """Ask the talker, and return its answer, of which nothing has been read yet. Before, renew the situation if the
+        answer has waited or the belief has changed."""
         decision, verdict = answer.decision, answer.verdict
         if answer.waited or self._talker.is_outdated(answer.situation):
             answer.situation = await self._talker.situation(answer.situation.text)

@@ -215,7 +215,8 @@ class Talker:
         return "" if said and said.seq > left.seq else left.event.text
 
     async def _find_exemplars(self, text: str) -> tuple[str, ...]:
-        """Return the exemplars that fit into EXEMPLAR_TOKENS; () if the search fails."""
+        """Return the exemplars that fit into EXEMPLAR_TOKENS; () if the search fails, which is logged unless the last
+        search failed for the same reason."""
         found, missed = await find_examples(self._exemplars, text, EXEMPLAR_S)
         if missed and missed != self._missed:
             await self.stream.commit(Entry(Failed(text=missed, where="exemplars"), AGENT))
@@ -231,7 +232,7 @@ class Talker:
         return fresh(phrases(self.pack, move, language_of(text, self.pack.languages)), said, len(said))
 
     def excuse(self, failure: BaseException, text: str) -> str:
-        """Return the explanation of a failure for the user; a shorter one if a model fails repeatedly."""
+        """Count a failure, and return its explanation for the user; a shorter one if a model fails repeatedly."""
         move = "model_failed" if isinstance(failure, ModelError) else "fault"
         move = "model_refused" if isinstance(failure, ModelRefused) else move
         move = "budget_spent" if isinstance(failure, BudgetSpent) else move

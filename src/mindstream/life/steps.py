@@ -106,8 +106,8 @@ class Steps:
     async def reply(
         self, id_: str, role: str, model: Model, request: Request, news: str = "", seen: int = 0
     ) -> Replied:
-        """Return a model's reply, from the log if the step was done before. If the model fails, the reply has an
-        `error`.
+        """Ask a model, log its reply, and return it; if the step was done before, return the reply in the log. If the
+        model fails, the reply has an `error`.
 
         Raises:
             BudgetSpent: the budget allows no further call.
@@ -146,7 +146,7 @@ class Steps:
         return replied
 
     async def call(self, id_: str, call: Call, effect: Effect) -> Observation:
-        """Return the result of a call; if the call was made before, read it from the log.
+        """Make a call by `effect`, log it, and return its result; if the log has the result already, return that.
 
         Exceptions of `effect` are not caught.
         """

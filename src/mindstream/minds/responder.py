@@ -384,7 +384,8 @@ class Exchange:
         self.put(None)
 
     def events(self, heard: Logged, turn: asyncio.Task[None]) -> Exchange:
-        """Return the events for the listener: the utterance, then those of its answer until `end`."""
+        """Return this object, which yields the utterance (`heard`), and then the events of its answer until `end`;
+        `turn`: the task that answers."""
         self._turn = turn
         self.put(heard)
         return self

@@ -53,7 +53,8 @@ class CachedPrompts:
         return fingerprint(Request(prompt, prompt.role), self.models.of(prompt.role).name)
 
     async def kept(self, prompt: Prompt[R], row: dict[str, Any]) -> KeptReply[R] | None:
-        """Return the stored reply, asking the model if none is stored; None if the reply is invalid.
+        """Return the stored reply; if none is stored, ask the model and store its reply. None: the model's reply is
+        invalid, which is counted in `unreadable`.
 
         Args:
             row: further fields that are stored with a new reply.

@@ -206,7 +206,7 @@ class RunContext:
     async def recorded_result(self, call: Call) -> str | None:
         """Return the result of the same call in an interrupted run, or the reason for refusing the call.
 
-        Return None if the call has to be made.
+        Each recorded result is used once, and counts as a result of this run. Return None if the call has to be made.
         """
         if why := self._refusal(call):
             return why

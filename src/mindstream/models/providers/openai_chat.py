@@ -408,7 +408,7 @@ class _Reply:
         self._model = at.model
 
     def read(self, chunk: Any) -> list[Arrival]:
-        """Return the content of a chunk.
+        """Read a chunk: return its content, and store what it says about the model, the usage and the end of the reply.
 
         Raises:
             ValueError: the chunk belongs to another protocol.
@@ -458,7 +458,7 @@ class _Reply:
         return {}
 
     def _say(self, choice: dict[str, Any]) -> Iterator[Arrival]:
-        """Yield the text and the calls of a choice, from its delta or its complete message."""
+        """Yield the text and the calls of a choice, from its delta or its complete message; collect a refusal."""
         delta, whole = choice.get("delta"), choice.get("message")
         if not delta and isinstance(whole, dict):
             delta = {} if self._text or self._calls.began else whole

@@ -161,7 +161,8 @@ class Compiler:
         return found
 
     def scan(self, text: str, number: int) -> JsonValue:
-        """Return a text with references to earlier steps; a text that is only a reference becomes that reference."""
+        """Return a text with references to earlier steps; a text that is only a reference becomes that reference. Note
+        a text that looks like a reference but refers to no earlier step."""
         if alone := ALONE.fullmatch(text):
             step = f"E{alone[1] or alone[2]}"
             if self._is_earlier(step, number):

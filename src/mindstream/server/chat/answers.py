@@ -92,7 +92,7 @@ class PageAnswer:
 
     async def first(self) -> str | None:
         """Return the first text of the answer ("" if none comes within BEGINS_S), before the headers of a stream are
-        sent.
+        sent. After an error, the answer is closed.
 
         Raises:
             MindstreamError, Refusal: the answer failed.
@@ -104,8 +104,7 @@ class PageAnswer:
             raise
 
     async def whole(self) -> str:
-        """Return the whole text of the answer.
-
+        """Return the whole text of the answer, and close it.
         Raises:
             MindstreamError, Refusal: the answer failed.
         """

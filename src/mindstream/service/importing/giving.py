@@ -32,6 +32,7 @@ async def to_json_lines(opened: Memory, given: Given) -> AsyncIterator[str]:
 
 async def _held(opened: Memory, given: Given) -> AsyncIterator[Record]:
     """Yield the current records in the order of writing, except beliefs and plans, which other formats do not have.
+    Count the yielded records, and those left out, in `given`.
 
     Current means: neither archived, superseded nor expired.
     """

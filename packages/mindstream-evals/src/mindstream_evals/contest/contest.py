@@ -165,7 +165,7 @@ class Agent:
         self._said.append(Line(by_user=True, text=f"({text})"))
 
     async def hear(self, text: str) -> AsyncGenerator[str]:
-        """Yield the answer in parts."""
+        """Yield the answer in parts; then add the utterance and the answer to the conversation."""
         history = tuple(self._said)
         if self._window:
             history = fit([Part("history", history, "last")], self._window).kept("history", history)
@@ -549,8 +549,8 @@ async def run_contest(
 async def _judged(
     model: Model, folder: Path, script: Script, side: str, played: Sequence[Played], told: Callable[[str], None]
 ) -> tuple[str, list[str]]:
-    """Return a conversation's id, and the side that the judge prefers (or "same") in each order; stored verdicts are
-    reused."""
+    """Judge a conversation, or read its stored verdicts; return its id, and the side that the judge prefers (or "same")
+    in each order."""
     path = folder / f"{script.id}.{side}.votes.json"
     if not path.is_file():
         texts = {each.side: each.written() for each in played if each.id == script.id}
