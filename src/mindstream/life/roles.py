@@ -92,7 +92,7 @@ class Roles:
         trusted = links([state.goal, *state.orders, *state.answers.values(), *texts])
         tainted = where.tainted or any(each.foreign for each in shown)
         found = await self._work(where.id, "M1", prompt, toolbox, tainted, trusted)
-        if not (found.failed or found.untrusted or was_begun):  # was_begun: the exemplars that M1 was shown are unknown
+        if not (found.failed or found.untrusted or was_begun):  # was_begun: which exemplars M1 saw is unknown
             missed = await self._offer(task, found.text, shown) or missed
         return Done(found, events=(Failed(text=missed, where="exemplars"),) if missed else ())
 

@@ -227,7 +227,7 @@ class PoolLearner(Retriever):
     async def _base(self) -> Base:
         """Read the current state; return the newest version and the rows that the next version will cover."""
         while (state := await self._pool.state()).version > self._newest.number:
-            await self.catch_up(state)  # then check again: the version that was read may be newer than that state
+            await self.catch_up(state)  # then read again: the newest version may be newer than this state
         return Base(self._newest, state.covered, max(state.covered, state.admitted))
 
     async def _ready(self, labels: Labels | None) -> Trainer:

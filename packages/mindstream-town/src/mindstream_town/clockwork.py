@@ -274,7 +274,7 @@ class Clockwork:
                 broken_off := self.residents[name].state.act
             ) is not turn.state.act:
                 await finish_act(turn, broken_off)
-        turns = dict(sorted(turns.items()))  # encounters may have added turns of other residents
+        turns = dict(sorted(turns.items()))  # sorted again, because encounters may have added turns
         return step, turns, [commit for turn in turns.values() if (commit := await turn.commit())]
 
     def _finish(self, names: Sequence[str], step: int, turns: Turns) -> list[Commit]:

@@ -211,7 +211,7 @@ def _add(add: Callable[..., Any], run: Body, chosen_by: list[str], helps: Mappin
             done = run(**taken)
             return complete(done) if inspect.iscoroutine(done) else done
         except KeyboardInterrupt:
-            raise typer.Abort from None  # Typer would end with 130 without a word
+            raise typer.Abort from None  # otherwise Typer would print no message
         finally:
             LOCATED.reset(located)
 

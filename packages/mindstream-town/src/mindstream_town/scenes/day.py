@@ -679,7 +679,7 @@ def close_questions(turn: ResidentTurn, blocks: Iterable[Block]) -> None:
         if (block.open or block.whom) and block.end > minute and block in turn.state.blocks:
             start = max(block.start, minute)
             settled = {"start": start, "minutes": block.end - start, "open": "", "whom": ()}
-            settled |= {"weight": min(block.weight, PASSING_DEED)}  # little, because the talk itself is remembered
+            settled |= {"weight": min(block.weight, PASSING_DEED)}  # low, because the talk itself is remembered
             now = block.model_copy(update=settled)
             turn.write(TasksPlanned(step=turn.step, blocks=(now,)))
 
@@ -1012,7 +1012,7 @@ def is_free(state: ResidentState, setting: Setting, step: int, errand: int = 0) 
         or state.is_talking(step)
     ):
         return False
-    # a chance meeting must leave one more model call than an errand
+    # a chance meeting must leave one more model call unspent than an errand must
     ahead = reserved_calls(setting, step, state, above=errand) + (not errand)
     keeps = has_left(state, setting.profile, reserved=ahead)
     if errand:
