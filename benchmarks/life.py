@@ -17,6 +17,7 @@ import json
 import statistics
 import sys
 import tempfile
+from array import array
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -80,7 +81,7 @@ async def live(folder: Path, turns: int, sleeps: bool, told: bool) -> dict[str, 
     """Run `turns` turns and measure."""
     clock, script = ManualClock(), Script(turns, sleeps)
     model = LifeModel(clock, script.m2, script.m1)
-    ms: list[float] = []
+    ms = array("d")  # a list of floats would take four times the memory, which is measured here
     rss: list[float] = []
     async with Memory.open(folder, "keeper", clock=clock, seed=1) as stream:
         async with Life.open(stream, Models(model), goal=GOAL, config=LifeConfig(prompt_tokens=6_000)) as life:
