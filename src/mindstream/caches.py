@@ -86,7 +86,7 @@ def note(stream: str, upto: int = 0) -> None:
 
 
 def note_erasure(digest: str, number: int) -> None:
-    """Record that this process itself erased data of a stream, and empties its own caches."""
+    """Record that this process itself erased data of a stream: it empties its caches without being told to."""
     _erased_here[digest, number] = None
     while len(_erased_here) > MAX_ERASURES:
         del _erased_here[next(iter(_erased_here))]

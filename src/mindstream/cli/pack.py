@@ -26,8 +26,8 @@ def check(
         bool,
         switch(
             "--phrases",
-            "Only list the pack's fixed texts, by name and language: for answers without a model, while the user waits,"
-            " after failures, and for alarms.",
+            "Only list the pack's fixed texts, by name and language: those that are said without a model, while the"
+            " user waits, after failures and in alarms.",
         ),
     ] = False,
     strict: Annotated[bool, switch("--strict", "Exit code 1 if the pack has gaps.")] = False,

@@ -66,7 +66,7 @@ class M2:
         return TurnEnded(turn=number, words=words)
 
     def request(self, turns: Sequence[Message], *, offer: bool = True) -> Request:
-        """Return M2's request with these messages; `offer`: whether it may call tools."""
+        """Return the request of M2 (the role that decides) with these messages; `offer`: whether it may call tools."""
         state = self.steps.state
         prompt = Live(
             goal=state.goal,

@@ -82,7 +82,9 @@ class ScriptedUser:
             return cls(tuple(ScriptLine.model_validate(json.loads(row)) for row in rows))
         except ValidationError as error:
             raise InputError(f"{path}: {complaints(error)}") from None
-        except (OSError, ValueError) as error:
+        except OSError as error:
+            raise InputError(f"{path} cannot be read: {error.strerror}") from None
+        except ValueError as error:
             raise InputError(f"{path} is not a script in JSON Lines format: {error}") from None
 
     def says_on(self, day: int) -> list[ScriptLine]:

@@ -61,7 +61,8 @@ SAYS = {
 
 @rule(Live)
 def live_by_structure(ask: Live, turns: Sequence[Message]) -> str | list[Call]:
-    """Rule for M2, which decides: work on a task, answer, and remember the user's words."""
+    """Do without a model what M2 (the role that decides) does: work on a task, answer, and remember the user's
+    words."""
     return _next(_turn(ask), turns[ask.begins :])
 
 

@@ -171,7 +171,9 @@ class PoolLearner(Retriever):
     def _is_taught_by_us(self, state: PoolState) -> bool:
         newest = state.versions[-1] if state.versions else None
         if newest is None or not newest.labeller:
-            return True  # the newest version uses no model's labels; only `train` begins to use them
+            return (
+                True  # trained without a model's labels; only an explicit call of `train` changes to a model's labels
+            )
         return self.labeller is not None and self.labeller.key == (newest.basis, newest.labeller)
 
     async def _is_our_turn(self) -> bool:
@@ -469,8 +471,8 @@ class Trainer(LearnedRetriever):
         """Train in a thread, starting from the newest version.
 
         Args:
-            tell: called from the thread with the number of pairs labelled by text similarity so far; not called if the
-                trainer has labels of a model.
+            tell: called from the thread with the number of pairs labelled by text similarity so far; not called if
+                a model supplies the trainer's labels.
 
         Raises:
             StudyStopped: `stop` was called.

@@ -277,7 +277,7 @@ def _dated(columns: Columns, question: RecallQuery, passing: Mask) -> list[Ints]
 
 
 class Part(Columns):
-    """The columns of some records of a stream: those that the store found for a question."""
+    """Records of a stream as arrays (`Columns`), but only the records that the store found for a question."""
 
     def __init__(self, stream: StreamKey, embedder: str, width: int, found: Candidates) -> None:
         super().__init__(stream, embedder, width)

@@ -241,7 +241,7 @@ def outdated(folder: Path | None, connection: Sql) -> list[Path]:
 
 
 def delete_erased(kept: Mapping[Path, tuple[str, int]], salt: str, erased: Sequence[Erased]) -> None:
-    """Delete the files that contain data that any process has erased."""
+    """Delete the files that still contain data which this or another process has erased since they were written."""
     for path in _stale(kept, salt, erased):
         path.unlink(missing_ok=True)
 

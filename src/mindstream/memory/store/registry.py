@@ -92,8 +92,8 @@ def _insert(connection: Sql, key: str, name: StreamName, looks: str | None) -> b
 
 
 WRITTEN_UNDER_DECAY = "written under decay"
-"""Unique name that marks a memory of an earlier version, in which all memories decayed: such a memory keeps the policy
-`decay` (memory/policy).
+"""Unique name that marks a memory that an earlier version of mindstream created: there all memories decayed, so it
+keeps the policy `decay` (memory/policy).
 """
 FIRST_MARKED = 10
 """The version of the SQLite file's tables (memory/store/tables) to which the migration belongs that gives the mark

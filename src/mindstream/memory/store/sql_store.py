@@ -93,7 +93,8 @@ class SqlStore(Store):
 
     Attributes:
         on_commit: called with the log rows of each commit through this store, once they are durable.
-        columns_folder: the folder in which this machine keeps columns of long streams; None: they are not kept.
+        columns_folder: the folder in which this machine keeps the arrays (`Columns`) by which long streams are ranked;
+            None: they are not kept.
         at_work: objects whose background work must end before the store is closed.
     """
 

@@ -123,7 +123,8 @@ class Provider:
             await adapter.aclose()
 
     def _check(self, request: Request, withheld: Withheld | None, tally: Tally, reading: _Reading) -> None:
-        """Raise an error unless a reply is complete, or is free text that was cut off at a limit."""
+        """Raise an error if a reply without calls was cut off at a limit, unless it is free text; if the model
+        refused; or if the reply has neither words nor calls because the model was still thinking."""
         label = request.prompt.label()
         if tally.full and not tally.called and not (tally.said and request.schema is None):
             error = ModelSilent if tally.late else ReplyInvalid  # after a timeout, another attempt would take as long

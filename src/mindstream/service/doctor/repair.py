@@ -329,7 +329,7 @@ class Repair:
                 record = replace(record, slot=slot, version=1 + newest.get((record.stream, slot), 0))
             try:
                 if not user or self._tables.minds.get(record.seq, user) != user:
-                    raise InputError("they belong to no user, or to a different user than their row of the log")
+                    raise InputError("the record belongs to no user, or to another user than its row of the log")
                 record = checked_record(record)
                 mine = {record.id, (record.stream, record.slot, record.version) if record.slot else record.id}
                 if mine & taken:

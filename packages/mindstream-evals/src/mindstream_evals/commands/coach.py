@@ -42,7 +42,7 @@ async def contest(
         str,
         flag(
             "MODEL",
-            "The model that judges pairs of conversations, blind, in both orders [none: writes a page for people].",
+            "The model that judges pairs of conversations, blind, in both orders [none: a page on which people judge].",
         ),
     ] = "",
     out: Annotated[

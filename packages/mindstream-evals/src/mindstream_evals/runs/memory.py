@@ -155,7 +155,7 @@ def _cost(name: str, asked: AtMost) -> float | None:
 
 
 async def evaluate(settings: Settings, wish: MemoryWish, told: Progress = lambda *_: None) -> MemoryEvaluated:
-    """Answer, judge and report; stored answers are reused.
+    """Answer the questions of the conversations with each arm, judge the answers and report; stored answers are reused.
 
     Raises:
         InputError: a file cannot be used.

@@ -26,7 +26,7 @@ do WHAT [for MINUTES] [at PLACE]   do something; quote a WHAT that contains "for
 say TEXT [to WHO | to all]       say something, in any language: to your partner, else to all who are near;
                                  the nearest free resident answers, and the others remember it
 decline                          end the talk, or do not answer
-wait [MINUTES | until HH:MM]     let time pass; without a time until your act or talk is over, or
+wait [MINUTES | until HH:MM]     let time pass; if no time is given, until your act or talk is over, or
                                  a resident speaks to you
 look, who                        show what is around you; show who is near
 places, plan                     show the places that you know; show the rest of your plan for the day
