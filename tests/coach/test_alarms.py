@@ -259,6 +259,26 @@ async def test_a_question_that_the_classifier_finds_needless_too_late_is_not_rep
         assert (await answer(mind, "Jo mei, manchmal scho")).model == "safety"
 
 
+async def test_a_pattern_after_a_needless_question_counts_like_the_first_hint(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The question is repeated after as many answers as if it had not been asked, and also after a later weak hint."""
+    monkeypatch.setattr(safety, "recognises_danger", lambda text: "kestrel" in text)
+    monkeypatch.setattr(alarms, "ANSWER_WAITS_S", 0.01)
+    listener, ask = SafetyModel(reads="E"), words("hint_ask", "en")
+    async with Mind.open(folder, user="ann", model=models_with_safety(listener), responder=Coach.using()) as mind:
+        assert ask in (await answer(mind, "There is a kestrel on the roof.")).text
+        listener.let.set()
+        async with asyncio.timeout(100):
+            while len(await alarm_events(mind)) < 2:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        monkeypatch.setattr(alarms, "ANSWER_WAITS_S", 8.0)
+        assert ask in (await answer(mind, HINT["en"])).text
+        assert ask in (await answer(mind, "It rains.")).text, "as after a first hint in words"
+        texts = [(await answer(mind, f"It rains, for the {n}th day.")).text for n in range(9)]
+        assert sum(ask in text for text in texts) >= 2, "repeated until there is an answer"
+
+
 async def test_without_a_pattern_or_an_answer_a_question_is_asked_at_most_twice(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

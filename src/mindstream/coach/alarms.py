@@ -252,8 +252,11 @@ class Alarms:
         """Update the state by an event. Events of other sessions affect only the open question."""
         if event.strength == "hint" and event.spoken:
             alarm = next((each for each in self._pack.alarms if each.id == event.alarm), None)
-            self._put = self._put + 1 if self._open else 1
-            self._open, self._since = (alarm, event.basis) if alarm else None, 0
+            before = self._open[1] if self._open else ""
+            proven = event.basis == "words" and before != "words"  # the question is as good as new
+            self._put = self._put + 1 if before and not proven else 1
+            basis: Basis = "words" if before == "words" else event.basis
+            self._open, self._since = (alarm, basis) if alarm else None, 0
         elif event.strength == "taken_back" and event.basis == "model":
             self._put = UNPROVEN
         elif event.strength == "taken_back" or (self._open and event.spoken and event.alarm == self._open[0].id):

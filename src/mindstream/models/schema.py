@@ -300,14 +300,19 @@ def _resolved(node: JsonSchema, shared: Mapping[str, JsonSchema]) -> JsonSchema:
     return shared.get(str(node["$ref"]).rpartition("/")[2], {}) if "$ref" in node else node
 
 
+NAMES = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "mapping")
+"""Keywords whose value is an object with keys of the schema's own choice."""
+
+
 def lean(schema: Any, named: bool = False) -> Any:
     """Return a schema without titles and default values, which Pydantic adds: they cost tokens, and say nothing to a
     model.
 
     Args:
-        named: whether the keys of `schema` are names of properties or definitions, which are kept.
+        named: whether the keys of `schema` are names that the schema gives (`NAMES`), which are kept.
     """
     if isinstance(schema, Mapping):
-        kept = ((key, each) for key, each in schema.items() if named or key not in ("title", "default"))
-        return {key: lean(each, not named and key in ("properties", "$defs")) for key, each in kept}
+        kept = {key: each for key, each in schema.items() if named or key not in ("title", "default")}
+        values = () if named else ("enum", "const")
+        return {key: each if key in values else lean(each, not named and key in NAMES) for key, each in kept.items()}
     return [lean(each) for each in schema] if isinstance(schema, list) else schema

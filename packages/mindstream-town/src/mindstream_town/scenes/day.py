@@ -234,7 +234,7 @@ def by_words(addresses: Sequence[str]) -> dict[str, str]:
     return {words_of(each): each for each in addresses}
 
 
-MOST_KNOWN, MOST_SEARCHED = 6, 40
+MOST_SEARCHED = 40
 
 
 async def secrets_of(turn: ResidentTurn) -> list[Record]:
@@ -640,9 +640,11 @@ def rest_of_day(turn: ResidentTurn) -> tuple[Block, ...]:
 
 
 def line_of(block: Block, *, outwardly: bool = False) -> str:
-    """Return a part of a day as a line: `16:00 fetching water (yard of the Mill)`; `outwardly`: as others see it."""
+    """Return a part of a day as a line: `16:00 fetching water (yard of the Mill)`; `outwardly`: as others see it, and
+    without the place, which may reveal what they do not see."""
     what = block.seen if outwardly else block.what
-    where = f" ({words_of(str(parse_address(block.place).upto(ARENA)))})" if block.place else ""
+    place = "" if outwardly else block.place
+    where = f" ({words_of(str(parse_address(place).upto(ARENA)))})" if place else ""
     return f"{clock(block.start % DAY_MINUTES)} {cut_at_word(what, MAX_MEMORY_CHARACTERS)}{where}"
 
 
@@ -667,6 +669,8 @@ def change_day(turn: ResidentTurn, changes: Mapping[int, SceneChange], blocks: M
             what=change.becomes.strip(),
             fine=True,
             place=_place(turn, change.place, block.place, named),
+            secret=block.secret,
+            seen=change.becomes.strip() if block.secret else "",
         )
         turn.write(TasksPlanned(step=turn.step, blocks=(new,), because=why[:300]))
 

@@ -31,7 +31,6 @@ from mindstream_town.residents.turn import ResidentTurn
 from mindstream_town.scenes.day import (
     CORRECTS,
     MAX_NEWS,
-    MOST_KNOWN,
     OUTCOMES,
     UNHEARD,
     briefing_of,
@@ -238,7 +237,7 @@ async def _brief(turn: ResidentTurn, mind: Sequence[Record]) -> None:
             who=turn.name,
             identity=_numbered(lines),
             recent=_numbered(recent),
-            secrets=tuple(each.text for each in secrets)[:MOST_KNOWN],
+            secrets=tuple(each.text for each in secrets),
             memories=_numbered((n, cut_at_word(text, LONGEST)) for n, text in memories),
             plan=_numbered(acts),
             when=turn.date_and_time,
