@@ -11,7 +11,7 @@ from mindstream_town.formats.town_file import parse_town
 from mindstream_town.residents.person import Person, Relation
 from mindstream_town.residents.places import home_to_visit, is_common
 from mindstream_town.residents.prompt_context import cut_at_word
-from mindstream_town.scenes.day import RESERVED, is_free, without_repeats
+from mindstream_town.scenes.day import RESERVED, is_free, line_of, without_repeats
 from mindstream_town.scenes.prompts import Evening, LetOn, PlanScenes, ReflectScenes, SceneDay, TalkScene, WhatCame
 from mindstream_town.setting import Setting
 from mindstream_town.source import setting_of
@@ -738,3 +738,9 @@ def test_a_result_replaces_its_act_and_its_repetition() -> None:
     again = record(3, "Bo told Ann that the boat will not come on Monday.", ("1", "9"))
     other = record(4, "Ann lends Bo a saw.", ("1", "9"))
     assert [each.id for each in without_repeats([act, result, again, other])] == ["2", "4"]
+
+
+def test_a_part_of_a_day_is_shown_outwardly_without_its_place() -> None:
+    block = Block(start=21 * 60, minutes=30, what="meeting Ned", seen="taking a walk", place="a:b:c", secret=True)
+    assert line_of(block, outwardly=True) == "21:00 taking a walk"
+    assert line_of(block).startswith("21:00 meeting Ned (")
