@@ -125,6 +125,8 @@ def test_titles_and_defaults_are_not_sent_but_properties_with_these_names_are() 
     }
     left = {"title": {"type": "string"}, "default": {"type": "string"}}
     assert lean(schema) == {"$defs": {"title": {"enum": ["title"]}}, "properties": left, "anyOf": [{}]}
-    kept = {"discriminator": {"propertyName": "kind", "mapping": {"title": "#/$defs/A", "default": "#/$defs/B"}}}
+    kept: dict[str, Any] = {
+        "discriminator": {"propertyName": "kind", "mapping": {"title": "#/$defs/A", "default": "#/$defs/B"}}
+    }
     kept |= {"patternProperties": {"default": {}}, "const": {"title": 1, "default": 2}, "enum": [{"title": 3}]}
     assert lean(kept) == kept
