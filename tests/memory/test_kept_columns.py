@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import fcntl
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,13 +14,16 @@ from keys import key_of
 from world import Words
 
 from mindstream import ManualClock, Memory, RecordDraft, SqliteStore, caches
+from mindstream.log.events import Remembered
 from mindstream.memory.privacy_watch import ErasureWatch
 from mindstream.memory.recall.recall import Recaller
 from mindstream.memory.store import columns as columns_module
-from mindstream.memory.store import index_cache
+from mindstream.memory.store import index_cache, vectors
 from mindstream.memory.store.columns import Columns
 from mindstream.memory.store.index_cache import IndexCache
 from mindstream.memory.store.kept_columns import PAGE, ROOM, summed
+from mindstream.memory.store.record import Record
+from mindstream.memory.store.store import Commit, Entry
 from mindstream.service.privacy.erase import erase_person
 from mindstream.text.lexical import GrowingArray
 
@@ -347,6 +351,36 @@ async def test_columns_are_filled_in_the_background_after_the_answer(
         assert len(shelf._held[ANN]) == begun < MANY
     await shelf.settled()
     assert len(shelf._held[ANN]) == MANY
+
+
+async def test_older_vectors_are_found_while_columns_are_filled_in_the_background(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectors, "EXACT_UP_TO", FEW)
+    monkeypatch.setattr(columns_module, "PORTION", FEW // 2)
+    monkeypatch.setattr(index_cache, "REST_S", 3_600)
+    units = np.random.default_rng(1).normal(size=(5 * FEW, 64))
+    units /= np.linalg.norm(units, axis=1, keepdims=True)
+    same = Record(id="", stream=ANN, kind="note", text="tea", created=1.0, accessed=1.0, embedder="plain")
+    records = [replace(same, id=f"record{n}", vector=unit) for n, unit in enumerate(units.astype(np.float16))]
+    store, other, shelf = SqliteStore(folder), SqliteStore(folder), None
+    for by, some in ((store, records[: FEW // 2]), (other, records[FEW // 2 :])):
+        entry = Entry(Remembered(count=len(some), kinds={}), "ann", tuple(some))
+        await by.commit(Commit(mind=ANN, at=1.0, entries=(entry,)))
+        shelf = shelf or IndexCache(store, "plain", 64)
+        columns = await shelf.at_hand(ANN)
+    assert shelf is not None and columns is not None and columns.behind
+    while len(columns) < 4 * FEW:
+        await columns.take_portion(store)
+    among = np.ones(len(columns), np.bool_)
+    found = [at for at in range(FEW // 2) if at in columns.vectors.nearest(units[at].astype(np.float32), among)[0]]
+    assert found == list(range(FEW // 2))
+    every = np.arange(len(columns))
+    assert np.abs(columns.vectors.cosines(units[0].astype(np.float32), every)).max() < 1.01
+    assert np.linalg.norm(columns.vectors.units(every), axis=1).max() < 1.01
+    await shelf.close()
+    await store.close()
+    await other.close()
 
 
 async def test_recall_on_a_long_stream_agrees_with_scoring_all_records(filled: SqliteStore) -> None:

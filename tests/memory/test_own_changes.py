@@ -6,9 +6,10 @@ import asyncio
 import contextlib
 import sqlite3
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -161,6 +162,39 @@ async def test_a_durable_commit_whose_task_has_not_resumed_is_not_read_back(stor
     columns = await cache.columns(ANN)
     assert (committing.done(), store.asked) == (True, asked)
     assert await is_like_new(columns, store)
+
+
+async def test_an_own_commit_that_is_durable_before_a_read_returns_is_not_lost(
+    store: CountingStore, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache, other = IndexCache(store, "plain", 8), SqliteStore(folder)
+    await cache.columns(ANN)
+    await other.commit(commit_of(a_record(2)))
+    glance = store._database.glance
+
+    async def late(look: Callable[[sqlite3.Connection], Any], *, together: bool = False) -> object:
+        found = await glance(look, together=together)
+        if together:
+            monkeypatch.undo()
+            await store.commit(commit_of(a_record(3)))
+        return found
+
+    monkeypatch.setattr(store._database, "glance", late)
+    assert len(await cache.columns(ANN)) == 3
+    assert await is_like_new(await cache.columns(ANN), store)
+    await other.close()
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_read_that_is_older_than_an_own_commit_does_not_hide_it(is_known: bool) -> None:
+    own, logged = OwnChanges(), [Logged(2, ANN, NOW, "ann", Remembered(count=1, kinds={}))]
+    if is_known:
+        own.note_read(ANN, 1, 1)
+    own.add(2, commit_of(a_record(2)), logged)
+    own.note_read(ANN, 1, 1)
+    assert own.take(ANN, 1, 2) is None
+    own.note_read(ANN, 2, 2)
+    assert own.take(ANN, 2, 2) == ([], 2)
 
 
 def test_erased_words_do_not_wait_to_be_taken() -> None:

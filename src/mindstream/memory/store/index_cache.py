@@ -146,6 +146,8 @@ class IndexCache:
                 columns = self._anew(stream)
                 more = await columns.take_portion(self._store)
             if more and columns.ahead > SOON:
+                if columns.complete:  # while they are behind, searches settle nothing
+                    await self._in_steps(columns.vectors.settling(bits=True))
                 columns.behind = columns.vectors.behind = True
                 self._begin(self._behind, stream, self._fill_behind)
                 return self._readable(stream)
@@ -250,9 +252,12 @@ class IndexCache:
 
     async def _settle(self, columns: Columns) -> None:
         if columns.vectors.is_far_behind:
-            for _ in columns.vectors.settling():
-                await asyncio.sleep(0)
+            await self._in_steps(columns.vectors.settling())
         columns.complete, columns.behind, columns.vectors.behind = True, False, False
+
+    async def _in_steps(self, steps: Iterator[None]) -> None:
+        for _ in steps:
+            await asyncio.sleep(0)
 
     async def _fill_behind(self, stream: StreamKey) -> None:
         await self._rest()

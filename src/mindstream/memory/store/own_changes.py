@@ -43,12 +43,18 @@ class OwnChanges:
         self._read.pop(StreamKey(stream), None)
 
     def note_read(self, stream: StreamKey, upto: int, number: int) -> None:
-        """Remember that the changes of a stream have been read up to `upto`, when `number` was the last commit."""
+        """Remember that the changes of a stream have been read up to `upto`, when `number` was the last commit.
+
+        If this process has committed since (a thread read meanwhile), the stream's next changes are read, too.
+        """
         if len(self._read) >= STREAMS:
             self._read.clear()
             self._made.clear()
-        self._read[stream] = upto, number
         self._made.pop(stream, None)
+        if number < self._last:
+            self._read.pop(stream, None)
+            return
+        self._read[stream] = upto, number
 
     def add(self, number: int, commit: Commit, logged: Sequence[Logged]) -> None:
         """Add a commit of this process, once it is durable."""

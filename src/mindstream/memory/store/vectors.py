@@ -152,7 +152,7 @@ class Vectors:
     def held_still(self) -> Live:
         """Return the current vectors (with their neighbours' parts), to be written to a file while vectors are added;
         call `let_go` after writing."""
-        self._settle_bits()
+        self._settle(bits=True)
         self._before = {}
         return Live(self.sums.values, self._before)
 
@@ -182,13 +182,13 @@ class Vectors:
         """Whether more new vectors wait to be processed than fit into one step."""
         return len(self._changed) > PORTION or (len(self) > PORTION and measured(len(self)) > self.seen)
 
-    def settling(self) -> Iterator[None]:
+    def settling(self, *, bits: bool = False) -> Iterator[None]:
         """Compute the lengths and bits of new vectors, one portion per step; vectors may be added between two steps.
 
         The mean is recomputed each time the stream has grown by about an eighth. Bits are computed once the stream has
-        more than EXACT_UP_TO records, or once they are needed before (`_settle_bits`).
+        more than EXACT_UP_TO records, or once they are needed before (`bits`).
         """
-        if not self._has_bits and len(self) > EXACT_UP_TO:
+        if not self._has_bits and (bits or len(self) > EXACT_UP_TO):
             self._has_bits, self._changed = True, list(range(len(self)))
         if (count := measured(len(self))) > self.seen:
             total = np.zeros(self.width, np.float32)
@@ -208,18 +208,11 @@ class Vectors:
             del self._changed[:PORTION]
             yield
 
-    def _settle(self) -> None:
+    def _settle(self, *, bits: bool = False) -> None:
         if self.behind:  # the index cache calls `settling` in portions
             return
-        for _ in self.settling():
+        for _ in self.settling(bits=bits):
             pass
-
-    def _settle_bits(self) -> None:
-        """Compute the lengths and bits of new vectors (`settling`), and all bits if the stream was too short to need
-        any so far."""
-        if not self._has_bits:
-            self._has_bits, self._changed = True, list(range(len(self)))
-        self._settle()
 
     def _units(self, rows: Ints) -> Floats:
         """Compute and store the lengths of these rows' vectors; return the vectors scaled to length 1."""
@@ -251,7 +244,7 @@ class Vectors:
         return rows, self.cosines(query, rows)
 
     def cosines(self, query: Floats, rows: Ints) -> Floats:
-        """Return the cosines of these rows with a unit vector."""
+        """Return the cosines of these rows with a unit vector; 0 for a row without a vector."""
         self._settle()
         found, sums = np.empty(len(rows), np.float32), self.sums.values
         at_once = min(COMPARED, len(rows))
@@ -264,14 +257,18 @@ class Vectors:
             np.left_shift(numbers[:count], 16, out=numbers[:count])
             # Not "@": it uses threads that wait for one another if the machine is busy.
             np.vecdot(numbers[:count].view(np.float32), query, out=found[start : start + count])
-        found /= np.maximum(self.lengths.values[rows], np.float32(1e-6))
+        found /= self._divisors(rows)
         return found
 
     def units(self, rows: Ints) -> Floats:
         """Return the vectors of these rows, scaled to length 1; all zeros for a row without a vector."""
         self._settle()
-        lengths = np.maximum(self.lengths.values[rows], np.float32(1e-6))
-        return np.divide(restore(self.sums.values[rows]), lengths[:, None], dtype=np.float32)
+        return np.divide(restore(self.sums.values[rows]), self._divisors(rows)[:, None], dtype=np.float32)
+
+    def _divisors(self, rows: Ints) -> Floats:
+        """Return the lengths of these rows' vectors; infinity for a row without a vector or with one not settled."""
+        lengths: Floats = self.lengths.values[rows]
+        return np.where(lengths > 0, np.maximum(lengths, np.float32(1e-6)), np.float32(np.inf))
 
     def centre_on(self, rows: Ints) -> None:
         """Use the mean of these rows, an even sample, as the mean of all vectors."""
@@ -279,6 +276,8 @@ class Vectors:
         self.mean = units.sum(0) / np.float32(max(1, int(np.count_nonzero(self.lengths.values[rows]))))
 
     def _candidates(self, query: Floats, among: Mask, also: Callable[[], Ints]) -> Ints:
+        if self.behind:  # rows that are not settled yet have neither lengths nor bits
+            among = among & (self.lengths.values > 0)
         if np.count_nonzero(among) <= EXACT_UP_TO:
             return np.flatnonzero(among)
         chosen = np.zeros(len(self), np.bool_)
@@ -289,7 +288,7 @@ class Vectors:
     def nearest_by_bits(self, query: Floats, among: Mask, n: int) -> Ints:
         """Return about n to 2n rows of `among` (fewer if there are fewer): those whose vectors are on the same side of
         the mean as the query in most dimensions."""
-        self._settle_bits()
+        self._settle(bits=True)
         signs = signs_of(query - self.mean)
         byte, few = self._words <= BYTE_OF_WORDS, np.count_nonzero(among) < len(self) // 4
         rows = np.flatnonzero(among) if few else None
