@@ -10,9 +10,10 @@ from pools import CITIES, city_pair, city_pool, grades
 from mindstream import InputError, ModelError
 from mindstream.models.rules import FakeModel, Rules
 from mindstream.sharing.admission import Pair, judge_open, lay_in, offer
+from mindstream.sharing.events import ExemplarEvicted
 from mindstream.sharing.exemplar import kshot_text, shots
 from mindstream.sharing.growth import trim
-from mindstream.sharing.learning import training_pair
+from mindstream.sharing.learning import PoolLearner, Trainer, training_pair
 from mindstream.sharing.member import Member
 from mindstream.sharing.pool import Pool
 
@@ -112,10 +113,35 @@ async def test_a_pool_as_published_grades_labels_and_serves_the_examples_with_th
         told = FakeModel({"grade_pair": [grades((await pool.state()).rubrics[0], 1)]})
         second = await offer(pool, Pair("And through Linz?", "The Danube.", examples=(first.id,)), "ann", told)
         state, (found, *_) = await pool.state(), await pool.recall("And through Linz?", 2, reader="ben")
-        taught = training_pair(state, second.id)
+        taught = training_pair(state, second.id, state.teaching())
         shown = told.asked[-1].prompt.model_dump()["query"]
     whole = "Which river flows through Paris?\nThe Seine flows through Paris.\n\nAnd through Linz?"
     assert (found.id, found.query, taught.query, shown) == (second.id, whole, whole, whole)
+
+
+@pytest.mark.parametrize("fault", ["distrusted", "withdrawn", "evicted"])
+async def test_a_pool_as_published_leaves_out_examples_that_are_not_served(folder: Path, fault: str) -> None:
+    async with city_pool(folder, as_published=True, seeds=1) as pool:
+        first = await offer(pool, city_pair(CITIES[2]), "mallory", Rules())
+        second = await offer(pool, Pair("And through Linz?", "The Danube.", examples=(first.id,)), "ann", Rules())
+        down = FakeModel({"grade_pair": [ModelError("down"), grades((await pool.state()).rubrics[0], 1)]})
+        with pytest.raises(ModelError):
+            await offer(pool, Pair("And through Ulm?", "The Danube, too.", examples=(first.id,)), "ann", down)
+        if fault == "distrusted":
+            await pool.trust("mallory", False, "olga")
+        elif fault == "withdrawn":
+            await pool.withdraw(first.id, by="olga")
+        else:
+            await pool.write(ExemplarEvicted(ids=(first.id,)), "olga")
+        found = {each.id: each.query for each in await pool.recall("And through Linz?", 9, reader="ben")}
+        await judge_open(pool, down)
+        state = await pool.state()
+        taught = training_pair(state, second.id, state.teaching())
+        trainer = Trainer(pool.memory.embedder, 256)
+        trainer.taken[second.id] = "Which river?\nThe Danube flows through Vienna.\n\nAnd through Linz?"
+        assert PoolLearner(pool)._lessons(trainer).gone == [second.id]
+    assert found.get(second.id) == (None if fault == "withdrawn" else "And through Linz?")
+    assert (down.asked[-1].prompt.model_dump()["query"], taught.query) == ("And through Ulm?", "And through Linz?")
 
 
 async def test_trimming_keeps_seeds_good_grades_and_distinct_pairs(folder: Path) -> None:

@@ -77,6 +77,28 @@ async def test_a_pair_is_judged_again_if_its_grading_could_not_be_read(folder: P
         assert len(await pool.recall("Which river?", 1, reader="ann")) == 1
 
 
+async def test_another_process_judges_a_pair_again_at_once_if_its_grading_could_not_be_read(folder: Path) -> None:
+    pair = city_pair(CITIES[0])
+    async with city_pool(folder) as pool:
+        first = await offer(pool, pair, "ann", FakeModel({"grade_pair": ["Full marks!"]}))
+        async with Pool.open(folder, "cities") as other:
+            second = await offer(other, pair, "ann", FakeModel({"grade_pair": ["Full marks!"]}))
+            assert first.ungraded and second.ungraded
+        assert (await offer(pool, pair, "ann", Rules())).verdict == "admitted"
+        assert await pool.memory.store.open_work(pool.memory.key) == []
+
+
+async def test_a_pair_stays_rejected_after_three_gradings_that_could_not_be_read(folder: Path) -> None:
+    async with city_pool(folder) as pool:
+        scorer = FakeModel({"grade_pair": ["Full marks!"] * 9})
+        for _ in range(5):
+            judged = await offer(pool, city_pair(CITIES[0]), "ann", scorer)
+            assert judged.ungraded
+        assert len(scorer.asked) == 3 and await pool.memory.store.open_work(pool.memory.key) == []
+        assert (await offer(pool, city_pair(CITIES[0]), "ann", Rules())).verdict == "rejected"
+        assert (await offer(pool, city_pair(CITIES[0]), "ben", Rules())).verdict == "admitted"
+
+
 @pytest.mark.parametrize("broken", ["one is missing", "too many points"])
 async def test_grades_that_do_not_match_the_rubric_are_ignored(folder: Path, broken: str) -> None:
     async with city_pool(folder) as pool:

@@ -30,7 +30,7 @@ from mindstream.sharing.exemplar import Exemplar, embedded_text, exemplar_id, pa
 from mindstream.sharing.grading import GradePair
 from mindstream.sharing.guarding import MutualInformation, find_faults
 from mindstream.sharing.pool import Pool
-from mindstream.sharing.state import PoolState
+from mindstream.sharing.state import MAX_UNGRADED, PoolState
 
 if TYPE_CHECKING:
     from mindstream.sharing.pool import Pool
@@ -127,7 +127,7 @@ async def admit_work(pool: Pool, pair: Pair, writer: str, accepted_by: str) -> s
 
 async def offer(pool: Pool, pair: Pair, writer: str, scorer: Model) -> ExemplarJudged:
     """Offer a pair, have it judged, and return the verdict. A pair that was judged before keeps its verdict, unless the
-    scorer's reply had no valid grades.
+    scorer's reply had no valid grades; after MAX_UNGRADED such replies it stays rejected.
 
     Raises:
         InputError: the pair cannot be stored, the writer is not a member, the pool does not serve one of the pair's
@@ -178,7 +178,7 @@ async def _judge(pool: Pool, exemplar: Exemplar, scorer: Model) -> ExemplarJudge
     """Judge an offered pair; if another process is judging it, wait for that verdict."""
     while not (work := await _claim(pool, exemplar.id)):
         standing = (await pool.state()).standings[exemplar.id]
-        if standing.verdict:
+        if standing.verdict and standing.is_judged:
             return standing.verdict
         await asyncio.sleep(POLL_S)
     state = await pool.state()
@@ -196,12 +196,10 @@ async def _judge(pool: Pool, exemplar: Exemplar, scorer: Model) -> ExemplarJudge
         raise
     admitted = judged.verdict == "admitted"
     records = (await _record(pool, exemplar, state),) if admitted else ()
-    if judged.ungraded:  # the work stays, for the next offer of the pair
-        await pool.memory.commit(
-            Entry(judged, "scorer"), put_back=WorkReleased(work, pool.owner_token, judged.reasons[0], counts=False)
-        )
-    else:
-        await pool.memory.commit(Entry(judged, "scorer", records), finish=done)
+    again = None
+    if judged.ungraded and standing.ungraded + 1 < MAX_UNGRADED:  # open to any process, for the next offer of the pair
+        again = NewWork((SLOT + exemplar.id,), pool.owner_token, 0.0)
+    await pool.memory.commit(Entry(judged, "scorer", records), finish=done, wake=again)
     if admitted:
         await _tell(pool, exemplar)
     return judged
@@ -234,7 +232,7 @@ async def _verdict(pool: Pool, state: PoolState, exemplar: Exemplar, scorer: Mod
             return judged
     judged = judged.model_copy(update={"model": scorer.name})
     try:
-        prompt = state.as_prompt(exemplar).query
+        prompt = state.as_prompt(exemplar, served).query
         grades = await ask(
             scorer, GradePair(domain=rubric.domain, criteria=rubric.criteria, query=prompt, answer=answer)
         )

@@ -57,7 +57,7 @@ class RubricFrozen(Event):
 
 class ExemplarOffered(Event):
     """A pair was offered. The first verdict counts, unless it is `ungraded`: then a later offer of the pair is judged
-    again.
+    again, up to a limit.
     """
 
     kind = "exemplar_offered"
@@ -103,7 +103,7 @@ class ExemplarJudged(Event):
     """Whether the answer gives orders to its reader (the agent that is shown it as an example)."""
     ungraded: bool = False
     """Whether the pair is rejected only because the scorer's reply had no valid grades. If the pair is offered again,
-    it is judged again.
+    it is judged again, up to a limit.
     """
     louder: float = 1.0
     """Share of the seed exemplars (those that the owner added) whose answers sound at least as much like an order to

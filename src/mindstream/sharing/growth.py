@@ -125,7 +125,8 @@ async def size_curve(pool: Pool, reader: str, form: Form | None = None) -> SizeC
     """
     state, ids = await _state_of(pool, reader)
     by_hand = sum(bool(each.verdict and each.verdict.by_hand) for each in map(state.standings.__getitem__, ids))
-    lessons = [training_pair(state, id_, form) for id_ in await keeping_order(pool, state, ids)]
+    served = frozenset(ids)
+    lessons = [training_pair(state, id_, served, form) for id_ in await keeping_order(pool, state, ids)]
     asked = await _ask(pool, lessons)
     plain = Head.untrained(asked.memories.shape[1])
     trainer = Trainer(pool.memory.embedder, plain.width)
@@ -148,7 +149,8 @@ async def growth_curve(pool: Pool, reader: str, tell: Tell = lambda _: None) -> 
         InputError: the pool is too small, or the reader is not a member.
     """
     state, ids = await _state_of(pool, reader)
-    lessons = [training_pair(state, id_) for id_ in ids]
+    served = frozenset(ids)
+    lessons = [training_pair(state, id_, served) for id_ in ids]
     asked = await _ask(pool, lessons)
     plain = Head.untrained(asked.memories.shape[1])
     others = {each.id for each in asked.others(lessons)}

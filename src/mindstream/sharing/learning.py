@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -250,17 +250,24 @@ class PoolLearner(Retriever):
 
         A trainer without pairs gets all exemplars if `whole`, else the newest RELEARNED ones. Any other trainer gets
         the exemplars that it does not have yet and that were admitted after its oldest one; those whose training no
-        stored version contains; and those that must not be used any more.
+        stored version contains; and those that must not be used any more, or whose query has an example that must not.
         """
         state = self._pool.last_state
         ids = state.teaching(self._pool.guarded)
-        pairs = [training_pair(state, id_) for id_ in ids if id_ not in trainer.taken]
+        served = frozenset(ids)
+        pairs = [training_pair(state, id_, served) for id_ in ids if id_ not in trainer.taken]
         if not trainer.taken:
             return TrainingInput(seed=pairs if whole else pairs[-RELEARNED:])
         oldest = min(state.standings[id_].judged for id_ in trainer.taken)
         fresh = [each for each in pairs if state.standings[each.id].judged > oldest]
-        lost = [id_ for id_ in ids if id_ in trainer.taken and state.standings[id_].judged > state.covered]
-        return TrainingInput(admit=fresh, again=lost, gone=sorted(trainer.taken - set(ids)))
+        gone = {
+            id_
+            for id_, query in trainer.taken.items()
+            if id_ not in served or state.as_prompt(state.standings[id_].exemplar, served).query != query
+        }
+        kept = trainer.taken.keys() - gone
+        lost = [id_ for id_ in ids if id_ in kept and state.standings[id_].judged > state.covered]
+        return TrainingInput(admit=fresh, again=lost, gone=sorted(gone))
 
     async def _publish(self, base: Base, trainer: Trainer, outcome: Outcome) -> RetrieverTrained:
         """Store the next version. It covers the exemplars that were admitted before its training input was chosen."""
@@ -404,11 +411,16 @@ class TrainingPair:
     text: str
 
 
-def training_pair(state: PoolState, id_: str, form: Form | None = None) -> TrainingPair:
-    """Return the training pair of an exemplar; `form`: the form of its embedded text, None: the pool's form."""
+def training_pair(state: PoolState, id_: str, served: Collection[str], form: Form | None = None) -> TrainingPair:
+    """Return the training pair of an exemplar.
+
+    Args:
+        served: the ids of the exemplars that every member is served; texts of others are not labelled.
+        form: the form of the embedded text; None: the pool's form.
+    """
     exemplar = state.standings[id_].exemplar
     text = embedded_text(exemplar.query, exemplar.answer, state.examples_of(exemplar), form or state.form)
-    return TrainingPair(id_, state.as_prompt(exemplar).query, exemplar.answer, text)
+    return TrainingPair(id_, state.as_prompt(exemplar, served).query, exemplar.answer, text)
 
 
 def _text_of(pair: Pair) -> str:
@@ -452,12 +464,12 @@ class Trainer(LearnedRetriever):
 
     Attributes:
         number: number of the stored version that it continues from.
-        taken: ids of the pairs that were added so far.
+        taken: the queries of the pairs that were added so far, by id.
     """
 
     def __init__(self, embedder: Embedder, width: int, labels: Labels | None = None) -> None:
         self.number = 0
-        self.taken: set[str] = set()
+        self.taken: dict[str, str] = {}
         self._made: list[Version] = []
         self._stop = threading.Event()
         self._tell: Tell = lambda _: None
@@ -477,7 +489,7 @@ class Trainer(LearnedRetriever):
         Raises:
             StudyStopped: `stop` was called.
         """
-        self.taken.update(each.id for each in (*given.seed, *given.admit))
+        self.taken.update((each.id, each.query) for each in (*given.seed, *given.admit))
         self._tell, self._labelled = tell, 0
         self._made.clear()
         self._running = asyncio.create_task(asyncio.to_thread(asyncio.run, self._study(newest, given)))

@@ -249,7 +249,7 @@ class Pool:
         for each in found:
             if each.record.id in served:
                 exemplar = self._state.standings[each.record.id].exemplar
-                by_pair.setdefault(pair_id(exemplar), state.as_prompt(exemplar))
+                by_pair.setdefault(pair_id(exemplar), state.as_prompt(exemplar, served))
         return list(by_pair.values())[:k]
 
     def served(self, state: PoolState, reader: str) -> frozenset[str]:

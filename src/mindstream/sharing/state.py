@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from mindstream.clock import Moment
@@ -19,6 +19,8 @@ from mindstream.sharing.ranking import Helped
 from mindstream.sharing.trust import TWICE, Mentions, SourceRecord
 
 KINDS = tuple(event.kind for event in events.EVENTS)
+MAX_UNGRADED = 3
+"""Number of judgements of a pair without valid grades after which the pair stays rejected."""
 
 
 @dataclass
@@ -32,6 +34,7 @@ class Standing:
         writers: the writer of the pair and the writers of its roots.
         verdict: the verdict; None: not judged yet.
         judged: the log row of the verdict; 0: not judged yet.
+        ungraded: number of verdicts so far for which the scorer's reply had no valid grades.
     """
 
     exemplar: Exemplar
@@ -41,11 +44,13 @@ class Standing:
     writers: frozenset[str]
     verdict: events.ExemplarJudged | None = None
     judged: int = 0
+    ungraded: int = 0
 
     @property
     def is_judged(self) -> bool:
-        """Whether there is a final verdict. A rejection because the scorer's reply had no valid grades is not final."""
-        return self.verdict is not None and not self.verdict.ungraded
+        """Whether there is a final verdict. A rejection because the scorer's reply had no valid grades is not final
+        until there are MAX_UNGRADED of them."""
+        return self.verdict is not None and (not self.verdict.ungraded or self.ungraded >= MAX_UNGRADED)
 
 
 @dataclass
@@ -157,6 +162,7 @@ class PoolState:
             return  # the first verdict counts
         standing.verdict, standing.judged = event, seq
         if event.ungraded:
+            standing.ungraded += 1
             return
         if event.verdict == "admitted":
             self.admitted = seq
@@ -193,15 +199,16 @@ class PoolState:
         """Return the exemplars that were in the prompt when this exemplar was answered."""
         return [self.standings[id_].exemplar for id_ in exemplar.examples if id_ in self.standings]
 
-    def as_prompt(self, exemplar: Exemplar) -> Exemplar:
+    def as_prompt(self, exemplar: Exemplar, served: Collection[str]) -> Exemplar:
         """Return an exemplar in the form in which it is graded, labelled and served.
 
-        In a pool that was created `as_published`, the query is preceded by the examples with which it was answered.
-        Everybody who may read the exemplar may also read these examples.
+        In a pool that was created `as_published`, the query is preceded by the examples with which it was answered, as
+        far as they are in `served`, the ids of the exemplars that are served now.
         """
         if not (self.created and self.created.as_published):
             return exemplar
-        query = embedded_text(exemplar.query, exemplar.answer, self.examples_of(exemplar), "composed")
+        examples = [each for each in self.examples_of(exemplar) if each.id in served]
+        query = embedded_text(exemplar.query, exemplar.answer, examples, "composed")
         return exemplar.model_copy(update={"query": query})
 
     @property
