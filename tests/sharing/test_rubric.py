@@ -80,10 +80,10 @@ async def test_a_pair_is_judged_again_if_its_grading_could_not_be_read(folder: P
 async def test_another_process_judges_a_pair_again_at_once_if_its_grading_could_not_be_read(folder: Path) -> None:
     pair = city_pair(CITIES[0])
     async with city_pool(folder) as pool:
-        first = await offer(pool, pair, "ann", FakeModel({"grade_pair": ["Full marks!"]}))
+        scorer = FakeModel({"grade_pair": ["Full marks!"] * 2})
         async with Pool.open(folder, "cities") as other:
-            second = await offer(other, pair, "ann", FakeModel({"grade_pair": ["Full marks!"]}))
-            assert first.ungraded and second.ungraded
+            assert [(await offer(each, pair, "ann", scorer)).ungraded for each in (pool, other)] == [True, True]
+        assert len(scorer.asked) == 2
         assert (await offer(pool, pair, "ann", Rules())).verdict == "admitted"
         assert await pool.memory.store.open_work(pool.memory.key) == []
 
