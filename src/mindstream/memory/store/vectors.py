@@ -276,8 +276,6 @@ class Vectors:
         self.mean = units.sum(0) / np.float32(max(1, int(np.count_nonzero(self.lengths.values[rows]))))
 
     def _candidates(self, query: Floats, among: Mask, also: Callable[[], Ints]) -> Ints:
-        if self.behind:  # rows that are not settled yet have neither lengths nor bits
-            among = among & (self.lengths.values > 0)
         if np.count_nonzero(among) <= EXACT_UP_TO:
             return np.flatnonzero(among)
         chosen = np.zeros(len(self), np.bool_)
@@ -289,6 +287,8 @@ class Vectors:
         """Return about n to 2n rows of `among` (fewer if there are fewer): those whose vectors are on the same side of
         the mean as the query in most dimensions."""
         self._settle(bits=True)
+        if self.behind:  # rows that are not settled yet have neither lengths nor bits
+            among = among & (self.lengths.values > 0)
         signs = signs_of(query - self.mean)
         byte, few = self._words <= BYTE_OF_WORDS, np.count_nonzero(among) < len(self) // 4
         rows = np.flatnonzero(among) if few else None
