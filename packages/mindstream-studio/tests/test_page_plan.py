@@ -55,7 +55,7 @@ def test_three_strategies_are_compared_with_their_costs(
     for way in ("rewoo", "react", "plan-execute"):
         part = seen.page.get_by_role("region", name=f"Run of the strategy {way}", exact=True)
         assert part.locator(".card").inner_text() == "84"
-    took.get_by_role("button", name="Show what rewoo cost").click()
+    took.get_by_role("button", name="Why rewoo cost this").click()
     sheet = seen.page.get_by_role("dialog", name="What rewoo cost")
     sheet.get_by_role("table", name="The model calls").wait_for()
     assert seen.axe() == []

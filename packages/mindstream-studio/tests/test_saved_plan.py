@@ -57,7 +57,7 @@ def test_a_saved_task_shows_the_page_without_requests(
     for way in ("rewoo", "react", "plan-execute"):
         part = seen.page.get_by_role("region", name=f"Run of the strategy {way}", exact=True)
         assert part.locator(".card").inner_text() == "84"
-    took.get_by_role("button", name="Show what rewoo cost").click()
+    took.get_by_role("button", name="Why rewoo cost this").click()
     bill = seen.page.get_by_role("dialog", name="What rewoo cost").get_by_role("table", name="The model calls")
     bill.wait_for()
     assert bill.get_by_role("link").count() == 0
@@ -87,7 +87,7 @@ def test_a_cost_links_to_its_model_call_and_back(studio: OpenStudio, node_tools:
     seen = studio(url=files["calls"].parent.as_uri())
     look_at(seen, files["calls"])
     took = seen.page.get_by_role("region", name="Cost of each strategy")
-    took.get_by_role("button", name="Show what rewoo cost").click()
+    took.get_by_role("button", name="Why rewoo cost this").click()
     seen.page.get_by_role("dialog", name="What rewoo cost").get_by_role("link").first.click()
     opened = seen.page.get_by_role("complementary", name="The opened call")
     opened.get_by_text("#E3 = calculator[#E1 + #E2]").first.wait_for()

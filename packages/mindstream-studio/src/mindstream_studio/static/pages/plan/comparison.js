@@ -34,5 +34,5 @@ export function Comparison({ seen }) {
 function Cost({ one: { run, seen: { spent }, calls } }) {
   if (!spent) return html`<span class="soft">no cost yet</span>`;
   const open = () => openSheet({ title: `What ${run.how} cost`, body: () => html`<${Bill} spent=${spent} calls=${calls} />` });
-  return html`${costOf(spent)} <button class="link small" onClick=${open} aria-haspopup="dialog" aria-label=${`Show what ${run.how} cost`}>why</button>`;
+  return html`${costOf(spent)} <button class="link small" onClick=${open} aria-haspopup="dialog" aria-label=${`Why ${run.how} cost this`}>why</button>`;
 }
