@@ -40,7 +40,7 @@ def test_a_town_is_not_opened_without_asyncio() -> None:
     town: Any = Town([ADA])
     with pytest.raises(InputError, match="async with Town"), town:
         pass
-    with pytest.raises(TypeError, match="name the others, such as data="):
+    with pytest.raises(TypeError, match="pass the other arguments by name, such as data="):
         Town([ADA], [], "skerry")  # type: ignore[call-arg]
 
 
