@@ -113,7 +113,7 @@ async def test_a_plan_run_does_not_store_forgotten_text_and_can_be_resumed(folde
         step = PlannedStep(id="E1", tool="recall", arguments={"query": "what stands in the cellar?"})
         plan, tools = Plan(task="what stands in the cellar?", steps=[step]), [recall_tool(memory)]
         planner = Planner(model=Models(Halfway(lambda: forget(folder, note.id))), tools=tools, memory=memory)
-        with pytest.raises(ErasedMeanwhile, match="read it again"):
+        with pytest.raises(ErasedMeanwhile, match="read the mind again"):
             await planner.solve(plan.task, plan, run="one")
         assert SECRET not in await held(memory)
         planner = Planner(model=Models(Rules()), tools=tools, memory=memory)

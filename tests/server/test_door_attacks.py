@@ -387,7 +387,7 @@ def test_the_server_log_holds_no_secrets(folder: Path) -> None:
 def test_only_one_server_opens_a_data_folder(folder: Path) -> None:
     with ServerProcess(folder):
         second = ServerProcess(folder)
-        assert not second.url and "one serves a data folder" in second.said
+        assert not second.url and "only one may use a data folder" in second.said
         assert second.process.wait(60) == 2
         assert second.process.stderr is not None
         second.process.stderr.close()

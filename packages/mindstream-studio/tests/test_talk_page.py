@@ -167,7 +167,7 @@ def test_the_reasons_of_an_answer_are_reachable_by_keyboard(studio: OpenStudio, 
             break
     seen.page.keyboard.press("Enter")
     sheet = seen.page.get_by_role("dialog", name="Why it waited")
-    sheet.get_by_text("There an answer waits until the reasoner has thought").wait_for()
+    sheet.get_by_text("in which an answer waits until the reasoner has thought").wait_for()
     assert "talker: talk" in sheet.inner_text() and seen.axe() == []
     seen.page.keyboard.press("Escape")
     assert seen.page.evaluate("document.activeElement.textContent") == "why it waited"
@@ -339,6 +339,6 @@ def test_a_recorded_conversation_is_read_only(studio: OpenStudio, node_tools: No
     talk.locator(".waited").get_by_role("button").first.click()
     sheet = seen.page.get_by_role("dialog", name="Why it waited")
     sheet.get_by_text("Because the talk was in the phase “planning”").wait_for()
-    sheet.get_by_text("Waiting was useful: the thought brought a new or changed plan").wait_for()
+    sheet.get_by_text("Waiting was useful: the answer already contains a new or changed plan").wait_for()
     assert "It waited 28 seconds" in sheet.inner_text() and "(sleep)" not in seen.page.inner_text("body")
     assert seen.axe() == [] and seen.fits()

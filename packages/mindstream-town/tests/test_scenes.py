@@ -213,9 +213,9 @@ async def test_model_calls_per_day_stay_within_the_budget(tmp_path: Path) -> Non
 
 async def test_a_smaller_budget_means_fewer_talks(tmp_path: Path) -> None:
     mind = SceneMind(plan_scenes=out_all_day)
-    async with Town.open(tmp_path, five(day_calls=4), model=Models(mind)) as town:
+    async with Town.open(tmp_path, five(day_calls=5), model=Models(mind)) as town:
         await town.run(until=DAY - 1)
-        assert all(each.state.asked[0] <= 4 for each in town.residents.values())
+        assert all(each.state.asked[0] <= 5 for each in town.residents.values())
     assert 0 < len(mind.of(TalkScene)) <= 5
 
 
