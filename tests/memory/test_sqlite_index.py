@@ -179,7 +179,7 @@ async def test_a_redacted_record_is_indexed_by_its_new_text(store: SqliteStore) 
     terms_of = [hashed(f"zanzibar{at}") for at in changed]
     anew = f"SELECT count(DISTINCT term) FROM postings WHERE term IN ({','.join(map(str, terms_of))})"
     ((indexed, left),) = await rows(store, f"SELECT ({anew}), count(*) FROM unindexed")  # of one moment
-    assert indexed and indexed == len(changed) - left and left < 8, "segments that lost many records are rebuilt"
+    assert indexed >= len(changed) - left > 2, "segments that lost many records are rebuilt; the rest waits"
     for at in changed:
         assert f"it says zanzibar{at} now" in await found(store, f"zanzibar{at}", n=1)
 
