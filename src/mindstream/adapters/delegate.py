@@ -68,7 +68,7 @@ class MindDelegate:
                     yield event
 
     async def _again(self, heard: Logged) -> AsyncGenerator[Spoken]:
-        """Yield the earlier answer together with its follow-ups so far, then later follow-ups.
+        """Yield the earlier answer together with its follow-ups until now, then later follow-ups.
 
         If the earlier answer was interrupted, answer again instead.
         """

@@ -304,15 +304,19 @@ NAMES = ("properties", "patternProperties", "$defs", "definitions", "dependentSc
 """Keywords whose value is an object with keys of the schema's own choice."""
 
 
-def lean(schema: Any, named: bool = False) -> Any:
-    """Return a schema without titles and default values, which Pydantic adds: they cost tokens, and say nothing to a
-    model.
+def lean(schema: Any, drop: Collection[str] = ("title", "default"), *, named: bool = False) -> Any:
+    """Return a schema without the keywords that Pydantic adds and that say nothing to a model, because they cost
+    tokens.
 
     Args:
+        drop: these keywords.
         named: whether the keys of `schema` are names that the schema gives (`NAMES`), which are kept.
     """
     if isinstance(schema, Mapping):
-        kept = {key: each for key, each in schema.items() if named or key not in ("title", "default")}
+        kept = {key: each for key, each in schema.items() if named or key not in drop}
         values = () if named else ("enum", "const")
-        return {key: each if key in values else lean(each, not named and key in NAMES) for key, each in kept.items()}
-    return [lean(each) for each in schema] if isinstance(schema, list) else schema
+        return {
+            key: each if key in values else lean(each, drop, named=not named and key in NAMES)
+            for key, each in kept.items()
+        }
+    return [lean(each, drop) for each in schema] if isinstance(schema, list) else schema

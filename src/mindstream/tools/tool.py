@@ -21,6 +21,7 @@ from pydantic_core import ArgsKwargs, to_json
 from mindstream.errors import InputError, ReplyInvalid, ToolError
 from mindstream.models.model import Call, JsonSchema, ToolSpec
 from mindstream.models.prompt import complaints, first_json
+from mindstream.models.schema import lean
 from mindstream.moved import renamed_arguments
 
 Batch: TypeAlias = Callable[[Sequence[Call]], Awaitable[Sequence[str]]]
@@ -369,13 +370,7 @@ def _shape(function: Callable[..., Any]) -> tuple[ToolSpec, TypeAdapter[dict[str
     arguments.__annotations__ = {parameter.name: parameter.annotation for parameter in wanted}
     arguments.__name__ = arguments.__qualname__ = name
     adapter: TypeAdapter[dict[str, Any]] = TypeAdapter(arguments)  # type: ignore[arg-type]
-    return ToolSpec(name, description, _untitled(adapter.json_schema())), adapter
-
-
-def _untitled(schema: JsonSchema) -> JsonSchema:
-    """Remove the titles that Pydantic gives to parameters, which cost tokens and carry no information."""
-    parts = ((name, each) for name, each in schema.items() if name != "title" or not isinstance(each, str))
-    return {name: _untitled(each) if isinstance(each, dict) else each for name, each in parts}
+    return ToolSpec(name, description, lean(adapter.json_schema(), drop=("title",))), adapter
 
 
 def _check_parameter(parameter: inspect.Parameter, name: str) -> None:

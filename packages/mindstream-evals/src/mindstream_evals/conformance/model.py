@@ -28,7 +28,7 @@ class Greet(Prompt[str]):
 
     @classmethod
     def words(cls) -> str:
-        return '# system\nGreet whoever comes, in a few words.\n\n# user\n{{ who | short("who") }} comes in.'
+        return '# system\nGreet each visitor in a few words.\n\n# user\n{{ who | short("who") }} comes in.'
 
 
 @rule(Greet)
