@@ -133,6 +133,10 @@ async def test_the_page_for_human_judges_does_not_name_the_sides(talks: Path, fo
     (out / "people2.json").write_text("[1]", "utf-8")
     with pytest.raises(InputError, match="not a result saved from judge"):
         by_people(out)
+    (out / "people2.json").unlink()
+    (out / "people2.json").mkdir()
+    with pytest.raises(InputError, match=r"people2\.json cannot be read: Is a directory"):
+        by_people(out)
 
 
 @pytest.mark.parametrize(

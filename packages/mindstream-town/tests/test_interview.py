@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from hamlet import hamlet, live
+from mindstream_town.forking import fork
 from mindstream_town.inspect.history import read_history
 from mindstream_town.prompts.conduct import AnswerInterview
 from mindstream_town.residents.interview import Condition, interview, open_interview
@@ -120,3 +121,12 @@ async def test_invalid_questions_are_refused_with_the_reason(folder: Path) -> No
                 await interviewer.ask(who, question, condition)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="choose a step from 0 to"):
         await interview(folder, "Ben Hale", "Who?", NIGHT + 10_000)
+
+
+async def test_a_town_that_has_not_run_is_named_so(tmp_path: Path) -> None:
+    async with Town.open(tmp_path / "new", hamlet()):
+        pass
+    with pytest.raises(InputError, match="the town has not run yet"):
+        await interview(tmp_path / "new", "Ben Hale", "Who?", 0)
+    with pytest.raises(InputError, match="Hamlet has not run yet"):
+        await fork(tmp_path / "new", tmp_path / "fork", 0)

@@ -11,6 +11,7 @@ from array import array
 from pathlib import Path
 
 import pytest
+from mindstream_town.formats.files import write_text
 from mindstream_town.formats.maps import load_map, save_map
 from mindstream_town.formats.matrix import read_matrix, world_of_matrix, write_matrix
 from mindstream_town.formats.tiled import TiledMap, matrix_of_tiled, read_tiled, write_tiled
@@ -148,3 +149,9 @@ def test_the_authors_map_is_read_from_all_formats(tmp_path: Path) -> None:
         load_map(SHARED / "visuals/the_ville.tmx", SHARED / "matrix/special_blocks")
     save_map(world, tmp_path / "again")
     assert load_map(tmp_path / "again") == world
+
+
+def test_a_file_in_the_place_of_a_folder_is_named(tmp_path: Path) -> None:
+    (tmp_path / "maps").write_text("notes", "utf-8")
+    with pytest.raises(InputError, match=r"maps exists already: name another file, or remove it"):
+        write_text(tmp_path / "maps" / "ayre.json", "{}")

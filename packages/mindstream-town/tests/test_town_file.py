@@ -200,6 +200,11 @@ def test_an_invalid_town_is_refused_with_line_and_reason(tmp_path: Path, old: st
         load_town(tmp_path / "town.toml")
 
 
+def test_a_map_with_neither_rows_nor_file_is_refused_with_one_prefix() -> None:
+    with pytest.raises(InputError, match=r"line 3: map: expected either rows \(a drawing\) or file, found neither"):
+        parse_town('[town]\nname = "Ayre"\n[map]\nwall = "#"\n[[residents]]\nname = "Ann"\n', Path())
+
+
 def test_valid_names_cause_no_search_for_similar_names(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(difflib, "get_close_matches", lambda *_: pytest.fail("a like name was looked for"))
     assert find_pack("smallville").residents

@@ -100,7 +100,12 @@ class _Files:
         return below if below or path == ROOT else [self._file(asked)]
 
     def _free(self, asked: str, says: str, *more: str) -> str:
-        """Return a path that is free for a file or a folder."""
+        """Return a path that is free for a file or a folder; otherwise raise ToolError.
+
+        Args:
+            says: the message if a file or folder has this path; `{}` stands for the path.
+            more: a folder that is being renamed: its new path must not be inside it.
+        """
         path, taken = _checked(asked), [*self.contents, *more]
         if path == ROOT or any(f"{other}/".startswith(f"{path}/") for other in taken):
             raise ToolError(says.format(asked))

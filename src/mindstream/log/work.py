@@ -77,7 +77,7 @@ class Work:
         return self.owner == owner or not now < self.lease <= now + LONGEST_LEASE_S
 
     def is_kept(self, now: Moment) -> bool:
-        """Return whether its owner keeps the work for the slot's next run, so that nobody does it now."""
+        """Return whether its owner keeps the work for the slot's next run, so that no process does it now."""
         return self.error == KEPT and not self.running and not self.is_open_to("", now)
 
 

@@ -319,9 +319,10 @@ def planner_tool(tools: Sequence[Tool], models: AnyModels) -> FunctionTool:
 
     async def solve_task(task: str) -> str:
         """Solve a task that takes several steps; return the answer and the evidence found."""
-        if not task.strip() or len(task) > MAX_TASK:
+        task = task.strip()
+        if not 0 < len(task) <= MAX_TASK:
             raise ToolError(f"a task needs 1 to {MAX_TASK:,} characters; this one has {len(task):,}")
-        solution = await planner.solve(task.strip())
+        solution = await planner.solve(task)
         if not solution.answer.strip():
             raise ToolError(f"the task was not solved: {solution.stopped or 'there is no answer'}")
         found = [

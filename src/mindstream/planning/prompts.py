@@ -249,7 +249,7 @@ def _read_what(words: str) -> tuple[Kind | None, str]:
 @rule(AnswerFromEvidence)
 def quote_what_was_found(ask: AnswerFromEvidence) -> str:
     """Answer without a model: if the last step is a calculation, its result is the answer; otherwise quote all
-    evidence."""
+    evidence, or name the last step as missing if there is none."""
     last = ask.steps[-1] if ask.steps else None
     if last and not last.failed and last.call.startswith("calculator["):
         return last.text.strip().splitlines()[-1]

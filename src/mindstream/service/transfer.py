@@ -277,7 +277,7 @@ def _json(line: bytes) -> object:
         return json.loads(line.decode("utf-8-sig"), parse_constant=_no_number)
     except UnicodeDecodeError:
         raise InputError(
-            "not UTF-8 text, so not a file that `memory export` wrote; for a file of another program use --from"
+            "not UTF-8 text, so not an export of mindstream; `memory import --from` reads files of other programs"
         ) from None
     except (ValueError, RecursionError) as error:
         raise InputError(f"not JSON ({getattr(error, 'msg', error)})") from None

@@ -80,7 +80,7 @@ to        (?:and|to|until|through|till)
 
 
 def build_pattern(source: str) -> re.Pattern[str]:
-    """Compile a pattern with its parts; case is ignored."""
+    """Compile a pattern in which each `<name>` stands for the part of this name (PARTS); case is ignored."""
     while named := re.search(rf"(?<!\?P)<({'|'.join(PARTS)})>", source):
         source = source.replace(named[0], PARTS[named[1]])
     return re.compile(source, re.IGNORECASE)

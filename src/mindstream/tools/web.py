@@ -195,7 +195,9 @@ class Web:
                 body, is_cut = await self._body(response)
                 return WebResponse(url, response.status_code, response.headers, body, is_cut)
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
-            raise ToolError(f"{_host(url)} cannot be reached: {_quote(str(error) or type(error).__name__)}") from None
+            raise ToolError(
+                f"the request to {_host(url)} failed: {_quote(str(error) or type(error).__name__)}"
+            ) from None
 
     async def _body(self, response: httpx2.Response) -> tuple[bytes, bool]:
         coding = response.headers.get("Content-Encoding", "identity").strip().lower()

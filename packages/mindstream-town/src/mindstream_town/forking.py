@@ -66,10 +66,8 @@ async def fork(
             setting = await read_setting(store)
             now = (await read_town(store, setting.profile)).step
             if not 0 <= step <= now:
-                raise InputError(
-                    f"{setting.name} has run up to {format_time(setting, now)}: choose a step from 0 to {now} for the"
-                    " fork"
-                )
+                why = f"has run up to {format_time(setting, now)}: choose a step from 0 to {now} for the fork"
+                raise InputError(f"{setting.name} {why if now >= 0 else 'has not run yet'}")
             gone, rated = await _later(store, setting, step)
         at = setting.moment(step)
         await asyncio.to_thread(copy_without, folder, target, gone, at, rated, lost)

@@ -92,7 +92,7 @@ class Life:
     lived: Timeline = field(default_factory=list)
     """Name of the user who controls the resident from a step on; "": none."""
     numbers: dict[str, int] = field(default_factory=dict)
-    """Numbers of its records by record id."""
+    """The index of each record in `records`, by the record's id."""
     thing_places: dict[str, str] = field(default_factory=dict)
     """Addresses of the objects that records are about, by record id."""
 

@@ -108,7 +108,7 @@ def sleep(
     elif review:
         _review(settings, n, keep or (), yes, json)
     elif keep:
-        raise InputError("--keep applies only with --review or --accept, which show the records first")
+        raise InputError("--keep names records of a proposed sleep: use it with --review or --accept")
     else:
 
         async def run(call: LocalCaller) -> str:

@@ -285,7 +285,8 @@ def phrases(pack: Pack, name: str, language: Language) -> list[str]:
 
 
 def shipped_phrases(name: str, language: Language) -> list[str]:
-    """Return the shipped phrases with a name in a language, or else in their first language; empty: there are none."""
+    """Return the shipped phrases of a name: in this language, or else in the first one that they have; empty: there are
+    none of this name."""
     return choices(_own().get(name, []), language)
 
 

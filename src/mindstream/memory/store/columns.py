@@ -719,7 +719,7 @@ class Columns:
         return int(np.count_nonzero(self.inside(spans)))
 
     def holding(self, kinds: Collection[Kind], now: Moment) -> Mask:
-        """Mark the records of these kinds that are valid at a moment and not archived.
+        """Mark the records of these kinds that are not archived and whose validity has not ended at the moment `now`.
 
         `now` LATEST marks the records whose validity has no end.
         """
@@ -730,7 +730,8 @@ class Columns:
         return held
 
     def newest(self, kind: Kind, n: int, now: Moment, episode: str | None = None) -> list[int]:
-        """Return the rows of the n newest valid records of a kind that are not archived, oldest first.
+        """Return the rows of the n newest records of a kind that are not archived and whose validity has not ended,
+        oldest first.
 
         Args:
             episode: only records of this episode; "": only records without an episode; None: all records.

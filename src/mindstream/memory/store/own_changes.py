@@ -45,7 +45,8 @@ class OwnChanges:
     def note_read(self, stream: StreamKey, upto: int, number: int) -> None:
         """Remember that the changes of a stream have been read up to `upto`, when `number` was the last commit.
 
-        If this process has committed since (a thread read meanwhile), the stream's next changes are read, too.
+        If this process has committed since (while a thread was reading), nothing is remembered, so that the stream's
+        changes are read again.
         """
         if len(self._read) >= STREAMS:
             self._read.clear()

@@ -211,8 +211,8 @@ def nfc(text: str) -> str:
 
 
 def normalised(text: str) -> str:
-    """Return a text in the form in which two texts are compared: NFC, lower case, no extra spaces or final
-    punctuation."""
+    """Return a text in the form in which two texts are compared: NFC, lower case, no extra spaces, no `.` or `!`
+    at the end."""
     return " ".join(nfc(text).casefold().split()).rstrip(".!。！ ")
 
 

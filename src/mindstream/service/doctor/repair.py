@@ -59,7 +59,7 @@ MAX_NUMBER = 2**53
 UNSUMMED = "rows without a checksum, written by an early version or changed on purpose"
 NOT_AS_WRITTEN = "differ from what was written"
 ASIDE = "set_aside.jsonl"
-"""The file with the rows that could not be kept, or not as they were."""
+"""The file with the originals of the rows that a repair has left out or changed."""
 LOG = "INSERT INTO log (seq, mind, at, by, kind, payload, system, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 COMMIT = 1
 """The number of the commit that all rows of the new file get, since no process has read the new file yet."""

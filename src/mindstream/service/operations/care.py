@@ -349,7 +349,9 @@ async def reflect(runtime: Runtime, principal: Principal, request: EmptyRequest,
     memory, calls = await runtime.memory(principal), CallLog()
     model = runtime.models_of(principal, calls.take).of("reasoner")
     if model.name == Rules.name:
-        raise NotOffered("reflection needs a model, and the operator has configured none")
+        raise NotOffered(
+            "reflection needs a language model, and the operator has configured none for the role reasoner"
+        )
     one.report("reflecting")
     async with calls.writing(memory):
         thoughts = await reflect_on(memory, model)

@@ -114,7 +114,7 @@ def read_talks(path: Path) -> list[Script]:
         form = '{"id": …, "lines": [{"text": …, "session": 1}]}'
         raise InputError(f"{path}: expected a list of {form}; {complaints(error)}") from None
     if len({each.id for each in found}) < len(found):
-        raise InputError(f"{path}: two talks have the same id; give each its own")
+        raise InputError(f"{path}: two conversations have the same id; give each its own")
     return found
 
 
@@ -389,11 +389,14 @@ def _chosen(folder: Path) -> Iterator[tuple[str, str]]:
     for path in sorted(folder.glob("people*.json")):
         try:
             found = json.loads(path.read_text("utf-8"))
-        except (OSError, ValueError) as error:
+        except OSError as error:
+            raise InputError(f"{path} cannot be read: {error.strerror}") from None
+        except ValueError as error:
             raise InputError(f"{path} is not a result saved from judge.html: {error}") from None
         if not isinstance(found, dict):
             raise InputError(
-                f"{path} is not a result saved from judge.html: expected a JSON object with A, B or same for each talk"
+                f"{path} is not a result saved from judge.html: expected a JSON object with A, B or same for each pair"
+                " of talks"
             )
         yield from ((str(id_), str(chosen)) for id_, chosen in found.items())
 

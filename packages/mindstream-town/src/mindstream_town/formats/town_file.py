@@ -647,7 +647,7 @@ def _build_world(name: Address, tables: TownTables, folder: Path, faults: Faults
 def _build_map(name: Address, table: MapTable, folder: Path, faults: list[str]) -> TileWorld:
     if bool(table.rows) == bool(table.file):
         found = "both" if table.file else "neither"
-        raise InputError(f"map: expected either rows (a drawing) or file, found {found}")
+        raise InputError(f"expected either rows (a drawing) or file, found {found}")
     if table.file:
         tables = _beside(folder, table.tables) if table.tables else None
         world = load_map(_beside(folder, table.file), tables, frozenset(table.skip))

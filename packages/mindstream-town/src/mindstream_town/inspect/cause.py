@@ -62,8 +62,8 @@ class Cause(NamedTuple):
     """A memory that may have caused an outcome.
 
     Attributes:
-        whose: the resident who has it. step: when it was made. how: its place on the path, such as "memory of the
-            event" or "told by Ada Brook"; or CONTROL.
+        whose: the resident who has it. step: when it was made. how: how it led to the outcome, such as "memory of
+            the event" or "told by Ada Brook"; CONTROL if it did not.
         records: its id, and the ids of the resident's memories with the same text up to that step.
     """
 

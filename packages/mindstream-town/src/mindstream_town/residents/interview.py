@@ -252,7 +252,8 @@ async def open_interview(
         setting = await read_setting(store)
         now = await read_town(store, setting.profile)
         if step is not None and not 0 <= step <= now.step:
-            raise InputError(f"the town has run up to step {now.step}: choose a step from 0 to {now.step}, not {step}")
+            why = f"has run up to step {now.step}: choose a step from 0 to {now.step}, not {step}"
+            raise InputError(f"the town {why if now.step >= 0 else 'has not run yet'}")
         town = now if step is None else await read_town(store, setting.profile, upto=step)
         async with open_models(models) as shared:
             recaller = recaller_of(store, embedder(embed) if isinstance(embed, str) else embed)

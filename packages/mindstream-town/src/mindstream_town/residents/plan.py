@@ -427,7 +427,7 @@ def _awake(turn: ResidentTurn, block: Block) -> list[Block]:
 
 
 async def break_down(turn: ResidentTurn, block: Block, minute: int) -> None:
-    """Split a block into tasks, from this minute of the day on."""
+    """Split the next part of a block into tasks: about AHEAD minutes, from this minute of the day on."""
     minutes = min(block.end - minute, max(AHEAD, turn.profile.a_minute))
     if block.end - minute - minutes < AHEAD // 2:  # if only a little of the block would be left, include it
         minutes = block.end - minute

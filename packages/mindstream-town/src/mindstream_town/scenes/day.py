@@ -726,8 +726,9 @@ async def remember_deed(turn: ResidentTurn) -> None:
     with the resident; the act's partners (`Act.whom`) that the resident did not meet; and the hosts of a visit if none
     of them was at home.
 
-    If the act has an open question, a model is asked for its result, unless the daily budget does not suffice, no host
-    was at home, or the act was done with a person who was there: then only a talk with that person can settle it.
+    If the act reached its planned end and has an open question, a model is asked for its result, unless the daily
+    budget does not suffice, no host was at home, or the act was done with a person who was there: then only a talk with
+    that person can settle it.
     """
     act = turn.state.act
     if act is None or act.asleep or act.why not in ("plan", "react") or not act.has_arrived(turn.step):

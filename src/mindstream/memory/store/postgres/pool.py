@@ -122,8 +122,8 @@ def open_database_of(
         clock: a clock that is corrected by the server's time; None: no clock is corrected.
 
     Raises:
-        StorageError: the role bypasses row-level security, the encoding is not UTF8, or a newer mindstream has written
-            the database.
+        StorageError: the server cannot be reached, the role bypasses row-level security, the encoding is not UTF8, or a
+            newer mindstream has written the database.
     """
     connection, place = connect_to(url), str(Location.of(url))
     try:
