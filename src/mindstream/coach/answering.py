@@ -414,7 +414,7 @@ class Answering:
             await self._say(answer, f"\n{excuse}" if answer.words else excuse, exchange, kept=False)
         if answer.hands_over:
             return
-        if answer.one_answer:  # a result after the answer could not be shown
+        if answer.one_answer:  # nothing can be shown after this answer, so wait for the safety classifier's result
             await self._classifier.wait(answer.heard)
             late = self._judge(answer)
             if more := answer.verdict.whole or late:

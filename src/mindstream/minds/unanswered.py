@@ -77,7 +77,7 @@ async def _take(
                 with contextlib.suppress(MindstreamError):  # after an error, the work stays open for the next process
                     async with of_session(row.event.session) as mind:
                         await take_all(mind.answer_again(row))
-                    # if the answer was cancelled, its work is still open: mark it as done
+                    # an answer that was stopped ends without an error, and its work stays open: mark it as done
                     await store.release_work(memory.key, work.cause, owner, (work.slot,))
     return taken
 

@@ -239,7 +239,7 @@ class Recaller:
         if selects and len(columns) > self.scanned and k <= SELECTS_UP_TO:
             columns, passing = select(columns, question, vectors, passing, self.weights)
         elif size < len(columns.lexical) and len(columns) <= EXACT_UP_TO:
-            valid = np.flatnonzero(held)  # superseded texts must not count in the average length that BM25 uses
+            valid = np.flatnonzero(held)  # superseded and archived records must not count in the average similarity
         scored = relevance(columns, question, vectors, passing, self.weights, valid)
         certain = certainty(columns, question, scored, passing, embedded is None, written_down)
         without = "" if embedded is not None else self._without_vectors()

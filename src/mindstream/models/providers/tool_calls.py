@@ -300,7 +300,7 @@ async def read_calls(arrivals: AsyncGenerator[Arrival], request: Request, typed:
                 said = said or (arrival.of == "reply" and bool(arrival.text.strip()))
                 thoughts += [arrival.text] * (arrival.of == "thought")
             if not (isinstance(arrival, Delta) and arrival.of == "reply"):
-                if not isinstance(arrival, Delta):  # the usage or the end: the held text is complete
+                if not isinstance(arrival, Delta):  # a call, the usage or the end: the held text is complete
                     for each in _read(held, request, typed and not calls, calls):
                         yield each
                     held = ""

@@ -73,7 +73,7 @@ class _Fitted(Layer):
         if not isinstance(failure, PromptTooLong):
             return False
         aim = self._fit.learn(self.request, failure)
-        if aim is not None:  # the limit of the reply may be too high too
+        if aim is not None:  # the reply that was requested may be too long, too: request a shorter one
             self._whole = self._whole.but(longest_reply=all_tokens(self.request) // 2)
         shorter = self._fit.fitted(self._whole, aim)
         if self.begun or self._attempts == MAX_ATTEMPTS or shorter == self.request:
