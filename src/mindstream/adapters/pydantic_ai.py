@@ -148,7 +148,8 @@ class MemoryCapability(AbstractCapability[Any]):
         return request_context
 
     async def after_run(self, ctx: RunContext[Any], *, result: Any) -> Any:
-        """Store the prompt and the answer. Failures are logged, so that the run returns its result."""
+        """Store the prompt and the answer, unless `talk` is False or the run has forgotten something. Failures are
+        logged, so that the run returns its result."""
         if self.talk and not self._forgot:
             with failures_logged("the conversation"):
                 await self._keep(ctx, result.output)

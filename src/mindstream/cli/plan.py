@@ -199,7 +199,10 @@ def export(
     ] = False,
     task: TaskText = "",
     form: Annotated[
-        Literal["chat", "instruction"], typer.Option("--form", help="The format of the training data.")
+        Literal["chat", "instruction"],
+        typer.Option(
+            "--form", help="The training data: messages (chat), or instruction, input and output (instruction)."
+        ),
     ] = "chat",
     tools: Tools = None,
     docs: Docs = None,

@@ -126,7 +126,10 @@ async def curve(
     name: Name,
     form: Annotated[
         Literal["composed", "bare"] | None,
-        typer.Option(help="The text to embed: the query with its examples, or the query alone [both, if they differ]."),
+        typer.Option(
+            help="The text to embed: the query with its examples (composed), or the query alone (bare) [both, if they"
+            " differ]."
+        ),
     ] = None,
     file: Svg = None,
     json: AsJson = False,

@@ -49,8 +49,8 @@ OWNER, AGENT, TRAINING = "owner", "agent", "training"
 ENDING = "End with a line of its own: ANSWER: and the number, or ANSWER: unknown."
 ANSWER = re.compile(r"ANSWER:\D*?(-?[\d,]*\.?\d+)")
 TRIES_BEYOND = 2
-"""Maximum number of further attempts at a training task after the corrections, one per wrong answer, have stated all
-conventions that the task needs."""
+"""Number of attempts that an agent has at a training task in addition to the first one and to one for each convention
+that the task needs. (After a wrong answer, a correction states one of them.)"""
 CLOSE = 0.002
 """Relative difference up to which an answer counts as right."""
 CALLS, TOKENS_IN, TOKENS_OUT = 3, 1_000, 120

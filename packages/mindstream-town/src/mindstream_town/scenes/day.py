@@ -355,8 +355,8 @@ def _others_at_home(turn: ResidentTurn, date: datetime) -> tuple[str, ...]:
 
 
 def _habits(turn: ResidentTurn, date: datetime) -> tuple[str, ...]:
-    """Return a line for each acquaintance outside the household, at most MAX_ACQUAINTANCES, about where it usually is
-    on a date: its first duty of that date, or the beginning of its habits."""
+    """Return a line for each acquaintance that is outside the household and not avoided, at most MAX_ACQUAINTANCES,
+    about where it usually is on a date: its first duty of that date, or the beginning of its habits."""
     near = {turn.name, *housemates(turn.setting, turn.person), *avoided_by(turn)}
     known = [turn.setting.people[each.name] for each in turn.person.relations if each.name in turn.setting.people]
     lines = []
