@@ -155,7 +155,7 @@ class Prompt(BaseModel, Generic[R_co]):
 
 
 def complaints(error: ValidationError) -> str:
-    """Return the errors of a Pydantic validation on one line, each with the path of its field."""
+    """Return the first five errors of a Pydantic validation on one line, each with the path of its field."""
     return "; ".join(
         f"{'.'.join(map(str, found['loc']))[:100] or 'the whole'}: {found['msg'][:200]}"
         for found in error.errors(include_url=False, include_context=False, include_input=False)[:5]

@@ -121,9 +121,10 @@ def _alarms(pack: Pack) -> Iterator[str]:
 
 
 def _harmless(pack: Pack) -> Iterator[str]:
-    """Report each alarm that fires on one of the pack's own harmless sentences."""
+    """Report each alarm that fires, or hears a hint, in one of the pack's harmless sentences. If the pack has alarms
+    and no such sentences, report that."""
     if pack.alarms and not pack.harmless:
-        yield "no harmless.txt: list the commonest sentences of its users, and no alarm may fire on them"
+        yield "no harmless.txt: list in it common sentences of the pack's users, on which no alarm may fire"
     for sentence in pack.harmless:
         alarm, hint = find_alarm(pack, sentence), find_hint(pack, sentence)
         if alarm:

@@ -234,7 +234,7 @@ def check_vector(row: Vector | None) -> None:
 
 
 def is_finite(row: Vector) -> bool:
-    """Return whether all numbers of a vector are finite."""
+    """Return whether the length of a vector, and so each of its numbers, is finite in 32 bits."""
     numbers = row.astype(np.float32)
     return math.isfinite(numbers.dot(numbers))
 

@@ -348,7 +348,7 @@ async def get(runtime: Runtime, principal: Principal, request: PoolName) -> Pool
 
 @operation("pools.recall", "read", "POST /users/{user}/pools/{pool}/recall", mcp="recall_exemplars", cli="pool recall")
 async def recall(runtime: Runtime, principal: Principal, request: PoolRecallRequest) -> ExemplarList:
-    """Return how others answered similar questions."""
+    """Return similar questions and their answers, the best first: the exemplars of a pool that the user may read."""
     async with open_pool(runtime, principal, request.pool, untrained=request.untrained) as pool:
         found = await pool.recall(request.query, request.k, reader=principal.user)
     return ExemplarList(exemplars=[ExemplarShape.from_object(each) for each in found]).made_from((found, pool))

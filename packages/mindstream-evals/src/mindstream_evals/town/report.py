@@ -69,7 +69,7 @@ def kruskal_wallis(groups: Mapping[str, Sequence[float]]) -> KruskalWallis | Non
 
 
 def dunn(groups: Mapping[str, Sequence[float]]) -> tuple[Dunn, ...]:
-    """Test all pairs of non-empty groups."""
+    """Compare all pairs of non-empty groups by Dunn's test, corrected by Holm; return () for fewer than two groups."""
     filled = {name: values for name, values in groups.items() if len(values)}
     if len(filled) < 2:
         return ()

@@ -177,8 +177,8 @@ def build_places(world: Address, places: Iterable[Address], roads: Sequence[Road
     """Build a world of places and roads; places that contain a given place are added.
 
     Raises:
-        InputError: a road has no length or an unknown end, a place is unreachable, or the roads have more than
-            MOST_SPOTS steps in total.
+        InputError: a place or the end of a road is outside of `world`, a road has less than one step, a place is
+            unreachable, or the roads have more than MOST_SPOTS steps in total.
     """
     known = dict.fromkeys([world])
     for address in [*places, *(end for road in roads for end in (road.start, road.end))]:
