@@ -251,7 +251,7 @@ _ZONE_NAME = re.compile(r"(?<!\s)\s*+(?:\[(?P<zone>[\w/+-]++)\]|(?:UTC|GMT|z))$"
 """The name of a time zone after the offset or instead of it (RFC 9557: `2026-11-20T21:30+01:00[Europe/Berlin]`)."""
 _SLASHES = re.compile(r"(\d{4})[/.-](\d{1,2})[/.-](\d{1,2})(?=$|[ T])")
 _TYPED = str.maketrans(dict.fromkeys("\u2010\u2011\u2012\u2013\u2212", "-") | dict.fromkeys("\ufeff\u200b\u200e\u200f"))
-"""Replaces hyphens, dashes and minus signs that models and word processors write by "-", and removes invisible
+"""Replaces by "-" the hyphens, dashes and minus signs that models and word processors write, and removes invisible
 marks."""
 _OVER = re.compile(r"(?<=[T ])(?:24:00(?::00(?:\.0+)?)?(?=$|[Z+-])|(\d\d:\d\d):60)")
 """24:00 (midnight as the end of a day), or a leap second (second 60): Python reads neither."""

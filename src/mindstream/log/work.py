@@ -147,7 +147,7 @@ def claim(
 
 
 def renew(connection: Sql, ids: Sequence[int], owner: str, lease: Moment, among: str = "TRUE") -> None:
-    """Extend the lease of running work; `among`: an additional condition (SQL)."""
+    """Extend the lease of unfinished work that `owner` holds; `among`: an additional condition (SQL)."""
     connection.executemany(
         f"UPDATE work SET lease = ? WHERE id = ? AND owner = ? AND done IS NULL AND {among}",
         [(lease, id_, owner) for id_ in ids],

@@ -74,7 +74,7 @@ def _peak_bytes() -> int:
         return 0
     import resource
 
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def add_health(api: FastAPI, runtime: Runtime, metrics: Metrics) -> None:

@@ -154,7 +154,7 @@ class AboutMean:
 
 
 class ByHead:
-    """Rank all exemplars that may be served by the head, without a shortlist by plain cosine.
+    """Rank by the head all exemplars that may be served, without a shortlist by plain cosine.
 
     There is one instance per version and pool. It caches the projected vectors of the pool, and the vectors that they
     were computed from, since a vector may change.

@@ -348,7 +348,8 @@ def parents_of(name: str, record: Record) -> list[Key]:
 
 
 def _descent(history: History, fact: Fact) -> dict[Key, Key | None]:
-    """Return the records derived from a fact, each with the record that it is derived from.
+    """Return the records of a fact, and the records derived from these, each with the record that it is derived from
+    (None for the fact's own records).
 
     Each record is newer than its sources, so one pass in the order of time is enough.
     """

@@ -50,7 +50,7 @@ def newest_changes(connection: Sql, stream: StreamKey) -> tuple[int, int]:
 
 
 def cut_portion(rows: Iterable[tuple[Any, ...]], left: int) -> tuple[list[tuple[Any, ...]], int]:
-    """Return the first rows, up to a total of PORTION_SIZE characters, and the number after which to continue.
+    """Return the first rows, until they have PORTION_SIZE characters in all, and the number after which to continue.
 
     Args:
         rows: rows of records: FIELDS, then the record's number.

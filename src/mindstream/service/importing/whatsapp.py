@@ -62,7 +62,8 @@ def _chat(name: str) -> str:
 
 
 def _order(stamps: Sequence[re.Match[str]]) -> str:
-    """Return the order of the dates: the one with which most are valid and follow each other."""
+    """Return the order of day, month and year in the dates: the one with which most of them are valid, and then fewest
+    are before the previous one."""
     if stamps and len(stamps[0][2]) == 4:
         return "ymd"
     is_american = any(each[3] == "/" and each[9] for each in stamps)
