@@ -91,8 +91,8 @@ class _Files:
         return path
 
     def _named(self, asked: str, verb: str = "") -> list[str]:
-        """Return the path of a file, or the paths below a folder; the root is a folder even if it is empty. `verb`: an
-        operation that the root must be refused, for the error message; "": the root is allowed."""
+        """Return the path of a file, or the paths below a folder; the root is a folder even if it is empty. `verb`: for
+        the error message, the operation if it must not be applied to the root; "": it may be."""
         path = _checked(asked)
         if verb and path == ROOT:
             raise ToolError(f"Cannot {verb} the {ROOT} directory itself")

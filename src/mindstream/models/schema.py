@@ -41,7 +41,7 @@ INNER_VALUES = (
 )
 """Keywords whose schemas apply to the value's parts."""
 SHAPE = ("type", "required", "additionalProperties", "maxItems", "minItems", "maxProperties", "minProperties")
-"""Faults of a list or object that do not depend on the values of its parts."""
+"""Keywords of a list or object whose faults do not depend on the values of its parts."""
 UNREADABLE = (ValueError, TypeError, RecursionError)
 JsonSchema: TypeAlias = dict[str, Any]
 """A JSON Schema as plain data."""
