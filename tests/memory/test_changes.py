@@ -14,6 +14,7 @@ from keys import key_of
 from mindstream.clock import ManualClock
 from mindstream.errors import Conflict
 from mindstream.log.events import Remembered
+from mindstream.memory.forgetting_curve import StrengthState
 from mindstream.memory.memory import Memory
 from mindstream.memory.store import erasure as carriers
 from mindstream.memory.store.record import Kind, Record, new_id
@@ -47,6 +48,22 @@ async def test_a_record_is_current_until_valid_until_for_every_reader(store: Sql
     with pytest.raises(Conflict):
         await store.commit(Commit(mind=key_of("ann"), at=1.7e9, revisions=(sooner,)))
     await store.commit(Commit(mind=key_of("ann"), at=1.7e9, entries=(again,)))
+
+
+async def test_revisions_of_one_commit_are_written_all_or_not_at_all(store: SqliteStore) -> None:
+    records = [a_record(text) for text in ("one", "two", "three", "four")]
+    await store.commit(writing(*records))
+    key, was = key_of("ann"), StrengthState(0, False, 1e9)
+    revised = [Revision(id=each.id, level=1, accessed=2e9, was=was) for each in records]
+    changed = replace(revised[2], was=StrengthState(5, False, 1e9))
+    with pytest.raises(Conflict):
+        await store.commit(Commit(mind=key, at=1e9, revisions=(*revised[:2], changed, revised[3])))
+    assert [each.level for each in await store.latest(key, n=4, now=1e9)] == [0] * 4
+    with contextlib.closing(sqlite3.connect(store._database.path, isolation_level=None)) as connection:
+        connection.execute("UPDATE records SET level = 99999 WHERE id = ?", (records[1].id,))  # damaged: read as 0
+    await store.commit(Commit(mind=key, at=1e9, revisions=(*revised, Revision(id=records[0].id, importance=3.0))))
+    assert [each.level for each in await store.latest(key, n=4, now=1e9)] == [1] * 4
+    assert (await store.records(key, [records[0].id]))[0].importance == 3
 
 
 async def test_changes_are_read_from_one_snapshot(folder: Path) -> None:

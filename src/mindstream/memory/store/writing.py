@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields, replace
+from itertools import groupby
+from operator import itemgetter
 
 from mindstream.errors import Conflict
 from mindstream.log import erasures, work
@@ -57,8 +59,7 @@ def _write(connection: Sql, commit: Commit, changed: int) -> list[Logged]:
         for record in entry.records:
             if record.slot is not None:
                 _supersede(connection, record, changed)
-    for revision in commit.revisions:
-        _revise(connection, commit, revision, changed)
+    _revise(connection, commit, changed)
     if commit.unique:
         registry.take(connection, commit.mind, commit.unique, logged[0].seq)
     if commit.wake and commit.wake.occasion:
@@ -110,7 +111,30 @@ def _check_distinct(connection: Sql, entry: Entry, commit: Commit) -> None:
                 raise Conflict(f"a current {record.kind} with the text {record.text[:80]!r} exists already")
 
 
-def _revise(connection: Sql, commit: Commit, revision: Revision, changed: int) -> None:
+def _revise(connection: Sql, commit: Commit, changed: int) -> None:
+    """Write the revisions of a commit. Revisions in a row that change the same fields are one statement, unless a
+    condition of one of them is not met."""
+    updates = [(*_update(commit, each, changed), each) for each in commit.revisions]
+    for sql, some in groupby(updates, key=itemgetter(0)):
+        alike = list(some)
+        if len(alike) > 1:
+            connection.execute("SAVEPOINT revised")
+            if connection.executemany(sql, [values for _, values, _ in alike]).rowcount == len(alike):
+                continue
+            connection.execute("ROLLBACK TO revised")
+        for _, values, revision in alike:
+            touched = connection.execute(sql, values).rowcount
+            if not touched and revision.was and _is_still(connection, commit.mind, revision.id, revision.was):
+                touched = connection.execute(*_update(commit, replace(revision, was=None), changed)).rowcount
+            if not touched and (revision.was or revision.holds):
+                raise Conflict(
+                    f"the record {revision.id} was changed, superseded, archived or deleted since it was read: read it"
+                    " again"
+                )
+
+
+def _update(commit: Commit, revision: Revision, changed: int) -> tuple[str, list[object]]:
+    """Return the statement that writes a revision, and its values."""
     new = {name: value for name in REVISED if (value := getattr(revision, name)) is not None}
     if revision.vector is not None:
         new["vector"] = revision.vector.tobytes()
@@ -124,13 +148,7 @@ def _revise(connection: Sql, commit: Commit, revision: Revision, changed: int) -
     if revision.holds:
         where += f" AND {HOLDS}"
         values.append(commit.at)
-    touched = connection.execute(f"UPDATE records SET {sets} WHERE {where}", values).rowcount
-    if not touched and revision.was and _is_still(connection, commit.mind, revision.id, revision.was):
-        _revise(connection, commit, replace(revision, was=None), changed)
-    elif not touched and (revision.was or revision.holds):
-        raise Conflict(
-            f"the record {revision.id} was changed, superseded, archived or deleted since it was read: read it again"
-        )
+    return f"UPDATE records SET {sets} WHERE {where}", values
 
 
 def _is_still(connection: Sql, stream: StreamKey, id_: str, was: StrengthState) -> bool:
