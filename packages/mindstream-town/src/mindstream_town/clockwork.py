@@ -261,6 +261,8 @@ class Clockwork:
 
     def _ended(self, names: Sequence[str], step: int) -> set[str]:
         """Return the residents whose act ends at or before this step, except those whose talk with a user goes on."""
+        if min(self._due.values(), default=FAR) > step:
+            return set()
         ended = {name for name, due in zip(names, map(self._due.get, names, repeat(FAR)), strict=True) if due <= step}
         return ended - self._spoken_to() if self.deeds else ended
 

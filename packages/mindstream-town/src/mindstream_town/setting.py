@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -114,6 +114,11 @@ class Setting:
             for place in {person.home, sector_of(person.home)}:
                 found.setdefault(place, set()).add(name)
         return {place: frozenset(names) for place, names in found.items()}
+
+    @cached_property
+    def known(self) -> dict[str, tuple[Person, Collection[str], tuple[Sequence[str], Sequence[str]]]]:
+        """Cache of `known_addresses`: for each name, the person, the known addresses, and the last result."""
+        return {}
 
     @cached_property
     def uses(self) -> dict[str, tuple[Person, dict[str, bool]]]:

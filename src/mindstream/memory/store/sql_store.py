@@ -279,7 +279,7 @@ class SqlStore(Store):
             found = {normalised(record.text): record for record in map(record_of, rows)}
             return {text: found[text] for text in wanted.values() if text in found}
 
-        return await self.read(look) if wanted else {}
+        return await self._database.read(look, once=len(wanted) <= queries.MAX_VALUES) if wanted else {}
 
     def _read_changes(self, connection: Any, stream: StreamKey, since: int, after: int, most: int | None) -> Changes:
         written, erased = queries.newest_changes(connection, stream)

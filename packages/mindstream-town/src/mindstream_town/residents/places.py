@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from functools import cache
 
@@ -78,8 +78,16 @@ def known_places(setting: Setting, person: Person, knows: Collection[str], when:
     return [*found, *((each, Place(words=words_of(each), address=each)) for each in of_day)]
 
 
-def known_addresses(setting: Setting, person: Person, knows: Collection[str]) -> tuple[list[str], list[str]]:
+def known_addresses(setting: Setting, person: Person, knows: Collection[str]) -> tuple[Sequence[str], Sequence[str]]:
     """Return the addresses of `known_places`: those that the resident knows, and those of its usual day only."""
+    asked, of, found = setting.known.get(person.name, (None, (), ([], [])))
+    if asked is not person or of != knows:
+        found = _known_addresses(setting, person, knows)
+        setting.known[person.name] = person, knows, found
+    return found
+
+
+def _known_addresses(setting: Setting, person: Person, knows: Collection[str]) -> tuple[list[str], list[str]]:
     by_level: dict[int, list[str]] = {}
     for address in sorted(knows):
         by_level.setdefault(address.count(":"), []).append(address)

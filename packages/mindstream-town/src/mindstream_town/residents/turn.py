@@ -107,6 +107,8 @@ class ResidentTurn:
     revisions: list[Revision] = field(default_factory=list)
     by: str = ""
     _recalled: dict[tuple[str, int, tuple[Kind, ...] | None], Recollection] = field(default_factory=dict)
+    _built: set[str] = field(default_factory=set)
+    """The ids of the records of this turn, which are written after it."""
     _ahead: dict[Prompt[Any], asyncio.Task[Any]] = field(default_factory=dict)
 
     @property
@@ -204,9 +206,11 @@ class ResidentTurn:
 
     async def build(self, *news: RecordDraft) -> tuple[Record, ...]:
         """Build records with the time of this step, to be written with an event."""
-        if any(new.evidence for new in news):
+        if any(not self._built.issuperset(new.evidence) for new in news):
             await self.resident.written()
-        return tuple(await self.resident.memory.build_records(news))
+        records = tuple(await self.resident.memory.build_records(news, self._built))
+        self._built.update(record.id for record in records)
+        return records
 
     async def recall(
         self, query: str, k: int = 0, *, kinds: tuple[Kind, ...] | None = None, touch: bool = True
@@ -222,7 +226,8 @@ class ResidentTurn:
         memory, asked = self.resident.memory, (query, k, kinds)
         if asked not in self._recalled:
             await self.resident.written()
-            found = await memory.recall(query, k or self.profile.recalled, kinds=kinds, touch=False)
+            most = k or self.profile.recalled
+            found = await memory.recall(query, most, kinds=kinds, touch=False, confidence=False)
             self._recalled[asked] = found
         found = self._recalled[asked]
         if found.touch is not None and touch:
@@ -415,7 +420,7 @@ class Percept(NamedTuple):  # made in less time than a frozen dataclass
 
     @property
     def triple(self) -> tuple[str, str, str]:
-        return self.subject, self.predicate, self.object
+        return self[:3]
 
     @property
     def text(self) -> str:
