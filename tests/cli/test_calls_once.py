@@ -7,7 +7,7 @@ from pathlib import Path
 
 from keys import key_of
 
-from mindstream.service.opening import open_mind
+from mindstream.service.minds import open_mind
 from mindstream.settings import Settings
 
 

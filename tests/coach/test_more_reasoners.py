@@ -14,7 +14,7 @@ from mindstream.errors import SettingsError
 from mindstream.models.model import Call
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
-from mindstream.service.opening import open_mind
+from mindstream.service.minds import open_mind
 from mindstream.service.solving import talk_tools
 from mindstream.settings import Settings
 

@@ -9,6 +9,7 @@ import pytest
 from keys import key_of
 from world import Words
 
+from mindstream.clock import ManualClock
 from mindstream.errors import InputError
 from mindstream.log.events import Remembered
 from mindstream.memory.memory import Memory
@@ -180,6 +181,18 @@ async def test_recall_reports_records_found_but_not_returned(world: World) -> No
     assert len(found.returned) == 3
     assert len(found.passed_over) == 9
     assert not {each.record.id for each in found.returned} & set(found.passed_over)
+
+
+async def test_a_recall_without_confidences_gives_the_same_records_and_scores(tmp_path: Path) -> None:
+    async with Memory(tmp_path, "ann", embed=Words("0"), clock=ManualClock(NOW)) as memory:
+        for number in range(12):
+            await memory.retain(f"The {'red' * (number % 2)} boat number {number} lies in the harbour.")
+        whole = await memory.recall("Which red boat lies here?", 4)
+        bare = await memory.recall("Which red boat lies here?", 4, confidence=False)
+        assert [(each.id, each.score) for each in bare] == [(each.id, each.score) for each in whole]
+        assert whole.touch and bare.touch and bare.touch.passed_over == whole.touch.passed_over
+        assert whole.certainty and not bare.certainty and not any(each.confidence or each.parts for each in bare)
+        assert not await memory.recall("Which red boat lies here?", 4, confidence=False, floor=0.999)
 
 
 async def test_the_ranking_policy_can_be_chosen(world: World) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -119,6 +120,16 @@ def test_a_town_can_be_run_and_inspected(town: tuple[str | Path, ...], tmp_path:
     assert "Ben Hale" in [each["name"] for each in found["facts"][0]["who"]] and found["event"]["minutes"]
     assert {each.name for each in (tmp_path / "csv").iterdir()} == {"curves.csv", "fact_1.csv"}
     assert "<svg" in (tmp_path / "plot" / "curves.svg").read_text()
+
+
+def test_running_a_town_with_rules_loads_no_coach_and_no_http_client(town: tuple[str | Path, ...]) -> None:
+    heavy = ["aiohttp", "httpx2", "tomlkit", "tokenizers", "mindstream.coach.coach", "mindstream.tools.web"]
+    code = (
+        f"import sys; from mindstream.cli.edge import run; code = run({['town', 'status', *map(str, town)]});"
+        f"print([name for name in {heavy} if name in sys.modules], code, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == "[] 0"
 
 
 def test_an_export_can_be_imported(town: tuple[str | Path, ...], tmp_path: Path) -> None:

@@ -22,7 +22,8 @@ from mindstream.memory.recall.exemplars import Exemplars
 from mindstream.minds.mind import Mind
 from mindstream.models.roles import Models
 from mindstream.service.cost import describe_turn
-from mindstream.service.opening import open_mind, unpriced
+from mindstream.service.minds import open_mind
+from mindstream.service.opening import unpriced
 from mindstream.service.pools import open_member
 from mindstream.service.solving import talk_tools
 from mindstream.settings import Settings

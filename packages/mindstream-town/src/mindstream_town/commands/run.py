@@ -33,7 +33,6 @@ from mindstream_town.events import Talked, TownEvent
 from mindstream_town.inspect.estimate import Counting
 from mindstream_town.inspect.lookup import find_step, format_time
 from mindstream_town.opened import is_free
-from mindstream_town.preparing import Preparing
 from mindstream_town.setting import Setting
 from mindstream_town.source import missing_keys
 from mindstream_town.town import Order
@@ -403,6 +402,8 @@ def prepare(
     they are written to FILE after you confirm (or with --yes), or to the file named by --out. Comments and existing
     keys stay.
     """
+    from mindstream_town.preparing import Preparing  # loads tomlkit, which takes 30 ms
+
     if out is not None and out.exists():
         raise InputError(f"{out} exists already: name a new file, or omit --out")
     text = read_text(file, LARGEST)
