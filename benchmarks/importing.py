@@ -26,7 +26,7 @@ from mindstream.clock import SystemClock, format_iso
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.sqlite import SqliteStore
-from mindstream.models.embedders.wordllama import WordLlama
+from mindstream.models.embedders.embedder import WordLlama
 from mindstream.service.importing.reading import Source, reader
 from mindstream.service.importing.writing import Import
 

@@ -31,7 +31,7 @@ from mindstream.memory.forgetting_curve import DECAY, Strength
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.columns import OPEN
 from mindstream.memory.store.record import FADING, KINDS
-from mindstream.models.embedders.wordllama import WordLlama
+from mindstream.models.embedders.embedder import WordLlama
 from mindstream.models.rules import Rules
 
 LAWS = Strength()

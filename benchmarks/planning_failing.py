@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mindstream.models.model import Call, Part, Piece, Request, Usage
-from mindstream.models.wrappers.budget import Budget
+from mindstream.models.wrappers.meter import Budget
 from mindstream.planning.executor import Limits
 from mindstream.planning.planner import Planner, Strategy
 from mindstream.planning.run import Solution

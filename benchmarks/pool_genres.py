@@ -34,7 +34,7 @@ from mindstream.models.embedders.embedder import embedder as named
 from mindstream.models.model import Model
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
-from mindstream.models.wrappers.budget import Budget
+from mindstream.models.wrappers.meter import Budget
 from mindstream.service.pools import labelling_estimate
 from mindstream.sharing import retriever
 from mindstream.sharing.admission import Pair, lay_in

@@ -33,8 +33,8 @@ from mindstream.memory.opening import open_store
 from mindstream.memory.store import vectors as vectors_of_stream
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.store import Store
-from mindstream.models.embedders.wordllama import WordLlama
-from mindstream.models.embedders.wordllama import vectors as embedded
+from mindstream.models.embedders.embedder import WordLlama
+from mindstream.models.embedders.embedder import vectors as embedded
 
 ASKED, WARM, K, NOW = 200, 20, 10, 1_700_000_000.0
 SETTLED = 20

@@ -35,7 +35,7 @@ from mindstream.memory.opening import open_store
 from mindstream.memory.store import vectors as vectors_of_stream
 from mindstream.memory.store.record import Record, new_id
 from mindstream.memory.store.store import Commit, Entry
-from mindstream.models.embedders.wordllama import WordLlama, vectors
+from mindstream.models.embedders.embedder import WordLlama, vectors
 
 BATCH, ASKED, WARM, K = 2_000, 100, 10, 10
 BEGAN, APART_S = 1_700_000_000.0, 40.0

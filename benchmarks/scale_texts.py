@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mindstream.memory.store.record import Kind
-from mindstream.models.embedders import wordllama
+from mindstream.models.embedders import embedder
 from mindstream.text.words import STOP
 
 HERE = Path(__file__).parents[1]
@@ -91,7 +91,7 @@ def words_of_prose() -> list[str]:
 def topics() -> tuple[Sequence[str], NDArray[np.int64], NDArray[np.float64]]:
     """Return the words, the words of each topic, and the frequency of the n-th of them."""
     words = KEPT.read_text("utf-8").split() if KEPT.is_file() else words_of_prose()
-    rows = wordllama.vectors(words)
+    rows = embedder.vectors(words)
     heads = np.random.default_rng(7).choice(len(words), TOPICS, replace=False)
     near = np.argsort(-(rows[heads] @ rows.T), axis=1)[:, :OF_TOPIC]
     share = 1 / (np.arange(OF_TOPIC) + 3.0)

@@ -37,7 +37,7 @@ from mindstream.clock import SystemClock
 from mindstream.memory.memory import Memory
 from mindstream.memory.opening import open_store
 from mindstream.memory.store.record import RecordDraft
-from mindstream.models.embedders.wordllama import WordLlama, vectors
+from mindstream.models.embedders.embedder import WordLlama, vectors
 
 SINGLES, BATCH, ASKED, K = 200, 500, 200, 10
 SECRET = "the quince is buried under the ninth step of the lighthouse"

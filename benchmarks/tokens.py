@@ -33,7 +33,7 @@ from typing import Any
 from tokens_data import Question, read_questions
 from tokens_play import Case, Exchange, Player, lines_of, play
 
-from mindstream.models.embedders.wordllama import token_ids
+from mindstream.models.embedders.embedder import token_ids
 from mindstream.planning.planner import Strategy
 from mindstream.planning.prompts import ActOnTask, AnswerFromEvidence, MakePlan
 from mindstream.tools.named import AskModel

@@ -15,8 +15,8 @@ from tokens_play import LOOKUP, SEARCH, WIKIPEDIA
 
 from mindstream.errors import InputError
 from mindstream.models.model import Call, ToolSpec
+from mindstream.models.providers.adapter import price
 from mindstream.models.providers.address import address
-from mindstream.models.providers.limits import price
 from mindstream.models.roles import Models
 from mindstream.planning.planner import Planner, Strategy
 from mindstream.text.words import terms

@@ -36,7 +36,7 @@ from mindstream_town.setting import Setting
 from mindstream_town.town import Town
 from town_copies import copied_in_one
 
-from mindstream.models.embedders.wordllama import table
+from mindstream.models.embedders.embedder import table
 
 PRICED = ("openai:gpt-5-nano", "openai:gpt-5-mini", "google:gemini-2.5-flash-lite")
 

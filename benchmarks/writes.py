@@ -29,7 +29,7 @@ from mindstream.memory.memory import Memory
 from mindstream.memory.store.columns import Columns
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.sqlite import SqliteStore
-from mindstream.models.embedders.wordllama import WordLlama
+from mindstream.models.embedders.embedder import WordLlama
 from mindstream.text.lexical import MAPPED, GrowingArray
 
 SINGLES, BATCH = 300, 500

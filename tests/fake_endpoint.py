@@ -23,7 +23,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import repeat
 from typing import Any, TypeAlias
 
-from mindstream.models.providers.capabilities import forget_all
+from mindstream.models.providers.failures import forget_all
 
 KEY = "sk-very-secret-0123456789"
 WIDTH = 8

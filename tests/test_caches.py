@@ -25,7 +25,7 @@ from mindstream.memory.store import erasure as carriers
 from mindstream.memory.store import writing
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.store import Entry, Erasure
-from mindstream.models.embedders.wordllama import WordLlama
+from mindstream.models.embedders.embedder import WordLlama
 
 PACK = load("sleep")
 NOW = 4e9

@@ -14,7 +14,7 @@ from mindstream import Coach, Memory, Mind, SqliteStore, SystemClock
 from mindstream.log.events import Said, Unknown
 from mindstream.memory.store.rows import UNREADABLE
 from mindstream.memory.store.validation import checked_record
-from mindstream.models.embedders.wordllama import WordLlama
+from mindstream.models.embedders.embedder import WordLlama
 from mindstream.service.doctor.repair import faults, looking_into, mend
 from mindstream.service.privacy.erase import erase, find_user_data
 from mindstream.service.transfer import Header, export, read_export

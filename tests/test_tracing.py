@@ -14,7 +14,7 @@ from opentelemetry.trace import SpanKind
 from traced_talk import a_talk
 
 from mindstream import FakeModel, Memory, Planner, tool, tracing
-from mindstream.tracing import genai, span, trace
+from mindstream.tracing import span, trace
 
 EXPORTED = InMemorySpanExporter()
 
@@ -85,14 +85,16 @@ async def test_memory_operations_have_spans_with_store_and_counts(folder: Path, 
     assert [span.name for span in told] == ["create_memory", "update_memory", "search_memory", "delete_memory"]
     given = [dict(span.attributes or {}) for span in told]
     assert all(
-        each[genai.STORE] == "ann" and each[genai.OPERATION] == span.name
+        each[tracing.STORE] == "ann" and each[tracing.OPERATION] == span.name
         for each, span in zip(given, told, strict=True)
     )
-    assert [each[genai.RECORDS] for each in given] == [1, 1, 1, 2]  # both wordings are forgotten
-    assert [each.get(genai.RECORD) for each in given] == [old.id, old.id, None, None]
+    assert [each[tracing.RECORDS] for each in given] == [1, 1, 1, 2]  # both wordings are forgotten
+    assert [each.get(tracing.RECORD) for each in given] == [old.id, old.id, None, None]
     assert {span.kind for span in told} == {SpanKind.INTERNAL}
     embedded = [span for span in spans.get_finished_spans() if span.name == "embeddings wordllama"]
-    assert embedded and embedded[0].kind is SpanKind.CLIENT and (embedded[0].attributes or {})[genai.DIMENSIONS] == 256
+    assert (
+        embedded and embedded[0].kind is SpanKind.CLIENT and (embedded[0].attributes or {})[tracing.DIMENSIONS] == 256
+    )
     assert not any("key" in str(span.attributes) for span in spans.get_finished_spans())
 
 
@@ -113,28 +115,28 @@ async def test_a_solved_task_has_spans_for_planning_tools_and_answer(spans: InMe
     for name in ("plan planner", "execute_tool double"):
         parent = told[name].parent
         assert parent and parent.span_id == run.context.span_id
-    assert all(genai.OPERATION in (span.attributes or {}) for span in told.values())
+    assert all(tracing.OPERATION in (span.attributes or {}) for span in told.values())
 
 
 async def test_spans_contain_text_only_if_the_standard_variable_is_set(
     folder: Path, spans: InMemorySpanExporter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(genai.CAPTURE, "SPAN_ONLY")
+    monkeypatch.setenv(tracing.CAPTURE, "SPAN_ONLY")
     trace(True)
     await a_talk(folder)
     finished = {span.name: dict(span.attributes or {}) for span in spans.get_finished_spans()}
-    asked = json.loads(str(finished["chat rules"][genai.ASKED]))
+    asked = json.loads(str(finished["chat rules"][tracing.ASKED]))
     assert {part["type"] for message in asked for part in message["parts"]} == {"text"}
-    assert "rest" in str(finished["execute_tool recall"][genai.ARGUMENTS])
-    assert json.loads(str(finished["invoke_agent talker"][genai.ANSWERED]))[0]["role"] == "assistant"
+    assert "rest" in str(finished["execute_tool recall"][tracing.ARGUMENTS])
+    assert json.loads(str(finished["invoke_agent talker"][tracing.ANSWERED]))[0]["role"] == "assistant"
     trace(True, content=False)
     spans.clear()
     await a_talk(folder)
-    assert not any(genai.WORDS & set(span.attributes or {}) for span in spans.get_finished_spans())
+    assert not any(tracing.WORDS & set(span.attributes or {}) for span in spans.get_finished_spans())
 
 
 def test_genai_attribute_names_are_defined_in_one_module() -> None:
-    names = {value for name, value in vars(genai).items() if name.isupper() and isinstance(value, str)}
-    assert names >= genai.WORDS | genai.REMOTE and genai.SCHEMA.endswith(genai.VERSION)
-    source = Path(tracing.__file__).parent.parent
-    assert [path.name for path in source.rglob("*.py") if '"gen_ai.' in path.read_text("utf-8")] == ["genai.py"]
+    names = {value for name, value in vars(tracing).items() if name.isupper() and isinstance(value, str)}
+    assert names >= tracing.WORDS | tracing.REMOTE and tracing.SCHEMA.endswith(tracing.VERSION)
+    source = Path(tracing.__file__).parent
+    assert [path.name for path in source.rglob("*.py") if '"gen_ai.' in path.read_text("utf-8")] == ["tracing.py"]

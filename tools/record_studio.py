@@ -52,9 +52,8 @@ from mindstream.models.model import Part, Piece, Request
 from mindstream.models.recording import Playback
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
-from mindstream.models.wrappers.budget import Budget, Budgeted
-from mindstream.models.wrappers.meter import Meter
-from mindstream.models.wrappers.repair import Mend, Repair
+from mindstream.models.wrappers.meter import Budget, Budgeted, Meter
+from mindstream.models.wrappers.recovery import Mend, Repair
 from mindstream.planning.planner import Planner, Strategy
 from mindstream.sharing.admission import Pair, lay_in, offer
 from mindstream.sharing.events import ExemplarJudged, ExemplarOffered, RubricFrozen

@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from mindstream.models.prompt import Prompt, rule
     from mindstream.models.roles import Models
     from mindstream.models.rules import FakeModel
-    from mindstream.models.wrappers.budget import Budget
+    from mindstream.models.wrappers.meter import Budget
     from mindstream.planning.plan import Plan, PlannedStep
     from mindstream.planning.planner import Planner
     from mindstream.planning.run import Solution
@@ -105,7 +105,7 @@ _HOMES = {
     "Call": "models.model", "Model": "models.model",
     "Prompt": "models.prompt", "rule": "models.prompt",
     "Models": "models.roles",
-    "Budget": "models.wrappers.budget",
+    "Budget": "models.wrappers.meter",
     "Plan": "planning.plan", "PlannedStep": "planning.plan",
     "Planner": "planning.planner",
     "Solution": "planning.run",

@@ -17,6 +17,9 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 MOVED = {
+    "mindstream.tracing.genai": "mindstream.tracing",
+    "mindstream.models.embedders.wordllama": "mindstream.models.embedders.embedder",
+    "mindstream.models.providers.limits": "mindstream.models.providers.adapter",
     "mindstream.log.timeline": "mindstream.log.events",
     "mindstream_town.metrics.measures": "mindstream_town.metrics",
     "mindstream_town.packs.find": "mindstream_town.packs",
@@ -54,9 +57,9 @@ MOVED = {
     "mindstream.models.providers.text_logprobs": "mindstream.models.providers.openai_chat",
     "mindstream.models.providers.event_stream": "mindstream.models.providers.wire",
     "mindstream.models.providers.typed_calls": "mindstream.models.providers.tool_calls",
-    "mindstream.models.providers.prices": "mindstream.models.providers.limits",
+    "mindstream.models.providers.prices": "mindstream.models.providers.adapter",
     "mindstream.models.embedders.in_process": "mindstream.models.embedders.embedder",
-    "mindstream.models.wrappers.fallback": "mindstream.models.wrappers.retry",
+    "mindstream.models.wrappers.fallback": "mindstream.models.wrappers.recovery",
     "mindstream.models.wrappers.cache": "mindstream.models.recording",
     "mindstream.models.bounded_schema": "mindstream.models.schema",
     "mindstream.models.engine_model": "mindstream.models.providers.provider",

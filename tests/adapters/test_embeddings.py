@@ -11,7 +11,7 @@ from fake_endpoint import KEY, FakeEndpoint
 from mindstream import caches
 from mindstream.adapters.embeddings import AnyEmbedder, as_embedder
 from mindstream.errors import ModelUnavailable
-from mindstream.models.embedders.wordllama import shared_embedder
+from mindstream.models.embedders.embedder import shared_embedder
 
 
 class Counted:

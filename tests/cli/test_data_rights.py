@@ -12,7 +12,7 @@ import pytest
 from running import mistaken, run
 
 from mindstream import ManualClock, Memory, SqliteStore
-from mindstream.models.embedders.wordllama import WordLlama
+from mindstream.models.embedders.embedder import WordLlama
 
 SAID = "The parrot Zibeth sings at noon."
 

@@ -11,7 +11,7 @@ from test_law_replay import GENTLE, live
 from mindstream.clock import ManualClock
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.sqlite import SqliteStore
-from mindstream.models.embedders.wordllama import shared_embedder
+from mindstream.models.embedders.embedder import shared_embedder
 
 OWN = ["memory", "policy", f"asleep_s={GENTLE.asleep_s:.0f}", f"passed_over_s={GENTLE.passed_over_s:.0f}"]
 

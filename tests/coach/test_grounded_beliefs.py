@@ -12,7 +12,7 @@ from mindstream import Coach, FakeModel, Mind, Models
 from mindstream.log.events import BeliefChanged, Observed, Thought
 from mindstream.models.model import Call
 from mindstream.models.rules import Rules
-from mindstream.models.wrappers.repair import Repair
+from mindstream.models.wrappers.recovery import Repair
 from mindstream.tools.tool import tool
 
 

@@ -17,11 +17,11 @@ from mindstream.errors import ReplyInvalid
 from mindstream.log.events import FollowUp, Said, Thought
 from mindstream.memory.conversation import Line, Note
 from mindstream.memory.facts import ExtractFacts, Fact, Facts
-from mindstream.models.delimiters import delimited
 from mindstream.models.model import Call, Message
 from mindstream.models.rules import FakeModel, Rules
 from mindstream.models.rules import Line as Scene
-from mindstream.models.wrappers.repair import Repair
+from mindstream.models.untrusted import delimited
+from mindstream.models.wrappers.recovery import Repair
 
 SLEEP = load("sleep")
 PLANNING = next(phase for phase in SLEEP.phases if phase.plans)

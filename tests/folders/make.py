@@ -23,7 +23,7 @@ from mindstream.log.events import Heard
 from mindstream.log.names import StreamName
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.store import Commit, Entry, NewWork
-from mindstream.models.embedders.wordllama import WordLlama
+from mindstream.models.embedders.embedder import WordLlama
 from mindstream.reasoners.reflect.reflect import reflect
 
 ENGLISH = [

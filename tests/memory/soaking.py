@@ -16,7 +16,7 @@ import time
 
 from mindstream import Memory, SqliteStore, SystemClock
 from mindstream.memory.store.record import Kind
-from mindstream.models.embedders.wordllama import WordLlama
+from mindstream.models.embedders.embedder import WordLlama
 
 KINDS: tuple[Kind, ...] = ("note", "observation", "chat", "thought")
 WORDS = ("coffee", "noise", "boat", "garden", "music", "winter", "letter", "bridge", "bread", "sleep")

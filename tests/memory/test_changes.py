@@ -21,7 +21,7 @@ from mindstream.memory.store.record import Kind, Record, new_id
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Commit, Entry, Erasure, Revision
 from mindstream.memory.store.writing import next_change, write
-from mindstream.models.embedders.wordllama import WordLlama
+from mindstream.models.embedders.embedder import WordLlama
 
 EVENT = Remembered(count=1, kinds={"note": 1})
 

@@ -18,8 +18,7 @@ from mindstream.memory.store.index_cache import IndexCache
 from mindstream.memory.store.record import Record, RecordDraft, new_id
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Changes, Commit, Entry, Revision
-from mindstream.models.embedders.embedder import embedder
-from mindstream.models.embedders.wordllama import WordLlama
+from mindstream.models.embedders.embedder import WordLlama, embedder
 
 NOW = 1_700_000_000.0
 

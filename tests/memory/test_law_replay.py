@@ -20,7 +20,7 @@ from mindstream.memory.lifecycle.replay import (
 )
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.sqlite import SqliteStore
-from mindstream.models.embedders.wordllama import shared_embedder
+from mindstream.models.embedders.embedder import shared_embedder
 
 GENTLE = Strength(asleep_s=60 * DAY_S, passed_over_s=90 * DAY_S)
 ASKED = ("the walnut tree", "the ledger of the mill", "a recipe for rye bread", "Klara's letter", "a map of Bergen")

@@ -24,7 +24,7 @@ from mindstream.log.events import Heard, Thought
 from mindstream.log.names import StreamName
 from mindstream.memory.opening import open_store
 from mindstream.memory.store.store import Commit, Entry, NewWork, WorkDone
-from mindstream.models.embedders.wordllama import WordLlama
+from mindstream.models.embedders.embedder import WordLlama
 
 psycopg = pytest.importorskip("psycopg", reason="PostgreSQL is not tried: psycopg is not installed")
 

@@ -18,7 +18,7 @@ from mindstream.memory.memory import Memory
 from mindstream.memory.recall import recall, selection
 from mindstream.memory.store.record import Record, RecordDraft, Vector
 from mindstream.memory.store.store import Commit, Revision
-from mindstream.models.embedders.wordllama import WordLlama
+from mindstream.models.embedders.embedder import WordLlama
 from mindstream.text.dates import DateSpan
 from mindstream.text.words import terms
 

@@ -7,7 +7,7 @@ import pytest
 
 from mindstream.memory.recall.recall import Recaller
 from mindstream.memory.store.sqlite import SqliteStore
-from mindstream.models.embedders.wordllama import WordLlama
+from mindstream.models.embedders.embedder import WordLlama
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "../shared/data/locomo/locomo3.json"

@@ -23,7 +23,7 @@ from mindstream.memory.store.postgres import postgres
 from mindstream.memory.store.postgres import tables as postgres_tables
 from mindstream.memory.store.registry import FIRST_MARKED
 from mindstream.memory.store.tables import MIGRATIONS
-from mindstream.models.embedders.wordllama import WordLlama
+from mindstream.models.embedders.embedder import WordLlama
 from mindstream.service.doctor.repair import mend
 
 ROSES = "Otto's greenhouse key is under the third flower pot."

@@ -23,7 +23,7 @@ from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Commit, Erasure, Revision
 from mindstream.memory.store.word_index import candidates, in_sqlite, segments
 from mindstream.memory.store.word_index.segments import hashed
-from mindstream.models.embedders.wordllama import WordLlama
+from mindstream.models.embedders.embedder import WordLlama
 from mindstream.text.words import terms
 
 HELD = {"postings": "packed", "places": "numbers", "nearness": "signs"}

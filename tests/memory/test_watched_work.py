@@ -19,7 +19,7 @@ from mindstream.memory.lease import looking
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import NewWork
-from mindstream.models.embedders.wordllama import WordLlama
+from mindstream.models.embedders.embedder import WordLlama
 
 NAMES = ("ann", "bo", "cleo")
 

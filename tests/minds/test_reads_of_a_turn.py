@@ -19,7 +19,7 @@ from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Kind
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Commit
-from mindstream.models.embedders.wordllama import WordLlama
+from mindstream.models.embedders.embedder import WordLlama
 
 READS = ("latest", "records", "changes", "events", "last", "open_work", "count", "find_same")
 

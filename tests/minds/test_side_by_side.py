@@ -18,7 +18,7 @@ from mindstream.clock import SystemClock
 from mindstream.errors import ErasedMeanwhile, StorageError
 from mindstream.log.events import BeliefChanged, Heard, Logged, Said, Thought
 from mindstream.memory.memory import Memory
-from mindstream.models.embedders.wordllama import WordLlama
+from mindstream.models.embedders.embedder import WordLlama
 from mindstream.service import transfer
 from mindstream.service.transfer import Header, read_export
 

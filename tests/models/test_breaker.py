@@ -23,7 +23,7 @@ from mindstream.errors import (
 from mindstream.models.model import Part, Piece, Request
 from mindstream.models.roles import Models
 from mindstream.models.rules import FakeModel, Line
-from mindstream.models.wrappers.retry import Breaker
+from mindstream.models.wrappers.recovery import Breaker
 
 DOWN = ModelUnavailable("it is down")
 

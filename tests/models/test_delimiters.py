@@ -17,11 +17,11 @@ from pydantic import BaseModel
 from mindstream.coach.packs.load import load
 from mindstream.coach.packs.pack import Pack, Phase
 from mindstream.memory.conversation import Line
-from mindstream.models.delimiters import MAX_TEXT, cut, delimited, delimited_short, escaped, listed, numbered
 from mindstream.models.model import Call, Message
 from mindstream.models.prompt import Prompt
 from mindstream.models.rules import FakeModel
-from mindstream.models.wrappers.repair import Repair
+from mindstream.models.untrusted import MAX_TEXT, cut, delimited, delimited_short, escaped, listed, numbered
+from mindstream.models.wrappers.recovery import Repair
 from mindstream.service.prompts import prompts
 from mindstream.tools.call import Observation
 from mindstream.tools.loop import run_tool_loop

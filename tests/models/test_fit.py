@@ -12,8 +12,8 @@ from mindstream.errors import PromptTooLong
 from mindstream.models.model import Cut, Message, Request
 from mindstream.models.prompt import Prompt
 from mindstream.models.roles import Models
-from mindstream.models.wrappers.fit import shorten
 from mindstream.models.wrappers.meter import Metered
+from mindstream.models.wrappers.recovery import shorten
 
 
 class Chat(Prompt[str]):

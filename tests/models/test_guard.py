@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from mindstream.errors import ReplyInvalid
 from mindstream.models.ask import ask, speak
-from mindstream.models.clean_text import legible
 from mindstream.models.model import Part, Piece, Request
 from mindstream.models.prompt import Prompt
-from mindstream.models.wrappers.guard import Guard
+from mindstream.models.untrusted import legible
+from mindstream.models.wrappers.recovery import Guard
 
 
 class Fenced(Prompt[str]):

@@ -11,8 +11,8 @@ from fake_endpoint import Behaviour, Fails, FakeEndpoint, Floods, Says, delta, f
 
 from mindstream.errors import ModelSilent, ModelUnavailable, ReplyInvalid
 from mindstream.models.ask import ask
+from mindstream.models.providers.adapter import BYTES_PER_TOKEN, LOCAL, TEXT_TOKENS, Waits, price
 from mindstream.models.providers.address import address
-from mindstream.models.providers.limits import BYTES_PER_TOKEN, LOCAL, TEXT_TOKENS, Waits, price
 from mindstream.models.providers.provider import Provider, provider
 from mindstream.models.providers.wire import MAX_EVENT_BYTES, Allowance, Refusal
 

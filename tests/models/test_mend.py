@@ -19,7 +19,7 @@ from mindstream.models.fitting import mend_json
 from mindstream.models.roles import Models
 from mindstream.models.rules import FakeModel
 from mindstream.models.wrappers.meter import Meter, Metered, WithListener
-from mindstream.models.wrappers.repair import Mend, Repair
+from mindstream.models.wrappers.recovery import Mend, Repair
 
 
 def judged_by(*replies: str, times: int = 2) -> tuple[WithListener, FakeModel, list[Metered]]:

@@ -20,12 +20,12 @@ from mindstream.memory.facts import ExtractFacts
 from mindstream.memory.lifecycle.importance import RateImportance
 from mindstream.memory.lifecycle.sleep import Dream
 from mindstream.models.ask import ask, speak
-from mindstream.models.clean_text import legible, without_controls
 from mindstream.models.model import Part, Piece, Request
 from mindstream.models.prompt import Prompt
 from mindstream.models.reply import whole_json
 from mindstream.models.rules import FakeModel
-from mindstream.models.wrappers.repair import Repair
+from mindstream.models.untrusted import legible, without_controls
+from mindstream.models.wrappers.recovery import Repair
 from mindstream.reasoners.reflect.reflect import Insights, SalientQuestions
 
 SLEEP = load("sleep")

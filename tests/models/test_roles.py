@@ -14,10 +14,9 @@ from mindstream.clock import ManualClock
 from mindstream.errors import BudgetSpent, ModelRefused, SettingsError
 from mindstream.models.ask import ask, speak
 from mindstream.models.prompt import RULES, rule
-from mindstream.models.providers.limits import Waits
+from mindstream.models.providers.adapter import Waits
 from mindstream.models.roles import AnyModels, Models, open_models
-from mindstream.models.wrappers.budget import Budget
-from mindstream.models.wrappers.meter import Metered
+from mindstream.models.wrappers.meter import Budget, Metered
 
 
 class Patient(ManualClock):

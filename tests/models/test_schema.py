@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from mindstream.models.model import Call, ToolSpec
 from mindstream.models.schema import find_faults, lean
-from mindstream.models.wrappers.repair import complaint
+from mindstream.models.wrappers.recovery import complaint
 
 ROOM = {"type": "object", "properties": {"room": {"type": "string"}}, "required": ["room"]}
 SCHEMA: dict[str, Any] = {

@@ -12,8 +12,8 @@ from mindstream.coach.belief.plan import CoachingPlan, PlanStep
 from mindstream.coach.packs.load import load
 from mindstream.errors import SettingsError
 from mindstream.memory.conversation import Line
+from mindstream.models.prompt import MAX_TEMPLATE, templates
 from mindstream.models.rules import FakeModel
-from mindstream.models.template import MAX_TEMPLATE, templates
 from mindstream.models.wrappers.override import PromptOverride
 from mindstream.service.prompts import prompts
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mindstream.models.providers.thoughts import Thinking, without_thoughts
+from mindstream.models.reply import Thinking, without_thoughts
 
 REPLIES = [
     ("<think>Let me see.</think>Yes.", "Let me see.", "Yes."),

@@ -27,11 +27,9 @@ from mindstream.models.ask import act, ask
 from mindstream.models.model import Call, Message, Model, Part, Piece, Request, Sampling, ToolSpec, Usage
 from mindstream.models.recording import Cache
 from mindstream.models.rules import FakeModel, Line
-from mindstream.models.wrappers.budget import Budget, Budgeted
-from mindstream.models.wrappers.meter import Meter, Metered
+from mindstream.models.wrappers.meter import Budget, Budgeted, Meter, Metered
 from mindstream.models.wrappers.override import PromptOverride
-from mindstream.models.wrappers.repair import Repair
-from mindstream.models.wrappers.retry import Fallback, Limit, Retry
+from mindstream.models.wrappers.recovery import Fallback, Limit, Repair, Retry
 
 
 def talks(*lines: Line) -> FakeModel:

@@ -13,7 +13,7 @@ import pytest
 
 from mindstream.errors import ModelError
 from mindstream.models.model import Call, Part, Piece, Request, Usage
-from mindstream.models.wrappers.budget import Budget, Budgeted
+from mindstream.models.wrappers.meter import Budget, Budgeted
 from mindstream.planning.planner import Planner, Strategy
 from mindstream.tools.named import model_tool
 from mindstream.tools.tool import Traits, tool

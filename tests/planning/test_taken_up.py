@@ -18,7 +18,7 @@ from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.models.embedders.embedder import embedder
 from mindstream.models.model import Request
 from mindstream.models.rules import FakeModel
-from mindstream.models.wrappers.budget import Budget
+from mindstream.models.wrappers.meter import Budget
 from mindstream.planning.formats.read import read
 from mindstream.planning.journal import read_run
 from mindstream.planning.plan import Plan

@@ -13,7 +13,7 @@ from mindstream import FakeModel, ManualClock, Memory, SqliteStore
 from mindstream.errors import ModelError, ModelUnavailable
 from mindstream.log.events import Reflected
 from mindstream.memory.store.record import Record, RecordDraft
-from mindstream.models.embedders.wordllama import WordLlama
+from mindstream.models.embedders.embedder import WordLlama
 from mindstream.models.model import Request
 from mindstream.models.rules import Rules
 from mindstream.reasoners.background import make_writing

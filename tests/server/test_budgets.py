@@ -19,8 +19,7 @@ from mindstream.errors import BudgetSpent, ModelError
 from mindstream.memory.opening import open_store
 from mindstream.models.model import Model, Part, Piece, Request, Usage
 from mindstream.models.prompt import Prompt
-from mindstream.models.wrappers.budget import Budget
-from mindstream.models.wrappers.meter import Meter
+from mindstream.models.wrappers.meter import Budget, Meter
 from mindstream.server.budgets import Budgets
 from mindstream.server.issuer import Issuer
 from mindstream.server.server_state import ServerState

@@ -35,7 +35,7 @@ from mindstream.log.work import ANSWER
 from mindstream.memory.facts import ExtractFacts
 from mindstream.memory.store.record import Record, RecordDraft
 from mindstream.memory.store.store import Revision
-from mindstream.models.embedders.wordllama import WordLlama
+from mindstream.models.embedders.embedder import WordLlama
 from mindstream.models.model import Request
 from mindstream.models.recording import Cache, Playback, Recorder
 from mindstream.service import backup, transfer

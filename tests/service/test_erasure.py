@@ -20,7 +20,7 @@ from mindstream.log import erasure
 from mindstream.log.database import FILE
 from mindstream.memory.opening import open_store
 from mindstream.memory.store.record import Record, RecordDraft
-from mindstream.models.embedders.wordllama import WordLlama
+from mindstream.models.embedders.embedder import WordLlama
 from mindstream.service.calling import open_user_memory
 from mindstream.service.privacy import erase as erasing
 from mindstream.settings import Settings

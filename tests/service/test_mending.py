@@ -20,7 +20,7 @@ from mindstream import Coach, ManualClock, Memory, Mind, SqliteStore
 from mindstream.errors import StorageError
 from mindstream.memory.forgetting_curve import Strength
 from mindstream.memory.store.record import RecordDraft
-from mindstream.models.embedders.wordllama import WordLlama
+from mindstream.models.embedders.embedder import WordLlama
 from mindstream.service.doctor.repair import ASIDE, Damage, faults, looking_into, mend
 
 FILE = "mindstream.db"

@@ -6,14 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from mindstream import Coach, FakeModel, Life, ManualClock, Memory, Mind, Models, Planner, tool
+from mindstream import Coach, FakeModel, Life, ManualClock, Memory, Mind, Models, Planner, tool, tracing
 from mindstream.errors import InputError, StorageError
 from mindstream.log.events import ModelCalled
 from mindstream.memory.store.redaction import MARK
 from mindstream.memory.store.store import Erasure
 from mindstream.models.model import Call
 from mindstream.service.traces import endpoint, replay, send
-from mindstream.tracing import genai
 
 pytest.importorskip("opentelemetry.exporter.otlp.proto.http.trace_exporter", reason="the extra otlp is not installed")
 
@@ -35,7 +34,7 @@ async def send_log(folder: Path, collector: Collector, *, content: bool = False)
 async def test_a_conversation_is_exported_with_its_times_and_parents(folder: Path, collector: Collector) -> None:
     await a_talk(folder)
     assert await send_log(folder, collector) == len(collector.spans)
-    assert collector.paths == {"/v1/traces"} and collector.schemas == {genai.SCHEMA}
+    assert collector.paths == {"/v1/traces"} and collector.schemas == {tracing.SCHEMA}
     (turn,) = [span for span in collector.spans if not span.parent_span_id and span.name.startswith("invoke_agent")]
     async with Memory.open(folder, "ann") as memory:
         heard = await anext(memory.log(kinds=["heard"]))
@@ -66,11 +65,11 @@ async def test_texts_are_sent_only_on_request(folder: Path, collector: Collector
     await a_talk(folder)
     await send_log(folder, collector)
     assert not any("secret" in str(span) for span in collector.spans)
-    assert not any(genai.WORDS & attributes(span).keys() for span in collector.spans)
+    assert not any(tracing.WORDS & attributes(span).keys() for span in collector.spans)
     collector.spans.clear()
     await send_log(folder, collector, content=True)
-    (turn,) = [span for span in collector.spans if "secret" in attributes(span).get(genai.ASKED, "")]
-    assert json.loads(attributes(turn)[genai.ASKED])[0]["parts"][0]["content"] == "My secret is the noise at night."
+    (turn,) = [span for span in collector.spans if "secret" in attributes(span).get(tracing.ASKED, "")]
+    assert json.loads(attributes(turn)[tracing.ASKED])[0]["parts"][0]["content"] == "My secret is the noise at night."
 
 
 async def test_an_erased_call_is_exported_without_its_text(folder: Path, collector: Collector) -> None:
@@ -81,7 +80,7 @@ async def test_an_erased_call_is_exported_without_its_text(folder: Path, collect
         await memory.store.erase(memory.key, Erasure(ids=(), rows=frozenset({row.seq})))
     assert await send_log(folder, collector, content=True) == 1
     (chat,) = collector.spans
-    assert json.loads(attributes(chat)[genai.ASKED])[0]["parts"][0]["content"] == MARK
+    assert json.loads(attributes(chat)[tracing.ASKED])[0]["parts"][0]["content"] == MARK
 
 
 async def test_the_same_log_gives_the_same_ids(folder: Path, collector: Collector) -> None:

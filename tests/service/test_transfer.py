@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mindstream import ManualClock, Memory, SqliteStore
 from mindstream.errors import InputError
 from mindstream.memory.store.record import RecordDraft
-from mindstream.models.embedders.wordllama import WordLlama
+from mindstream.models.embedders.embedder import WordLlama
 from mindstream.service import transfer
 from mindstream.service.memory import read_slots
 from mindstream.service.transfer import BATCH, Header, read_export

@@ -11,7 +11,7 @@ from pools import CITIES, city_pair, city_pool, grades
 from mindstream import InputError
 from mindstream.models.ask import ask
 from mindstream.models.rules import FakeModel, Rules
-from mindstream.models.wrappers.repair import Repair
+from mindstream.models.wrappers.recovery import Repair
 from mindstream.sharing.admission import Pair, offer
 from mindstream.sharing.grading import DraftRubric, Rubric, read_rubric
 from mindstream.sharing.pool import Pool

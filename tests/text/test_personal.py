@@ -18,7 +18,7 @@ from mindstream.errors import SettingsError
 from mindstream.log.events import Heard, Logged, Redacted
 from mindstream.memory.store.record import RecordDraft, Triple
 from mindstream.memory.store.store import Commit
-from mindstream.models.embedders.wordllama import WordLlama
+from mindstream.models.embedders.embedder import WordLlama
 from mindstream.models.providers.provider import provider
 from mindstream.redaction import Cleaned
 from mindstream.service.importing.reading import Source, reader

@@ -6,7 +6,7 @@ import pytest
 from pydantic import BaseModel
 
 from mindstream.errors import InputError
-from mindstream.models.embedders.wordllama import shared_embedder
+from mindstream.models.embedders.embedder import shared_embedder
 from mindstream.models.model import Call, ToolSpec
 from mindstream.models.prompt import Prompt
 from mindstream.models.rules import FakeModel

@@ -13,7 +13,7 @@ from mindstream_evals.memory.forms import AskedTalk, draw, read_talks
 from published_forms import BEAM, LOCOMO, LONGMEMEVAL
 
 from mindstream.errors import InputError
-from mindstream.models.embedders.wordllama import shared_embedder
+from mindstream.models.embedders.embedder import shared_embedder
 from mindstream.significance import wilson
 
 

@@ -41,7 +41,7 @@ from mindstream.memory.lifecycle.importance import RateImportance
 from mindstream.models.model import Part, Piece, Request
 from mindstream.models.prompt import Prompt
 from mindstream.models.roles import Models
-from mindstream.models.wrappers.budget import Budget, Budgeted
+from mindstream.models.wrappers.meter import Budget, Budgeted
 
 HOUR, DAY = 360, 8_640
 HOST, GUEST, HERMIT = LIUCUN.host, LIUCUN.guest, LIUCUN.hermit

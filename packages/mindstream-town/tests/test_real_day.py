@@ -15,7 +15,7 @@ from mindstream.log.events import ModelCalled
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.store import Entry
 from mindstream.minds.calls import CallLog
-from mindstream.models.embedders.wordllama import WordLlama
+from mindstream.models.embedders.embedder import WordLlama
 from mindstream.models.wrappers.meter import Metered
 from mindstream.service.cost import bill
 from mindstream.settings import Settings

@@ -34,8 +34,8 @@ from mindstream.log.events import Corrected, Remembered
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Kind, Record, RecordDraft
 from mindstream.memory.store.store import Entry, Revision
-from mindstream.models.clean_text import SURROGATE
 from mindstream.models.embedders.embedder import Embedder
+from mindstream.models.untrusted import SURROGATE
 
 Place: TypeAlias = tuple[tuple[str, ...], str]
 BY, MAX_VERSIONS, MORE = "langgraph", 1_000, 4

@@ -24,8 +24,8 @@ from mindstream.errors import MindstreamError
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.ranking import LOW_CERTAINTY
 from mindstream.memory.store.record import Kind, Record
-from mindstream.models.delimiters import delimited, listed
 from mindstream.models.embedders.embedder import Embedder
+from mindstream.models.untrusted import delimited, listed
 
 GUIDE = (
     "You have a memory that lasts between conversations. `remember` keeps a lasting fact about the user, `recall` looks"

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from mindstream import tracing
 from mindstream.coach.alarms import NOTHING, Alarms, SafetyClassifier, Verdict
 from mindstream.coach.gates.gate import Decision, Gatekeeper, Handover, Situation, decision_entry
 from mindstream.coach.packs.safety import SAFETY
@@ -20,12 +21,12 @@ from mindstream.memory.store.redaction import MARK
 from mindstream.memory.store.store import Entry, WorkDone
 from mindstream.minds.context import build_chat_record
 from mindstream.minds.responder import Exchange, Timeouts, end_turns, stop_turns
-from mindstream.models.clean_text import is_visible
 from mindstream.models.model import Cause, Model, calls_for, estimate_tokens
-from mindstream.models.providers.thoughts import answer_in
+from mindstream.models.reply import answer_in
 from mindstream.models.rules import Rules
+from mindstream.models.untrusted import is_visible
 from mindstream.reasoners.background import POLL_S, Background
-from mindstream.tracing import genai, span, tell
+from mindstream.tracing import span, tell
 
 T = TypeVar("T")
 UNAVAILABLE = "unavailable"
@@ -320,15 +321,15 @@ class Answering:
         """Hold the turn of an utterance: first get the turn among all processes, then the turn in this process. Yield
         whether the utterance had to wait for another process.
         """
-        talks: dict[str, genai.Value] = {genai.AGENT: "talker", genai.CONVERSATION: self._talker.session}
+        talks: dict[str, tracing.Value] = {tracing.AGENT: "talker", tracing.CONVERSATION: self._talker.session}
         began, task = _now_s(), asyncio.current_task()
         assert task is not None
         async with self._reasoners.turns.of(answer.heard, task.cancel) as answer.turn:
             waited = _now_s() - began > POLL_S
             async with self._in_turn:
-                with span(genai.INVOKE_AGENT, "talker", talks) as traced:
+                with span(tracing.INVOKE_AGENT, "talker", talks) as traced:
                     yield waited
-                    tell(traced, {genai.ANSWERED: genai.write_answer(answer.words)})
+                    tell(traced, {tracing.ANSWERED: tracing.write_answer(answer.words)})
 
     def _waits_first(self, answer: Answer) -> bool:
         """Return whether the answer waits for the reasoner before it begins. An answer that contains the advice of an

@@ -28,11 +28,11 @@ from mindstream.memory.memory import Memory
 from mindstream.memory.recall.exemplars import Exemplars, find_examples
 from mindstream.memory.store.store import Entry
 from mindstream.minds.context import gather_context
-from mindstream.models.clean_text import is_visible
-from mindstream.models.embedders.wordllama import vectors
+from mindstream.models.embedders.embedder import vectors
 from mindstream.models.model import Message, Model, Piece, Request
 from mindstream.models.model import Part as ReplyPart
 from mindstream.models.prompt import Prompt, rule
+from mindstream.models.untrusted import is_visible
 from mindstream.reasoners.reasoner import Briefing
 from mindstream.text.context import Part, fit
 from mindstream.text.links import LinkFilter, links

@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from mindstream import tracing
 from mindstream.clock import DAY_S, Moment
 from mindstream.errors import BudgetSpent, HeldElsewhere, InputError, ModelError
 from mindstream.guidance import opens
@@ -53,7 +54,7 @@ from mindstream.text.words import count_of
 from mindstream.tools.approval import Approve, ApprovedTool
 from mindstream.tools.tool import Tool
 from mindstream.tools.tool_search import ToolIndex
-from mindstream.tracing import genai, span
+from mindstream.tracing import span
 
 TRIES, REST_S = 5, 2.0
 """TRIES: number of failed turns in a row after which the life halts. REST_S: length in seconds of the pause after the
@@ -278,7 +279,7 @@ class Life:
             words = self._m2.opening(because)
             self.steps.note(TurnBegan(turn=state.turn + 1, because=because, words=words, seen=state.seen))
         try:
-            with span(genai.INVOKE_AGENT, SLOT, {genai.AGENT: SLOT, "mindstream.turn": state.turn}):
+            with span(tracing.INVOKE_AGENT, SLOT, {tracing.AGENT: SLOT, "mindstream.turn": state.turn}):
                 ended = await self._m2.turn(state.turn)
         except BudgetSpent as error:
             self.steps.note(Rested(because=f"budget: {error}"))

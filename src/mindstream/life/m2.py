@@ -16,9 +16,9 @@ from mindstream.life.state import LifeState, Turn, day_of
 from mindstream.life.steps import Steps
 from mindstream.life.tools import MARK, LifeTool, Where, memory
 from mindstream.memory.store.record import is_tainted
-from mindstream.models.delimiters import cut, delimited, listed
 from mindstream.models.model import Message, Model, Request, estimate_tokens
-from mindstream.models.wrappers.fit import shorten
+from mindstream.models.untrusted import cut, delimited, listed
+from mindstream.models.wrappers.recovery import shorten
 from mindstream.text.times import read_moment
 from mindstream.tools.loop import run_loop
 

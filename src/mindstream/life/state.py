@@ -40,8 +40,8 @@ from mindstream.log.events import Event, Heard, Logged, Observed, ToolCalled
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.redaction import MARK
 from mindstream.memory.store.store import read_log
-from mindstream.models.delimiters import cut, delimited
 from mindstream.models.model import Call, Message
+from mindstream.models.untrusted import cut, delimited
 from mindstream.text.words import count_words
 
 

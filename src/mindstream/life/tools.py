@@ -20,6 +20,7 @@ from typing import Protocol
 
 from pydantic import BaseModel, Field, ValidationError
 
+from mindstream import tracing
 from mindstream.clock import Moment, format_spoken
 from mindstream.errors import BudgetSpent, InputError, ModelUnavailable, ReplyInvalid, ToolError
 from mindstream.life import permission
@@ -43,7 +44,7 @@ from mindstream.tools.approval import ToolRequest
 from mindstream.tools.call import Observation, call_tool, ungiven
 from mindstream.tools.tool import Tool, arguments_of, key_argument, traits_of
 from mindstream.tools.tool_search import ToolIndex
-from mindstream.tracing import fail, genai, span, tell
+from mindstream.tracing import fail, span, tell
 
 LONGEST = 20_000
 """Maximum length of a query, a question, a context, a result, or the text of a task for the ledger, in characters."""
@@ -118,13 +119,13 @@ class OwnTool:
     after: Callable[[Arguments], Awaitable[None]] | None = None
 
     async def __call__(self, call: Call, where: Where) -> Done:
-        named = {genai.TOOL: call.tool, genai.CALL_ID: call.id, genai.ARGUMENTS: call.arguments}
-        with span(genai.EXECUTE_TOOL, call.tool, named) as traced:
+        named = {tracing.TOOL: call.tool, tracing.CALL_ID: call.id, tracing.ARGUMENTS: call.arguments}
+        with span(tracing.EXECUTE_TOOL, call.tool, named) as traced:
             try:
                 done = await self._does(self.checked(call), where)
             except InputError as error:
                 raise ToolError(str(error)) from None
-            tell(traced, {genai.RESULT: done.found.text})
+            tell(traced, {tracing.RESULT: done.found.text})
             if done.found.failed:
                 fail(traced, ToolError.__name__)
             return done

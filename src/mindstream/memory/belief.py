@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from pydantic import BaseModel, JsonValue, ValidationError
 
+from mindstream import tracing
 from mindstream.errors import Conflict, InputError, LeaseLost
 from mindstream.json_values import JsonObject
 from mindstream.log.events import BeliefChanged
 from mindstream.memory.store.record import TAINTED, Record, RecordDraft, is_tainted
 from mindstream.memory.store.store import Entry
 from mindstream.memory.store.validation import shortened
-from mindstream.tracing import genai, tell_believed, traced
+from mindstream.tracing import tell_believed, traced
 
 if TYPE_CHECKING:
     from mindstream.memory.stream import Stream
@@ -151,7 +152,7 @@ def _folded(item: object) -> str:
 # Writing a new version.
 
 
-@traced(genai.UPSERT_MEMORY, "slot", tell_believed)
+@traced(tracing.UPSERT_MEMORY, "slot", tell_believed)
 async def believe(
     stream: Stream, slot: str, patch: Patch, shape: type[Shape], *, evidence: Sequence[str] = (), by: str = "reasoner"
 ) -> Belief[Shape]:

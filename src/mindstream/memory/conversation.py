@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict
 from mindstream.clock import DAY_S, Moment, format_iso
 from mindstream.frozen import Frozen
 from mindstream.memory.store.record import Record
-from mindstream.models.delimiters import cut, escaped, indented
 from mindstream.models.model import Message
+from mindstream.models.untrusted import cut, escaped, indented
 
 USER = "user"
 MAX_YES = 30

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 import numpy as np
 from pydantic import BaseModel, JsonValue
 
-from mindstream import caches, redaction
+from mindstream import caches, redaction, tracing
 from mindstream.clock import EARLIEST, LATEST, Clock, Moment, SystemClock, Time, moment, moment_or_none, period
 from mindstream.errors import Conflict, InputError
 from mindstream.guidance import awaited, opens
@@ -75,7 +75,7 @@ from mindstream.memory.store.validation import (
     session_names,
 )
 from mindstream.models.embedders.embedder import Embedder, EmbedderChoice
-from mindstream.tracing import genai, tell_found, tell_written, traced
+from mindstream.tracing import tell_found, tell_written, traced
 
 if TYPE_CHECKING:
     from mindstream.memory.store.columns import Columns
@@ -86,7 +86,7 @@ Shape = TypeVar("Shape", bound=BaseModel)
 
 
 @awaited
-@traced(genai.CREATE_MEMORY, "news", tell_written)
+@traced(tracing.CREATE_MEMORY, "news", tell_written)
 async def retain_all(stream: Stream, news: Sequence[RecordDraft]) -> list[Record]:
     """Write records in one transaction and return them. If a record repeats a known one (see `Stream.find_same`), it is
     not written, and the known record is returned in its place.
@@ -474,7 +474,7 @@ class Stream:
         return self._lately.same(texts, now) | await self.store.find_same(self.key, kind, texts, now=now)
 
     @awaited
-    @traced(genai.SEARCH_MEMORY, "query", tell_found)
+    @traced(tracing.SEARCH_MEMORY, "query", tell_found)
     async def recall(
         self,
         query: str,

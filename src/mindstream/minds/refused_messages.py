@@ -17,9 +17,9 @@ from mindstream.log.events import MessageRefused
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.store import Entry
-from mindstream.models.delimiters import escaped
 from mindstream.models.model import Message, Model, Request
 from mindstream.models.roles import Models
+from mindstream.models.untrusted import escaped
 from mindstream.models.wrappers.layer import Layer, Layered
 
 T = TypeVar("T")

@@ -22,9 +22,9 @@ from mindstream.log.feed import Signal
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.store import Entry, WorkDone
 from mindstream.minds.context import build_chat_record
-from mindstream.models.clean_text import is_visible
-from mindstream.models.providers.thoughts import answer_in
+from mindstream.models.reply import answer_in
 from mindstream.models.roles import Models
+from mindstream.models.untrusted import is_visible
 from mindstream.reasoners.background import Background
 from mindstream.reasoners.reasoner import Reasoner, RunContext, RunResult
 

@@ -29,12 +29,11 @@ from pydantic import Field
 from mindstream.errors import ReplyInvalid
 from mindstream.frozen import Frozen
 from mindstream.models.ask import ask
-from mindstream.models.delimiters import delimited, indented
 from mindstream.models.model import Distribution, JsonSchema, Logprobs, Message, Model, Piece, Request
 from mindstream.models.prompt import Prompt, rule
-from mindstream.models.providers.thoughts import without_thoughts
-from mindstream.models.reply import LegiblePieces
+from mindstream.models.reply import LegiblePieces, without_thoughts
 from mindstream.models.rules import Rules
+from mindstream.models.untrusted import delimited, indented
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 MIN_COVERED = 0.02

@@ -15,10 +15,10 @@ from contextlib import suppress
 from typing import Any
 
 from mindstream.errors import ReplyInvalid
-from mindstream.models.clean_text import without_controls
 from mindstream.models.model import ToolSpec
 from mindstream.models.reply import DECODER, MAX_DEPTH, broken_json, check_depth, whole_json
 from mindstream.models.schema import JsonSchema, find_faults
+from mindstream.models.untrusted import without_controls
 
 NOTHING = frozenset(("", "null", "none", "undefined", "nil", "[]", '""', "''"))
 """Texts that mean "no arguments", in lower case."""

@@ -12,17 +12,13 @@ from mindstream.clock import Clock, SystemClock
 from mindstream.engines import Engine
 from mindstream.errors import SettingsError
 from mindstream.models.model import Model
-from mindstream.models.providers.limits import Waits
+from mindstream.models.providers.adapter import Waits
 from mindstream.models.providers.provider import EngineModel, Provider, provider
 from mindstream.models.recording import Cache, Playback, Recorder
 from mindstream.models.rules import Rules
-from mindstream.models.wrappers.budget import Budget, Budgeted
-from mindstream.models.wrappers.fit import Fit
-from mindstream.models.wrappers.guard import Guard
-from mindstream.models.wrappers.meter import Meter, Metered, WithListener
+from mindstream.models.wrappers.meter import Budget, Budgeted, Meter, Metered, WithListener
 from mindstream.models.wrappers.override import PromptOverride
-from mindstream.models.wrappers.repair import Mend, Repair
-from mindstream.models.wrappers.retry import Breaker, Fallback, Limit, Retry
+from mindstream.models.wrappers.recovery import Breaker, Fallback, Fit, Guard, Limit, Mend, Repair, Retry
 from mindstream.plugins import stand_by
 
 DEFAULT = "default"

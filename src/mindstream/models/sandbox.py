@@ -15,7 +15,7 @@ from jinja2.filters import FILTERS
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from mindstream.models.delimiters import delimited, delimited_short, listed, numbered
+from mindstream.models.untrusted import delimited, delimited_short, listed, numbered
 
 MAX_TEXT, MAX_WORK = 2_000_000, 20_000_000
 """Maximum number of characters that a template may render, and that its filters and calls may process."""

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 from mindstream.errors import SettingsError
 from mindstream.models.model import ToolSpec, estimate_tokens
+from mindstream.models.providers.adapter import price
 from mindstream.models.providers.address import address
-from mindstream.models.providers.limits import price
 from mindstream.planning.plan import Plan
 from mindstream.planning.prompts import ActOnTask, AnswerAlone, AnswerFromEvidence, MakePlan, describe
 from mindstream.text.words import count_of

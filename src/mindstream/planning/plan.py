@@ -17,9 +17,9 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, JsonValue, Skip
 
 from mindstream.errors import InputError, clipped
 from mindstream.json_values import JsonObject
-from mindstream.models.clean_text import without_controls
 from mindstream.models.prompt import complaints
 from mindstream.models.reply import DECODER, DEEP, MAX_DEPTH
+from mindstream.models.untrusted import without_controls
 from mindstream.planning.references import NESTED, STEP_ID, Keys, Reference, Text, fill, find_parts, parse_part
 
 MARKS = {"added": "+", "removed": "-", "changed": "~", "kept": " "}

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, TypeAlias, TypeVar, get_args, overload
 
-from mindstream import chance, redaction
+from mindstream import chance, redaction, tracing
 from mindstream.errors import BudgetSpent, InputError, ReplyInvalid, ToolError
 from mindstream.guidance import Explained, awaited
 from mindstream.log import erasures
@@ -19,7 +19,7 @@ from mindstream.memory.recall.exemplars import Exemplars
 from mindstream.models.ask_in_words import ask, question_for
 from mindstream.models.model import Model, calls_for, current_cause
 from mindstream.models.roles import AnyModels, build_models
-from mindstream.models.wrappers.budget import Budget, Budgeted
+from mindstream.models.wrappers.meter import Budget, Budgeted
 from mindstream.moved import renamed_arguments
 from mindstream.planning.executor import LIMITS, Limits, RunWatcher
 from mindstream.planning.exemplars import LessonText, find_exemplars
@@ -40,7 +40,7 @@ from mindstream.planning.run import (
 )
 from mindstream.tools.approval import Approve, approver, time_limit
 from mindstream.tools.tool import AnyTools, FunctionTool, Tool, Traits, checked_tools, tool, traits_of
-from mindstream.tracing import genai, span
+from mindstream.tracing import span
 
 Strategy: TypeAlias = Literal["rewoo", "react", "plan-execute", "direct", "cot"]
 STRATEGIES: dict[str, Callable[[PlanningRun], Awaitable[None]]] = {
@@ -124,7 +124,7 @@ class Planner(Explained):
         """
         async with _choose_models(self.model, ("planner",), self.budget or Budget()) as named:
             shown = await find_exemplars(self.exemplars, task)
-            with span(genai.PLAN, PLANNER, {genai.AGENT: PLANNER}):
+            with span(tracing.PLAN, PLANNER, {tracing.AGENT: PLANNER}):
                 return await plan_task(task, checked_tools(self.tools), named["planner"], shown, on_step)
 
     @awaited
@@ -224,7 +224,7 @@ class Planner(Explained):
             cause = current_cause()
             with (
                 calls_for(replace(cause, rows=(*cause.rows, journal.seq)) if journal else cause),
-                span(genai.INVOKE_AGENT, PLANNER, {genai.AGENT: PLANNER, "mindstream.run": run}),
+                span(tracing.INVOKE_AGENT, PLANNER, {tracing.AGENT: PLANNER, "mindstream.run": run}),
             ):
                 await self._go_through(going, because)
             solution = going.solution(how)

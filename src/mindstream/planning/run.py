@@ -13,12 +13,13 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic
 
+from mindstream import tracing
 from mindstream.errors import BudgetSpent, InputError
 from mindstream.guidance import Explained
 from mindstream.models.ask import ask, speak
 from mindstream.models.model import Model, ToolSpec
-from mindstream.models.providers.thoughts import Thinking
-from mindstream.models.wrappers.budget import Budget
+from mindstream.models.reply import Thinking
+from mindstream.models.wrappers.meter import Budget
 from mindstream.planning.check import LONGEST, MOST_STEPS, StepChecker, check
 from mindstream.planning.executor import CLOCK, Executor, Limits, RunWatcher
 from mindstream.planning.exemplars import LessonText
@@ -44,7 +45,7 @@ from mindstream.planning.prompts import (
 from mindstream.tools.approval import Approver
 from mindstream.tools.call import UntrustedText
 from mindstream.tools.tool import Tool, traits_of
-from mindstream.tracing import genai, span
+from mindstream.tracing import span
 
 SHOWN_REPLY = 300
 """Maximum number of characters that the error message quotes of a planner's reply without a plan."""
@@ -288,7 +289,7 @@ class PlanningRun:
         steps, outside = list[PlannedStep](), contextvars.copy_context()
         try:
             written = write_steps(self.task, self._specs, self.models["planner"], self.exemplars)
-            with span(genai.PLAN, PLANNER, {genai.AGENT: PLANNER}):
+            with span(tracing.PLAN, PLANNER, {tracing.AGENT: PLANNER}):
                 async with aclosing(written):
                     async for step in written:
                         if executor and self._is_ready(step, steps):
@@ -323,7 +324,7 @@ class PlanningRun:
         lacks = describe_missing(self.answered.missing, f"{self.task}\n{plan}", self.evidence)
         tools = tuple(map(describe, self._specs))
         prompt = MendPlan(task=self.task, tools=tools, plan=plan, states=states, lacks=lacks)
-        with span(genai.PLAN, PLANNER, {genai.AGENT: PLANNER}):
+        with span(tracing.PLAN, PLANNER, {tracing.AGENT: PLANNER}):
             text = await ask(self.models["replanner"], prompt, "replanner")
         steps = {step.id: step for step in self.plan.steps}
         for step in read(text, self._specs).plan.steps:

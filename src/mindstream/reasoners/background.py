@@ -23,7 +23,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import TypeAlias
 
-from mindstream import chance
+from mindstream import chance, tracing
 from mindstream.clock import Clock, Moment
 from mindstream.errors import (
     OUTAGES,
@@ -67,7 +67,7 @@ from mindstream.reasoners.reasoner import (
 )
 from mindstream.tools.approval import Approve, approver, with_approval
 from mindstream.tools.tool import Tool
-from mindstream.tracing import genai, span
+from mindstream.tracing import span
 
 HOLDER: ContextVar[str] = ContextVar("holder", default="")
 """The owner under which this asyncio task has claimed the answering of utterances that another process left unanswered;
@@ -740,7 +740,7 @@ class Background:
         return replace(context, tools=tools)
 
     async def _conclusion(self, slot: Slot, run: Run, context: RunContext) -> RunResult:
-        with span(genai.INVOKE_AGENT, slot.name, {genai.AGENT: slot.name, genai.CONVERSATION: context.session}):
+        with span(tracing.INVOKE_AGENT, slot.name, {tracing.AGENT: slot.name, tracing.CONVERSATION: context.session}):
             thinking = run.thinking = ForeignTask(lambda: slot.reasoner.think(context))
 
             def look(work: Sequence[Work]) -> None:

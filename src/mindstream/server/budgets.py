@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from mindstream.clock import DAY_S, Clock
 from mindstream.errors import StorageError
-from mindstream.models.wrappers.budget import Budget
+from mindstream.models.wrappers.meter import Budget
 from mindstream.server.server_state import ServerState
 from mindstream.server.tokens import ISSUED, IssuedLimits, Token, Tokens
 

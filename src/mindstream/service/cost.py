@@ -12,8 +12,8 @@ from mindstream.json_values import JsonObject
 from mindstream.log.events import Logged, ModelCalled
 from mindstream.log.names import StreamKey, shown_name
 from mindstream.memory.store.store import LogStore, read_log
+from mindstream.models.providers.adapter import price
 from mindstream.models.providers.address import address
-from mindstream.models.providers.limits import price
 from mindstream.models.recording import costs_nothing
 from mindstream.settings import DEFAULT, RULES, Settings
 

@@ -26,7 +26,7 @@ from mindstream.minds.calls import CallLog
 from mindstream.models.model import Model
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
-from mindstream.models.wrappers.budget import Budget
+from mindstream.models.wrappers.meter import Budget
 from mindstream.planning.planner import planner_tool
 from mindstream.service.opening import answering, unpriced
 from mindstream.service.pools import open_member

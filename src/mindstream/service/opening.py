@@ -7,11 +7,10 @@ from pathlib import Path
 
 from mindstream.engines import Engine
 from mindstream.errors import SettingsError
-from mindstream.models.providers.limits import has_price
+from mindstream.models.providers.adapter import has_price
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
-from mindstream.models.wrappers.budget import Budget
-from mindstream.models.wrappers.meter import Metered
+from mindstream.models.wrappers.meter import Budget, Metered
 from mindstream.private_files import append_private
 from mindstream.settings import Settings
 

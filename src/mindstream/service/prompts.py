@@ -17,8 +17,8 @@ from mindstream.coach.packs.pack import Pack, Phase
 from mindstream.errors import InputError
 from mindstream.models.model import Request
 from mindstream.models.prompt import Prompt, snake_case
-from mindstream.models.wrappers.fit import room, shorten
 from mindstream.models.wrappers.override import MAX_BYTES, read_words
+from mindstream.models.wrappers.recovery import room, shorten
 from mindstream.paths import read_text
 
 ROOT = Path(mindstream.__file__).parent

@@ -15,7 +15,7 @@ from mindstream.minds.calls import CallLog
 from mindstream.models.model import Model, ToolSpec
 from mindstream.models.roles import Models
 from mindstream.models.rules import FakeModel, Rules
-from mindstream.models.wrappers.budget import Budget, Budgeted
+from mindstream.models.wrappers.meter import Budget, Budgeted
 from mindstream.planning.check import Fault, check
 from mindstream.planning.estimate import Estimate, estimate
 from mindstream.planning.executor import RunWatcher

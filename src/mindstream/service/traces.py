@@ -14,6 +14,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import urlsplit
 
+from mindstream import tracing
 from mindstream.clock import Moment
 from mindstream.errors import InputError, SettingsError, StorageError
 from mindstream.life.events import SLOT, Asked, Replied, TurnBegan, TurnEnded
@@ -35,7 +36,6 @@ from mindstream.log.events import (
 from mindstream.log.names import StreamKey, shown_name
 from mindstream.planning.journal import RunPlanned, Solved, Solving, StepBegan, StepFound
 from mindstream.planning.run import PLANNER
-from mindstream.tracing import genai
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan
@@ -89,28 +89,28 @@ class _Mind:
     def _resident(self, row: Logged, call: ModelCalled) -> Iterator[Span]:
         """Yield the span of a model call for a town's resident: a separate trace, with the resident and the step."""
         span = call_span(row, call, trace_of(row), None)
-        attributes = {**span.attributes, genai.AGENT: call.resident, "mindstream.step": call.step or 0}
+        attributes = {**span.attributes, tracing.AGENT: call.resident, "mindstream.step": call.step or 0}
         yield replace(span, attributes=attributes)
 
     def _memory(self, row: Logged) -> Span:
-        attributes: dict[str, genai.Value] = {
-            genai.STORE: self._store,
+        attributes: dict[str, tracing.Value] = {
+            tracing.STORE: self._store,
             "mindstream.seq": row.seq,
             "mindstream.by": row.by,
         }
         match row.event:
             case RecallMade(returned=returned):
-                operation = genai.SEARCH_MEMORY
-                attributes[genai.RECORDS] = len(returned)
+                operation = tracing.SEARCH_MEMORY
+                attributes[tracing.RECORDS] = len(returned)
             case Remembered(count=count):
-                operation = genai.CREATE_MEMORY
-                attributes[genai.RECORDS] = count
+                operation = tracing.CREATE_MEMORY
+                attributes[tracing.RECORDS] = count
             case Corrected(old=old):
-                operation = genai.UPDATE_MEMORY
-                attributes |= {genai.RECORD: old, genai.RECORDS: 1}
+                operation = tracing.UPDATE_MEMORY
+                attributes |= {tracing.RECORD: old, tracing.RECORDS: 1}
             case _:
-                operation = genai.UPSERT_MEMORY
-                attributes[genai.RECORDS] = 1
+                operation = tracing.UPSERT_MEMORY
+                attributes[tracing.RECORDS] = 1
         if isinstance(row.event, BeliefChanged):
             attributes["mindstream.slot"] = row.event.slot
         return Span(operation, trace_of(row), "row", None, row.at, row.at, "", attributes)
@@ -135,12 +135,12 @@ class Span:
     start: Moment
     end: Moment
     subject: str = ""
-    attributes: Mapping[str, genai.Value] = field(default_factory=dict)
+    attributes: Mapping[str, tracing.Value] = field(default_factory=dict)
     error: str = ""
 
     @property
     def name(self) -> str:
-        return genai.span_name(self.operation, self.subject)
+        return tracing.span_name(self.operation, self.subject)
 
     @property
     def trace_id(self) -> int:
@@ -171,7 +171,7 @@ def failure(text: str) -> str:
     return kind if kind.isidentifier() else "_OTHER" if text else ""
 
 
-Known: TypeAlias = Mapping[str, genai.Value | None]
+Known: TypeAlias = Mapping[str, tracing.Value | None]
 """Attributes of a span; those that are None are left out."""
 
 
@@ -179,16 +179,16 @@ def call_span(row: Logged, event: ModelCalled, trace: tuple[str, ...], parent: s
     """Return the span of a model call, whose row was written when the call ended."""
     start, error = row.at - event.seconds, failure(event.error)
     known: Known = {
-        genai.PROMPT: event.prompt,
+        tracing.PROMPT: event.prompt,
         "mindstream.role": event.role,
         "mindstream.seq": row.seq,
-        genai.INPUT_TOKENS: event.input_tokens,
-        genai.OUTPUT_TOKENS: event.output_tokens,
-        genai.CACHED_TOKENS: event.cached_tokens or None,
-        genai.FIRST_PART_S: event.first_part_s,
+        tracing.INPUT_TOKENS: event.input_tokens,
+        tracing.OUTPUT_TOKENS: event.output_tokens,
+        tracing.CACHED_TOKENS: event.cached_tokens or None,
+        tracing.FIRST_PART_S: event.first_part_s,
         "mindstream.cost_usd": event.cost_usd,
-        genai.ASKED: genai.write_messages(event.messages()) if event.asked else None,
-        genai.ANSWERED: genai.write_answer(event.answered) if event.answered else None,
+        tracing.ASKED: tracing.write_messages(event.messages()) if event.asked else None,
+        tracing.ANSWERED: tracing.write_answer(event.answered) if event.answered else None,
     }
     return chat_span(trace, f"chat {row.seq}", parent, start, row.at, event.model, known, error)
 
@@ -204,8 +204,10 @@ def chat_span(
     error: str,
 ) -> Span:
     """Return the span of a request to a model."""
-    named = genai.model_attributes(model)
-    return Span(genai.CHAT, trace, key, parent, start, end, str(named[genai.MODEL]), {**named, **_given(known)}, error)
+    named = tracing.model_attributes(model)
+    return Span(
+        tracing.CHAT, trace, key, parent, start, end, str(named[tracing.MODEL]), {**named, **_given(known)}, error
+    )
 
 
 def tool_span(
@@ -224,14 +226,14 @@ def tool_span(
     span.
     """
     known: Known = {
-        genai.TOOL: found.tool,
-        genai.ARGUMENTS: arguments,
-        genai.CALL_ID: (found.step if isinstance(found, StepFound) else found.id) or None,
-        genai.RESULT: found.text,
+        tracing.TOOL: found.tool,
+        tracing.ARGUMENTS: arguments,
+        tracing.CALL_ID: (found.step if isinstance(found, StepFound) else found.id) or None,
+        tracing.RESULT: found.text,
         "mindstream.seq": seq,
     }
     error = "ToolError" if found.failed else ""
-    return Span(genai.EXECUTE_TOOL, trace, key, parent, start, row.at, found.tool, _given(known), error)
+    return Span(tracing.EXECUTE_TOOL, trace, key, parent, start, row.at, found.tool, _given(known), error)
 
 
 def agent_span(
@@ -249,15 +251,15 @@ def agent_span(
 ) -> Span:
     """Return the span of an agent's work on a message, a task or a thought."""
     attributes: Known = {
-        genai.AGENT: agent,
+        tracing.AGENT: agent,
         "mindstream.seq": seq,
-        genai.ASKED: None if asked is None else genai.write_messages([("user", asked)]),
-        genai.ANSWERED: None if answered is None else genai.write_answer(answered),
+        tracing.ASKED: None if asked is None else tracing.write_messages([("user", asked)]),
+        tracing.ANSWERED: None if answered is None else tracing.write_answer(answered),
     }
-    return Span(genai.INVOKE_AGENT, trace, key, parent, start, end, agent, _given({**attributes, **known}), error)
+    return Span(tracing.INVOKE_AGENT, trace, key, parent, start, end, agent, _given({**attributes, **known}), error)
 
 
-def _given(known: Known) -> dict[str, genai.Value]:
+def _given(known: Known) -> dict[str, tracing.Value]:
     return {name: value for name, value in known.items() if value is not None}
 
 
@@ -322,7 +324,7 @@ class Talks:
             yield self._root(self._turns.pop(seq))
 
     def _root(self, turn: _Turn) -> Span:
-        known: Known = {genai.CONVERSATION: turn.session or None}
+        known: Known = {tracing.CONVERSATION: turn.session or None}
         answers, start = "\n".join(turn.answers), turn.heard.at
         return agent_span(turn.trace, TURN, None, start, turn.end, TALKER, turn.heard.seq, turn.text, answers, known)
 
@@ -351,7 +353,7 @@ class Talks:
         parent = None if seq is None else TURN
         text = row.event.text if isinstance(row.event, Thought) else None
         error = "SetAside" if isinstance(row.event, SetAside) else ""
-        known: Known = {genai.CONVERSATION: session or None}
+        known: Known = {tracing.CONVERSATION: session or None}
         yield agent_span(trace, key, parent, start, row.at, slot, row.seq, None, text, known, error)
         yield from inside
 
@@ -406,12 +408,12 @@ class Runs:
 
     def _planned(self, row: Logged, planned: RunPlanned, run: _Run) -> Span:
         since, run.since = run.since, row.at
-        attributes: dict[str, genai.Value] = {
-            genai.AGENT: PLANNER,
+        attributes: dict[str, tracing.Value] = {
+            tracing.AGENT: PLANNER,
             "mindstream.seq": row.seq,
-            genai.ANSWERED: genai.write_answer(json.dumps(planned.plan, ensure_ascii=False)),
+            tracing.ANSWERED: tracing.write_answer(json.dumps(planned.plan, ensure_ascii=False)),
         }
-        return Span(genai.PLAN, run.trace, f"plan {row.seq}", ROOT, since, row.at, PLANNER, attributes)
+        return Span(tracing.PLAN, run.trace, f"plan {row.seq}", ROOT, since, row.at, PLANNER, attributes)
 
     def _found(self, row: Logged, found: StepFound, run: _Run) -> Span:
         began, step = self._steps.pop((found.run, found.step), (None, None))
@@ -485,7 +487,7 @@ class Lives:
             "mindstream.tokens": replied.tokens,
             "mindstream.seq": row.seq,
             "mindstream.cost_usd": replied.cost_usd,
-            genai.ANSWERED: genai.write_answer(f"{wished}{replied.text}"),
+            tracing.ANSWERED: tracing.write_answer(f"{wished}{replied.text}"),
         }
         key, error = f"chat {replied.id}", failure(replied.error)
         return chat_span(trace, key, parent, asked.at, row.at, replied.model, known, error)
@@ -582,20 +584,20 @@ def _maker(content: bool) -> Callable[[Span], ReadableSpan]:
     from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
     resource = Resource.create({"service.name": "mindstream"})
-    scope = InstrumentationScope("mindstream", schema_url=genai.SCHEMA)
+    scope = InstrumentationScope("mindstream", schema_url=tracing.SCHEMA)
     sampled = TraceFlags(TraceFlags.SAMPLED)
 
     def make(span: Span) -> ReadableSpan:
-        kept = {name: value for name, value in span.attributes.items() if content or name not in genai.WORDS}
-        failed = {genai.ERROR: span.error} if span.error else {}
+        kept = {name: value for name, value in span.attributes.items() if content or name not in tracing.WORDS}
+        failed = {tracing.ERROR: span.error} if span.error else {}
         parent = span.parent_id
         return ReadableSpan(
             name=span.name,
             context=SpanContext(span.trace_id, span.span_id, is_remote=False, trace_flags=sampled),
             parent=None if parent is None else SpanContext(span.trace_id, parent, is_remote=False, trace_flags=sampled),
             resource=resource,
-            attributes={genai.OPERATION: span.operation, **kept, **failed},
-            kind=SpanKind.CLIENT if span.operation in genai.REMOTE else SpanKind.INTERNAL,
+            attributes={tracing.OPERATION: span.operation, **kept, **failed},
+            kind=SpanKind.CLIENT if span.operation in tracing.REMOTE else SpanKind.INTERNAL,
             status=Status(StatusCode.ERROR) if span.error else Status(),
             start_time=int(span.start * NANO),
             end_time=int(max(span.start, span.end) * NANO),

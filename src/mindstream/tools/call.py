@@ -15,7 +15,7 @@ from functools import partial
 
 from pydantic import JsonValue
 
-from mindstream import redaction
+from mindstream import redaction, tracing
 from mindstream.errors import ReplyInvalid, ToolError
 from mindstream.foreign_code import ForeignFailure, ForeignTask, Overdue
 from mindstream.json_values import texts_in
@@ -25,7 +25,7 @@ from mindstream.moved import renamed
 from mindstream.text.links import bare, links
 from mindstream.tools.approval import ApprovedTool
 from mindstream.tools.tool import Tool, traits_of
-from mindstream.tracing import fail, genai, is_on, span, tell
+from mindstream.tracing import fail, is_on, span, tell
 
 MAX_RESULT = 8_000
 """Maximum number of characters of a tool's result; the rest is cut off."""
@@ -63,13 +63,13 @@ async def observe_call(call: Call, tool: Tool, timeout_s: float) -> Observation:
     Args:
         timeout_s: maximum duration in seconds, unless the tool has one of its own (`Traits.timeout_s`).
     """
-    with span(genai.EXECUTE_TOOL, call.tool, {genai.TOOL: call.tool, genai.ARGUMENTS: call.arguments}) as traced:
+    with span(tracing.EXECUTE_TOOL, call.tool, {tracing.TOOL: call.tool, tracing.ARGUMENTS: call.arguments}) as traced:
         traits = traits_of(tool)
         observation = await _observe(tool, call, traits.timeout_s or timeout_s)
         if traits.untrusted:
             observation = replace(observation, untrusted=True)
         if is_on():
-            tell(traced, {genai.RESULT: observation.text})
+            tell(traced, {tracing.RESULT: observation.text})
         if observation.failed:
             fail(traced, ToolError.__name__)
         return observation

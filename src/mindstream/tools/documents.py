@@ -36,8 +36,7 @@ from mindstream.memory.memory import Memory
 from mindstream.memory.store.checkpoints import Checkpoint
 from mindstream.memory.store.record import TAINTED, Record, RecordDraft
 from mindstream.memory.store.store import Entry, read_all
-from mindstream.models.embedders.embedder import Embedder
-from mindstream.models.embedders.wordllama import shared_embedder
+from mindstream.models.embedders.embedder import Embedder, shared_embedder
 from mindstream.paths import read_bytes
 from mindstream.text.context import JOINT, find_headings, open_headings
 from mindstream.text.lexical import Lexical

@@ -8,7 +8,7 @@ from pathlib import Path
 from mindstream import ManualClock, SqliteStore
 from mindstream.log.names import StreamName
 from mindstream.memory.store.record import Record
-from mindstream.models.embedders.wordllama import WordLlama
+from mindstream.models.embedders.embedder import WordLlama
 from mindstream.service.importing.reading import Form, Source, reader
 from mindstream.service.importing.writing import Import
 

@@ -16,7 +16,7 @@ COUNT, AFTER = 3_000, 1_000
 KILLED_AFTER = """
 import asyncio, io, os, signal, sys
 from mindstream import ManualClock, SqliteStore
-from mindstream.models.embedders.wordllama import WordLlama
+from mindstream.models.embedders.embedder import WordLlama
 from mindstream.service.importing.reading import reader
 from mindstream.service.importing.reading import Source
 from mindstream.service.importing.writing import Import

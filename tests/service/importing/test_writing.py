@@ -17,7 +17,7 @@ from mindstream.clock import EARLIEST, LATEST
 from mindstream.errors import InputError
 from mindstream.memory.store.record import RecordDraft, is_tainted
 from mindstream.memory.store.validation import MAX_TEXT
-from mindstream.models.embedders.wordllama import WordLlama
+from mindstream.models.embedders.embedder import WordLlama
 from mindstream.service.importing.giving import WRITERS, Given
 from mindstream.service.importing.reading import FORMS, Form, Source, reader
 from mindstream.service.importing.writing import BATCH, Import, pieces

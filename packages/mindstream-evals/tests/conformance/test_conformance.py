@@ -26,7 +26,7 @@ from mindstream.coach.packs.load import load as load_pack
 from mindstream.log.events import Logged
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.store import Commit, Store
-from mindstream.models.embedders.wordllama import WordLlama
+from mindstream.models.embedders.embedder import WordLlama
 from mindstream.models.model import Model, Part, Piece, Request, Usage
 from mindstream.models.providers.provider import provider
 from mindstream.models.recording import Playback, Recorder

@@ -31,9 +31,9 @@ from mindstream.memory.memory import Memory
 from mindstream.memory.recall.ranking import LOW_CERTAINTY
 from mindstream.memory.store.record import Kind, Record, RecordDraft
 from mindstream.memory.store.store import Entry, Revision
-from mindstream.models.delimiters import cut
 from mindstream.models.model import Model
 from mindstream.models.rules import Rules
+from mindstream.models.untrusted import cut
 from mindstream.reasoners.reasoner import EVERY_TURN, REMEMBERED, Briefing, RunContext, RunResult, Trigger, Writing
 from mindstream.text.context import Part, fit
 from mindstream.text.words import language_of, sentences

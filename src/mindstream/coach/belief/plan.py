@@ -16,7 +16,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from mindstream.frozen import Frozen
 from mindstream.memory.store.validation import shortened
-from mindstream.models.delimiters import indented
+from mindstream.models.untrusted import indented
 
 State = Literal["now", "going_on", "later", "done", "dropped", "not_needed"]
 OPEN: tuple[State, ...] = ("now", "later")

@@ -30,7 +30,7 @@ from mindstream.log.events import Remembered
 from mindstream.memory.belief import Belief, merged
 from mindstream.memory.conversation import Line, Note, user_statements
 from mindstream.memory.store.store import Entry, Revision
-from mindstream.models.embedders.wordllama import vectors
+from mindstream.models.embedders.embedder import vectors
 from mindstream.models.model import JsonSchema, Message
 from mindstream.models.prompt import Prompt, rule
 from mindstream.reasoners.reasoner import Briefing, RunContext, Writing

@@ -21,9 +21,9 @@ from mindstream.errors import SettingsError
 from mindstream.foreign_code import describe
 from mindstream.log.events import BeliefChanged, PlanChanged
 from mindstream.memory.store.store import Entry
-from mindstream.models.clean_text import HALF, legible
 from mindstream.models.model import Model
 from mindstream.models.rules import Rules
+from mindstream.models.untrusted import HALF, legible
 from mindstream.reasoners.reasoner import RunResult, Utterance
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mindstream import redaction
+from mindstream import redaction, tracing
 from mindstream.clock import Moment, Time, moment
 from mindstream.errors import Conflict, InputError, ModelError, StorageError
 from mindstream.guidance import checked_id
@@ -23,7 +23,7 @@ from mindstream.memory.store.record import UNIQUE, Record, RecordDraft, Triple, 
 from mindstream.memory.store.store import Entry, NewWork, Revision
 from mindstream.memory.store.validation import checked_text, is_finite, shortened
 from mindstream.text.words import batches, terms
-from mindstream.tracing import genai, tell_changed, traced
+from mindstream.tracing import tell_changed, traced
 
 if TYPE_CHECKING:
     from mindstream.memory.stream import Stream
@@ -49,7 +49,7 @@ class Drawn:
     cut: bool = False
 
 
-@traced(genai.UPDATE_MEMORY, "old", tell_changed)
+@traced(tracing.UPDATE_MEMORY, "old", tell_changed)
 async def supersede(stream: Stream, old: str, text: str, *, by: str = "", evidence: Sequence[str] = ()) -> Record:
     """Write a correction of a record and end the validity of the old record, in one commit.
 
@@ -76,7 +76,7 @@ async def supersede(stream: Stream, old: str, text: str, *, by: str = "", eviden
             return new
 
 
-@traced(genai.UPDATE_MEMORY, "old", tell_changed)
+@traced(tracing.UPDATE_MEMORY, "old", tell_changed)
 async def replace(stream: Stream, old: str, new: RecordDraft | None, *, by: str = "") -> Record | None:
     """End the validity of a record and, if `new` is given, write its replacement, in one commit.
 
@@ -216,7 +216,7 @@ async def archive(stream: Stream) -> list[Record]:
     return await stream.records(await _forgotten(stream, OPEN))
 
 
-@traced(genai.DELETE_MEMORY, "before", lambda _, gone: {genai.RECORDS: gone})
+@traced(tracing.DELETE_MEMORY, "before", lambda _, gone: {tracing.RECORDS: gone})
 async def purge(stream: Stream, before: Time | None = None) -> int:
     """Permanently delete records that were archived before a moment (None: all archived records); return their number.
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mindstream import tracing
 from mindstream.clock import Moment, period
 from mindstream.errors import Conflict, InputError, ModelError
 from mindstream.log.audit import Deed
@@ -29,7 +30,7 @@ from mindstream.memory.store.record import Kind, Record, RecordDraft
 from mindstream.memory.store.redaction import MARK, ErasedWords
 from mindstream.memory.store.store import Closure, Entry, Erasure, read_all
 from mindstream.memory.store.validation import checked_kinds, checked_moment, checked_words, session_names
-from mindstream.tracing import genai, tell_removed, traced
+from mindstream.tracing import tell_removed, traced
 
 if TYPE_CHECKING:
     from mindstream.memory.stream import Stream
@@ -137,7 +138,7 @@ async def find_removal(stream: Stream, request: ForgetRequest) -> Removal:
     return await _removal(stream, request, asked, similar)
 
 
-@traced(genai.DELETE_MEMORY, "removal", tell_removed)
+@traced(tracing.DELETE_MEMORY, "removal", tell_removed)
 async def remove(stream: Stream, removal: Removal, *, compact: bool = True, deed: Deed | None = None) -> Forgotten:
     """Permanently delete the records of a removal, and records that were derived from them since it was computed.
 

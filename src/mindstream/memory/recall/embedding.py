@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 
-from mindstream import caches
+from mindstream import caches, tracing
 from mindstream.arrays import Floats
 from mindstream.clock import SystemClock
 from mindstream.errors import ModelUnavailable, SettingsError
@@ -27,7 +27,7 @@ from mindstream.memory.store.store import Entry, Revision
 from mindstream.memory.store.validation import shortened
 from mindstream.models.embedders.embedder import Embedder, EmbedderChoice, embedder, unit
 from mindstream.models.providers.failures import causes
-from mindstream.tracing import genai, is_on, span
+from mindstream.tracing import is_on, span
 
 if TYPE_CHECKING:
     from mindstream.log.names import StreamKey
@@ -196,8 +196,8 @@ class Embedding:
     async def _embed(self, texts: Sequence[str]) -> Floats:
         if not is_on():
             return await self.embedder.embed(texts)
-        named = genai.model_attributes(self.embedder.name)
-        with span(genai.EMBEDDINGS, str(named[genai.MODEL]), {**named, genai.DIMENSIONS: self.embedder.width}):
+        named = tracing.model_attributes(self.embedder.name)
+        with span(tracing.EMBEDDINGS, str(named[tracing.MODEL]), {**named, tracing.DIMENSIONS: self.embedder.width}):
             return await self.embedder.embed(texts)
 
 

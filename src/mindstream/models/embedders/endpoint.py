@@ -15,10 +15,10 @@ from mindstream.arrays import Floats
 from mindstream.clock import Clock, SystemClock
 from mindstream.errors import ModelUnavailable
 from mindstream.models.embedders.embedder import unit
+from mindstream.models.providers.adapter import waits
 from mindstream.models.providers.address import Address
 from mindstream.models.providers.failures import failures
-from mindstream.models.providers.limits import waits
-from mindstream.models.wrappers.retry import Pauses
+from mindstream.models.wrappers.recovery import Pauses
 
 MAX_RESPONSE_BYTES = 16_000_000
 """Maximum size of a response: 128 vectors of 4,096 numbers are 11 MB as text."""

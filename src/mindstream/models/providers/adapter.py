@@ -1,4 +1,5 @@
-"""The protocol `Adapter` between a provider and a client library, and the types of data that an endpoint sends."""
+"""What a provider and an endpoint exchange: the protocol `Adapter`, the data that an endpoint sends, the limits of one
+reply (tokens, bytes, calls, time), and the prices of tokens, by genai-prices."""
 
 from __future__ import annotations
 
@@ -7,9 +8,12 @@ import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from functools import lru_cache
+from typing import Any, Literal, Protocol, TypeAlias
 
+from mindstream.errors import SettingsError
 from mindstream.models.model import Call, Distribution, Logprobs, Request, TextLogprobs, Usage
+from mindstream.models.providers.address import Address, address
 
 MAX_GATHERED = 256
 """Maximum number of arrivals that are buffered; at this number, reading from the endpoint pauses."""
@@ -144,3 +148,137 @@ def joined(arrivals: Iterable[Arrival]) -> list[Arrival]:
             of = None
             found += [each] if each is not None else ()
     return found
+
+
+TEXT_TOKENS, DATA_TOKENS = 1_000, 4_000
+"""Maximum length of free text, and of a structured reply, in tokens, unless the prompt sets one."""
+THOUGHT_TOKENS = {True: 3_000, False: 4_000}
+"""Maximum tokens of thoughts before free text (True) or a structured reply (False).
+
+They are added to the limit of the reply, because endpoints count thoughts as part of the reply.
+"""
+BYTES_PER_TOKEN = 6
+"""Bytes allowed per token: more than most tokens have, so that only a reply beyond its token limit is cut off."""
+MAX_CALLS = 16
+"""Maximum number of tool calls in one reply; further ones are dropped."""
+MAX_CALL_BYTES = 64_000
+"""Maximum number of bytes of the arguments of all calls of one reply."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """Timeouts of one reply, in seconds: for its first part, between two parts, and for the whole reply."""
+
+    first_s: float = 60.0
+    between_s: float = 30.0
+    whole_s: float = 180.0
+
+
+LOCAL = Waits(300.0, 120.0, 1_200.0)
+"""Timeouts of a model on this machine or network, which may process its queue of prompts for minutes before a reply."""
+
+
+def waits(patience_s: float | None = None, *, local: bool = False) -> Waits:
+    """Return the timeouts of a model. `patience_s` is the user's own limit, in seconds, for the time before the first
+    part and between two parts; None: the usual ones."""
+    usual = LOCAL if local else Waits()
+    return usual if patience_s is None else Waits(patience_s, patience_s, max(usual.whole_s, 3 * patience_s))
+
+
+def reply_tokens(request: Request) -> int:
+    """Return the maximum number of tokens of the reply itself, without the model's thoughts."""
+    return request.prompt.reply_tokens or (TEXT_TOKENS if request.schema is None else DATA_TOKENS)
+
+
+def all_tokens(request: Request) -> int:
+    """Return the maximum number of tokens of the reply with its thoughts: the limit that an endpoint gets."""
+    if request.options:
+        return 1
+    most = reply_tokens(request) + THOUGHT_TOKENS[request.schema is None]
+    return min(most, request.longest_reply or most)
+
+
+COMPLAINTS = {
+    "reply": "exceeded the maximum length of a reply",
+    "thought": "exceeded the maximum length of its thoughts",
+    "arguments": "exceeded the maximum length of tool arguments",
+    "calls": f"called more than {MAX_CALLS} tools at once",
+}
+"""Descriptions of the limits that a reply can exceed, for `Tally.full`."""
+
+
+class Tally:
+    """Counts the content of one reply.
+
+    Attributes:
+        full: a description of the limit that was reached; "" if none was.
+        late: whether this limit was the timeout of the whole reply.
+        said: whether the reply has text.
+        called: whether the reply has a call.
+    """
+
+    def __init__(self, request: Request) -> None:
+        reply, thought = reply_tokens(request), THOUGHT_TOKENS[request.schema is None]
+        self._left = {"reply": reply * BYTES_PER_TOKEN, "thought": thought * BYTES_PER_TOKEN}
+        self._left |= {"arguments": MAX_CALL_BYTES, "calls": MAX_CALLS - 1}
+        self.full, self.said, self.called, self.late = "", False, False, False
+
+    def count(self, of: str, amount: int) -> None:
+        """Count an amount: bytes of the reply, of thoughts or of arguments, or a number of calls."""
+        self._left[of] -= amount
+        self.called = self.called or of == "calls"
+        if self._left[of] < 0:
+            self.full = COMPLAINTS[of]
+
+    def clip(self, text: str) -> str:
+        """Count a piece of the reply's text; return the part of it that the limit allows."""
+        self.said = self.said or not text.isspace()
+        data = text.encode("utf-8", "replace")  # half of a surrogate pair cannot be encoded
+        left = max(0, self._left["reply"])
+        self.count("reply", len(data))
+        return data[:left].decode("utf-8", "ignore")
+
+
+def price(model: str, at: Address, asked: int, answered: int, cached: int = 0) -> float | None:
+    """Return the price of tokens in US dollars by genai-prices; None if it is not known, 0 for GGUF files and models of
+    Ollama.
+
+    Args:
+        model: the model's name in the endpoint's reply; if it has no price, the name in the address is used.
+        asked, answered: numbers of input and output tokens.
+        cached: number of the input tokens that were read from the endpoint's cache, usually at a lower price.
+    """
+    if at.vendor in ("gguf", "ollama"):
+        return 0.0
+    model = next((name for name in (model, at.model) if _is_priced(name, at.vendor, at.url)), "")
+    if not model:
+        return None
+    from genai_prices import Usage, calc_price
+
+    used = Usage(input_tokens=asked, output_tokens=answered, cache_read_tokens=min(cached, asked))
+    place: Any = {"provider_api_url": at.url} if at.url else {"provider_id": at.vendor}
+    try:
+        return float(calc_price(used, model, **place).total_price)
+    except (LookupError, ValueError):
+        return None
+
+
+def has_price(name: str) -> bool:
+    """Return whether the calls of the model with this name are free or have a known price in US dollars."""
+    try:
+        at = address(name)
+    except SettingsError:
+        return True  # rules, a recording, or a model object of the calling program
+    return price(at.model, at, 1, 1) is not None
+
+
+@lru_cache(maxsize=256)  # bounded, because endpoints can report any model name
+def _is_priced(model: str, vendor: str, url: str | None) -> bool:
+    """Return whether a model has a price; cached, since a failed look-up takes genai-prices 2 ms."""
+    from genai_prices.data_snapshot import get_snapshot
+
+    try:
+        get_snapshot().find_provider_model(model, None, None if url else vendor, url)
+    except (LookupError, ValueError):
+        return False
+    return True

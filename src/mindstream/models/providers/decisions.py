@@ -13,10 +13,9 @@ from typing import Any
 from mindstream.errors import ModelRefused
 from mindstream.models.decide import YES_NO, Question, Score
 from mindstream.models.model import Distribution, Request, Usage
-from mindstream.models.providers.adapter import Arrival, Arrivals, Withheld, gathered
+from mindstream.models.providers.adapter import Arrival, Arrivals, Withheld, gathered, price
 from mindstream.models.providers.address import Address
 from mindstream.models.providers.failures import failures
-from mindstream.models.providers.limits import price
 from mindstream.models.providers.openai_chat import read_count
 from mindstream.models.providers.wire import ERROR_READERS, Client
 

@@ -26,25 +26,26 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Literal
 
 from mindstream.errors import ModelError, ModelRefused, ModelUnavailable
-from mindstream.models.clean_text import legible
 from mindstream.models.model import Logprobs, Message, Request, TextLogprobs, Usage, estimate_tokens
 from mindstream.models.providers.adapter import (
+    MAX_CALLS,
     Arrival,
     Arrivals,
     Delta,
     Truncated,
     Withheld,
+    all_tokens,
     gathered,
     joined,
     one_by_one,
+    price,
 )
 from mindstream.models.providers.address import Address
-from mindstream.models.providers.capabilities import LIMITS, ROLES, capabilities_of, refused_fields
-from mindstream.models.providers.failures import failures, words_of
-from mindstream.models.providers.limits import MAX_CALLS, all_tokens, price
+from mindstream.models.providers.failures import LIMITS, ROLES, capabilities_of, failures, refused_fields, words_of
 from mindstream.models.providers.tool_calls import ToolCalls, in_words, merge_turns, read_calls
 from mindstream.models.providers.wire import DONE, ERROR_READERS, Client, EndpointError, EventReader, Response
 from mindstream.models.schema import lean
+from mindstream.models.untrusted import legible
 
 MAX_ATTEMPTS = 8
 """Maximum number of requests for one reply, each without the fields that the endpoint refused before."""

@@ -20,14 +20,13 @@ from weakref import WeakKeyDictionary
 
 from mindstream.engines import Engine
 from mindstream.errors import ModelError, ModelRefused, ModelSilent, PromptBlocked, ReplyInvalid
-from mindstream.models.clean_text import HALF, legible, with_whole_characters
 from mindstream.models.model import Call, Model, Part, Piece, Request, Usage, estimate_tokens
-from mindstream.models.providers.adapter import Adapter, Delta, Truncated, Withheld
+from mindstream.models.providers.adapter import Adapter, Delta, Tally, Truncated, Waits, Withheld, waits
 from mindstream.models.providers.address import DECISIONS, Address, address
-from mindstream.models.providers.capabilities import capabilities_of
-from mindstream.models.providers.limits import Tally, Waits, waits
-from mindstream.models.providers.thoughts import Thinking
+from mindstream.models.providers.failures import capabilities_of
+from mindstream.models.reply import Thinking
 from mindstream.models.rules import Rules
+from mindstream.models.untrusted import HALF, legible, with_whole_characters
 
 T = TypeVar("T")
 HOLD_S = 0.25

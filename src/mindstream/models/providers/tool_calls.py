@@ -19,14 +19,12 @@ from typing import Any
 
 from mindstream.chance import token
 from mindstream.errors import ReplyInvalid
-from mindstream.models.delimiters import escaped
 from mindstream.models.fitting import match_name
 from mindstream.models.model import Call, JsonSchema, Message, Request, ToolSpec
-from mindstream.models.providers.adapter import Arrival, Delta
-from mindstream.models.providers.limits import MAX_CALLS
-from mindstream.models.providers.thoughts import CLOSE, LATE, OPEN
-from mindstream.models.reply import DECODER, whole_json
+from mindstream.models.providers.adapter import MAX_CALLS, Arrival, Delta
+from mindstream.models.reply import CLOSE, DECODER, LATE, OPEN, whole_json
 from mindstream.models.schema import find_faults
+from mindstream.models.untrusted import escaped
 
 EMPTY = frozenset(("", "{}", "null", '""'))
 """Arguments that endpoints send as a placeholder before the real arguments, or once more after them."""

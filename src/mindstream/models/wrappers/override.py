@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mindstream.errors import InputError, SettingsError
 from mindstream.models.model import Model, Request
-from mindstream.models.template import MAX_TEMPLATE, PARTS, templates
+from mindstream.models.prompt import MAX_TEMPLATE, PARTS, templates
 from mindstream.models.wrappers.layer import Layer, Layered
 from mindstream.paths import read_text
 

@@ -20,11 +20,11 @@ from pydantic import JsonValue, ValidationError
 
 from mindstream.errors import ReplyInvalid
 from mindstream.json_values import JsonObject
-from mindstream.models.clean_text import without_controls
 from mindstream.models.fitting import named_tool
 from mindstream.models.model import ToolSpec
 from mindstream.models.prompt import complaints
 from mindstream.models.reply import DECODER, MAX_DEPTH, check_depth
+from mindstream.models.untrusted import without_controls
 from mindstream.planning.plan import Plan, PlannedStep
 from mindstream.planning.references import TEXT, Reference, Text, fill, parse_part
 

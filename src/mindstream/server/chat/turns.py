@@ -19,8 +19,8 @@ from mindstream.identifiers import is_name, normal_name
 from mindstream.json_values import JsonObject
 from mindstream.memory.conversation import Line
 from mindstream.minds.chat_bot import Page
-from mindstream.models.clean_text import without_controls
 from mindstream.models.model import Sampling
+from mindstream.models.untrusted import without_controls
 from mindstream.server.rest import principal_of
 from mindstream.service.chat.companion import is_page_task, split_context
 from mindstream.service.operations.principal import NotFound, Principal

@@ -25,8 +25,8 @@ from mindstream.memory.conversation import Line
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.store import Entry, Revision
-from mindstream.models.clean_text import without_controls
 from mindstream.models.prompt import Prompt, rule
+from mindstream.models.untrusted import without_controls
 
 
 class TalkZone(tzinfo):

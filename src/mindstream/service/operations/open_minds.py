@@ -15,11 +15,10 @@ from mindstream.log.names import StreamKey
 from mindstream.log.work import ANSWER
 from mindstream.minds.mind import Mind
 from mindstream.models.model import Call, Model, Part, Piece, Request, Usage, estimate_tokens
-from mindstream.models.providers.limits import all_tokens, has_price
+from mindstream.models.providers.adapter import all_tokens, has_price
 from mindstream.models.recording import costs_nothing
-from mindstream.models.wrappers.budget import Budget
 from mindstream.models.wrappers.layer import Layer, Layered
-from mindstream.models.wrappers.meter import Metered, WithListener
+from mindstream.models.wrappers.meter import Budget, Metered, WithListener
 from mindstream.service.chat.companion import TalkZone
 
 IDLE_S, POLL_S = 900.0, 30.0

@@ -23,7 +23,7 @@ from mindstream.memory.opening import open_everyone
 from mindstream.memory.store.sql_store import SqlStore
 from mindstream.minds.responder import Timeouts
 from mindstream.minds.unanswered import take_all
-from mindstream.models.wrappers.budget import Budget
+from mindstream.models.wrappers.meter import Budget
 from mindstream.reasoners.background import HOLDER, find_unanswered
 from mindstream.service.operations.open_minds import PAYER
 from mindstream.service.operations.principal import LOCAL, Principal

@@ -242,7 +242,7 @@ async def open_planner(
         NotFound: the request names a tool that is not offered.
         UserError, ToolError: an offered tool cannot be used.
     """
-    from mindstream.models.wrappers.budget import Budget
+    from mindstream.models.wrappers.meter import Budget
     from mindstream.service import solving
 
     memory, calls = await runtime.memory(principal), CallLog()

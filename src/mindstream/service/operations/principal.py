@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias, get_args
 from mindstream.errors import InputError, UserError
 from mindstream.identifiers import normal_name
 from mindstream.log.names import MARK, StreamKey, StreamName, checked_tenant
-from mindstream.models.wrappers.budget import Budget
+from mindstream.models.wrappers.meter import Budget
 
 
 class NotFound(InputError):  # noqa: N818 (public name)

@@ -23,9 +23,9 @@ from typing import Any, NamedTuple
 
 from mindstream.clock import SystemClock
 from mindstream.errors import SettingsError, ToolError
-from mindstream.models.clean_text import without_controls
 from mindstream.models.model import Call, JsonSchema, ToolSpec
 from mindstream.models.providers.address import mask
+from mindstream.models.untrusted import without_controls
 from mindstream.tools.approval import checked_decision
 from mindstream.tools.child import child_environment
 from mindstream.tools.mcp.pins import Approve, Changes, Definition, Pins, difference, show

@@ -15,7 +15,7 @@ from mcp_types import JSONRPCResponse, ToolAnnotations
 from pydantic import ValidationError
 
 from mindstream.encodings import whole_json_text
-from mindstream.models.clean_text import without_controls
+from mindstream.models.untrusted import without_controls
 from mindstream.tools.mcp.pins import Definition
 
 RAW = "mindstream/raw"

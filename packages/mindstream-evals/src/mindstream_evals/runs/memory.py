@@ -13,8 +13,8 @@ from mindstream.memory.policy import read_policy
 from mindstream.memory.recall.rerank import second_stage
 from mindstream.models.cached_prompts import CachedPrompts, Progress
 from mindstream.models.embedders.embedder import embedder
+from mindstream.models.providers.adapter import price
 from mindstream.models.providers.address import Address
-from mindstream.models.providers.limits import price
 from mindstream.models.rules import Rules
 from mindstream.models.wrappers.meter import Metered
 from mindstream.service.memory import policy_given

@@ -16,8 +16,7 @@ import numpy as np
 
 from mindstream import chance, evaluation_cache
 from mindstream.errors import InputError, SettingsError
-from mindstream.models.embedders.embedder import unit
-from mindstream.models.embedders.wordllama import table, token_ids
+from mindstream.models.embedders.embedder import table, token_ids, unit
 from mindstream.private_files import make_private_folder, write_private
 from mindstream.sharing.events import Form
 from mindstream_evals.sharing.agents import Agent, Cast

@@ -11,8 +11,8 @@ from types import MappingProxyType
 from mindstream import chance
 from mindstream.memory.lifecycle.importance import Importance, RateImportance
 from mindstream.models.model import Distribution, Part, Piece, Request, estimate_tokens
+from mindstream.models.providers.adapter import price
 from mindstream.models.providers.address import Address
-from mindstream.models.providers.limits import price
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.reasoners.reflect.reflect import Found, Insight, Insights, Questions, SalientQuestions

@@ -35,8 +35,7 @@ from mindstream.memory.opening import AnyStore, is_begun, open_store
 from mindstream.memory.store.record import Kind, Record, RecordDraft, Triple
 from mindstream.memory.store.rows import sum_of_vector
 from mindstream.memory.store.store import Commit, Entry, Store
-from mindstream.models.embedders.embedder import Embedder, embedder
-from mindstream.models.embedders.wordllama import WordLlama, vectors
+from mindstream.models.embedders.embedder import Embedder, WordLlama, embedder, vectors
 from mindstream_town.events import (
     JOURNAL,
     TOWN,

@@ -1,4 +1,5 @@
-"""Delimit untrusted text (from users, models, tools and files) in a prompt, as data between tags.
+"""Untrusted text (from users, models, tools and files): unprintable characters are removed, and prompts show it as data
+between tags.
 
 The text cannot close its tag or open another one, because every angle bracket that could begin a tag is written
 `&lt;`. A comparison with a number stays: "slept <6 hours", "<3", "n <> 3", "d < '2022-01-01'". A random delimiter
@@ -11,7 +12,39 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from mindstream.models.clean_text import without_controls
+ILLEGIBLE = re.compile(r"[\x00\ud800-\udfff]")
+"""Surrogates (halves of characters) and NUL, which no UTF-8 file can store."""
+CONTROLS = re.compile(r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|\][^\x07\x1b\n]{0,200}+\x07?)|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""Terminal escape sequences, and all control characters except tab and line break."""
+SURROGATE = re.compile(r"[\ud800-\udfff]")
+HALF = re.compile(r"[\ud800-\udbff]\Z")
+"""Matches the first half of a surrogate pair (of a character) at the end of a text."""
+PAIR = re.compile(r"[\ud800-\udbff][\udc00-\udfff]")
+
+
+def is_visible(text: str) -> bool:
+    """Return whether a text has a visible character, other than spaces, controls and invisible format characters."""
+    return any(sign.isprintable() and not sign.isspace() for sign in text)
+
+
+def legible(text: str) -> str:
+    """Return a text without characters that no file or endpoint accepts; halves of a character are joined."""
+    if text.isascii() and "\0" not in text:
+        return text
+    return ILLEGIBLE.sub("", with_whole_characters(text))
+
+
+def with_whole_characters(text: str) -> str:
+    """Return a text in which the two halves of a character are joined."""
+    return PAIR.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
+
+
+def without_controls(text: str) -> str:
+    """Return a legible text without terminal control characters; line breaks and tabs stay."""
+    if text.isascii() and text.isprintable():
+        return text
+    return CONTROLS.sub("", legible(text).replace("\r\n", "\n"))
+
 
 MAX_TEXT, MAX_SHORT = 64_000, 200
 """Maximum number of characters shown of a text (`delimited`), and of a name or date (`delimited_short`)."""
