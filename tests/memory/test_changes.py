@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import sqlite3
 from collections.abc import Callable
@@ -122,3 +123,20 @@ async def test_recall_reads_the_store_only_after_another_process_has_written(fol
     assert statements
     await store.close()
     await other.close()
+
+
+async def test_reads_in_one_turn_of_the_event_loop_look_for_commits_of_others_once(folder: Path) -> None:
+    async with Memory(folder, "ann") as here, Memory(folder, "ann") as there:
+        await here.retain("The key is under the mat.")
+        await here.find()
+        await asyncio.sleep(0)
+        looks: list[str] = []
+        assert isinstance(here.store, SqliteStore)
+        here.store._database._watch.set_trace_callback(looks.append)
+        for _ in range(3):
+            assert len(await here.find()) == 1
+        assert looks == ["PRAGMA data_version"]
+        await asyncio.sleep(0)
+        assert len(await here.find()) == 1 and len(looks) == 2
+        await there.retain("The cat is in the garden.")
+        assert len(await here.find()) == 2

@@ -93,7 +93,9 @@ class SqliteStore(SqlStore):
         """Return all changes of a stream after `since`, and the number to pass as `since` next time, if this process
         has made them all and still knows them; otherwise None."""
         moment = self._moment  # taken before the read: a commit during the read makes it outdated
-        number, turns = await self.version(), RESUMES
+        known, turns = self._database.of_this_turn(), RESUMES
+        if (number := known.get("version")) is None:
+            number = known["version"] = await self.version()
         while (found := self._own.take(stream, since, number)) is None and turns:
             turns -= 1
             await asyncio.sleep(0)
