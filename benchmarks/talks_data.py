@@ -13,8 +13,7 @@ from typing import Any
 
 from mindstream.clock import ManualClock
 from mindstream.memory.memory import Memory
-from mindstream.memory.store.record import RecordDraft
-from mindstream.memory.store.validation import fitted_text
+from mindstream.memory.store.record import RecordDraft, fitted_text
 from mindstream.models.embedders.embedder import Embedder
 
 

@@ -22,7 +22,7 @@ from mindstream.coach.packs.safety import find_alarm
 from mindstream.log.events import Remembered
 from mindstream.memory.memory import Memory
 from mindstream.memory.store import erasure as carriers
-from mindstream.memory.store import writing
+from mindstream.memory.store import queries
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.store import Entry, Erasure
 from mindstream.models.embedders.embedder import WordLlama
@@ -118,7 +118,7 @@ async def test_erased_text_is_in_no_cache_of_this_process(store: SqliteStore) ->
 
 def erased(connection: sqlite3.Connection, id_: str) -> int:
     found = carriers.find(connection, key_of("ann"), Erasure(ids=(id_,)))
-    return carriers.erase(connection, key_of("ann"), found, writing.next_change(connection))
+    return carriers.erase(connection, key_of("ann"), found, queries.next_change(connection))
 
 
 async def test_erasure_by_another_process_clears_caches_here(store: SqliteStore, folder: Path) -> None:

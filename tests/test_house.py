@@ -149,7 +149,7 @@ FORMS = {
     *(
         "life/stand_in.py",
         "memory/curation/audit.py",
-        "memory/store/validation.py",
+        "memory/store/record.py",
         "memory/lifecycle/sleep.py",
         "models/providers/address.py",
     ),

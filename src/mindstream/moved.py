@@ -17,6 +17,9 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 MOVED = {
+    "mindstream.memory.recall.touch": "mindstream.memory.recall.recall",
+    "mindstream.memory.store.validation": "mindstream.memory.store.record",
+    "mindstream.log.feed": "mindstream.log.events",
     "mindstream.tracing.genai": "mindstream.tracing",
     "mindstream.models.embedders.wordllama": "mindstream.models.embedders.embedder",
     "mindstream.models.providers.limits": "mindstream.models.providers.adapter",
@@ -46,7 +49,7 @@ MOVED = {
     "mindstream.memory.traced": "mindstream.tracing",
     "mindstream.memory.missing_vectors": "mindstream.memory.recall.embedding",
     "mindstream.memory.recall.filters": "mindstream.memory.recall.question",
-    "mindstream.memory.recall.recent_texts": "mindstream.memory.recall.touch",
+    "mindstream.memory.recall.recent_texts": "mindstream.memory.recall.recall",
     "mindstream.memory.store.column_lookups": "mindstream.memory.store.columns",
     "mindstream.memory.recall.relevance": "mindstream.memory.recall.ranking",
     "mindstream.planning.export": "mindstream.planning.exemplars",

@@ -11,8 +11,7 @@ import pytest
 
 from mindstream import Memory
 from mindstream.adapters.storing import fit_text, memory_name, session_name, split_text, storable
-from mindstream.memory.store.record import Record
-from mindstream.memory.store.validation import MAX_TEXT
+from mindstream.memory.store.record import MAX_TEXT, Record
 
 LONG = "The tide turned at noon, and the boats came in. " * (MAX_TEXT // 30)
 

@@ -11,7 +11,7 @@ from keys import key_of
 from spoken import Silent, Waits, said, turn
 
 from mindstream import Coach, FakeModel, Mind, Models, Timeouts
-from mindstream.coach.answering import UNAVAILABLE
+from mindstream.coach.coach import UNAVAILABLE
 from mindstream.coach.gates.gate import Decision, Situation
 from mindstream.errors import ModelRefused, ModelUnavailable
 from mindstream.log.events import Failed, Piece, Reading, Said, Waiting

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from mindstream.log.feed import Signal
+from mindstream.log.events import Signal
 
 
 async def test_a_signal_is_waited_for_until_it_is_set_or_the_time_is_over() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from mindstream.clock import DAY_S, HOUR_S
-from mindstream.memory.recall.touch import Touch
+from mindstream.memory.recall.recall import Touch
 
 
 @dataclass

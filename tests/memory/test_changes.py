@@ -18,10 +18,10 @@ from mindstream.log.events import Remembered
 from mindstream.memory.forgetting_curve import StrengthState
 from mindstream.memory.memory import Memory
 from mindstream.memory.store import erasure as carriers
+from mindstream.memory.store.queries import next_change, write
 from mindstream.memory.store.record import Kind, Record, new_id
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Commit, Entry, Erasure, Revision
-from mindstream.memory.store.writing import next_change, write
 from mindstream.models.embedders.embedder import WordLlama
 
 EVENT = Remembered(count=1, kinds={"note": 1})

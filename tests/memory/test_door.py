@@ -10,8 +10,7 @@ import pytest
 from keys import key_of
 
 from mindstream.errors import InputError
-from mindstream.memory.store.record import Record, Triple, new_id
-from mindstream.memory.store.validation import checked_record
+from mindstream.memory.store.record import Record, Triple, checked_record, new_id
 
 SOUND = Record(
     id=new_id(1e9), stream=key_of("ann"), kind="note", text="Ann drinks tea.", created=1e9, accessed=1e9, by="ann",

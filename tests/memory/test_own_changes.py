@@ -20,8 +20,8 @@ from mindstream.log.events import Logged, Remembered
 from mindstream.memory.forgetting_curve import StrengthState
 from mindstream.memory.store.columns import Columns
 from mindstream.memory.store.index_cache import IndexCache
-from mindstream.memory.store.own_changes import OwnChanges
 from mindstream.memory.store.record import Record, without_vectors
+from mindstream.memory.store.sqlite import OwnChanges
 from mindstream.memory.store.store import Changes, Commit, Entry, Revision
 from mindstream.text.lexical import GrowingArray
 

@@ -17,9 +17,8 @@ from mindstream.coach.belief.plan import MOST_CLOSED, MOST_OPEN, CoachingPlan, N
 from mindstream.errors import InputError
 from mindstream.log.events import Remembered
 from mindstream.memory.belief import LONGEST, MOST, Belief, merged
-from mindstream.memory.store.record import RecordDraft
+from mindstream.memory.store.record import MAX_TEXT, RecordDraft, fitted_text
 from mindstream.memory.store.store import Entry
-from mindstream.memory.store.validation import MAX_TEXT, fitted_text
 
 
 class Shape(BaseModel):

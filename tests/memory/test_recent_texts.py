@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from mindstream.log.names import StreamKey
-from mindstream.memory.recall.touch import FOR_S, RECORDS, RecentTexts
+from mindstream.memory.recall.recall import FOR_S, RECORDS, RecentTexts
 from mindstream.memory.store.record import Record
 
 KEY = StreamKey("user-ann")

@@ -14,7 +14,7 @@ from mindstream import SystemClock
 from mindstream.clock import DAY_S
 from mindstream.log.events import Logged, RecallMade, Remembered
 from mindstream.memory.memory import Memory
-from mindstream.memory.recall.touch import LATER_S
+from mindstream.memory.recall.recall import LATER_S
 from mindstream.memory.store.record import KINDS, Kind, RecordDraft
 from mindstream.memory.store.store import Commit
 

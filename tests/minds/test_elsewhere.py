@@ -16,12 +16,12 @@ from elsewhere import SOON, Idle, never
 from keys import key_of
 from test_parts import data, rows_of
 
+import mindstream.minds.mind as minds
 from mindstream import Memory, Mind, answer_with
 from mindstream.errors import StorageError
 from mindstream.log.events import Heard, Said, Thought
 from mindstream.log.work import Work
 from mindstream.memory.opening import open_store
-from mindstream.minds import unanswered
 from mindstream.minds.responder import Host
 from mindstream.reasoners.background import stop_elsewhere
 from mindstream.reasoners.reasoner import RunContext, RunResult, Trigger
@@ -225,7 +225,7 @@ async def test_a_failed_check_for_unanswered_messages_is_repeated(data: str, mon
         yield f"You said: {text}"
 
     (said,) = killed_after(data, "answers", "one", line="ack")
-    look, failed = unanswered._answers, list[str]()
+    look, failed = minds._answers, list[str]()
 
     async def away(memory: Memory) -> list[Work]:
         if not failed:
@@ -233,7 +233,7 @@ async def test_a_failed_check_for_unanswered_messages_is_repeated(data: str, mon
             raise StorageError("it is away")
         return await look(memory)
 
-    monkeypatch.setattr(unanswered, "_answers", away)
+    monkeypatch.setattr(minds, "_answers", away)
     async with Mind.open(data, user="ann", responder=answer_with(answer), timeouts=SOON) as mind:
         await until(lambda: nothing_is_open(mind))
     answers = [row.event.answers for row in await rows_of(data) if isinstance(row.event, Said)]

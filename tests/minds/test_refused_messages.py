@@ -20,8 +20,8 @@ from mindstream.life import commands
 from mindstream.life.life import Life
 from mindstream.log.events import Event, Failed, MessageRefused, Said, Thought
 from mindstream.memory.memory import Memory
+from mindstream.minds.calls import MARKER
 from mindstream.minds.chat_bot import ChatResponder as Companion
-from mindstream.minds.refused_messages import MARKER
 from mindstream.minds.responder import ResponderFactory
 
 BAD = "My neighbour plays the saxophone at midnight"

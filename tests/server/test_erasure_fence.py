@@ -22,9 +22,9 @@ from mindstream.log.names import StreamKey
 from mindstream.log.retention import Rule
 from mindstream.memory.opening import open_store
 from mindstream.memory.store import erasure
+from mindstream.memory.store.queries import next_change
 from mindstream.memory.store.sql_store import SqlStore
 from mindstream.memory.store.store import Erasure
-from mindstream.memory.store.writing import next_change
 from mindstream.service.operations import long_running
 from mindstream.service.privacy import retention
 

@@ -12,7 +12,7 @@ import pytest
 from fake_endpoint import FakeEndpoint, Says, Stalls
 from served import Served
 
-from mindstream.memory.store.validation import MAX_TEXT, MAX_UTTERANCE
+from mindstream.memory.store.record import MAX_TEXT, MAX_UTTERANCE
 
 
 def test_a_retained_memory_is_recalled_with_a_receipt(client: httpx.Client) -> None:

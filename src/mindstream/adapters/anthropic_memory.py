@@ -15,8 +15,7 @@ from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryT
 from mindstream.adapters.loop import Data, Handle, both
 from mindstream.errors import InputError
 from mindstream.memory.memory import Memory
-from mindstream.memory.store.record import Record, RecordDraft
-from mindstream.memory.store.validation import fitted_text
+from mindstream.memory.store.record import Record, RecordDraft, fitted_text
 from mindstream.models.embedders.embedder import Embedder
 
 ROOT, MAX_FILES, MAX_BYTES = "/memories", 10_000, 1_000_000

@@ -21,9 +21,8 @@ from mindstream.foreign_code import describe
 from mindstream.identifiers import is_name, normal_name
 from mindstream.log.events import Corrected, Remembered
 from mindstream.memory.memory import Memory
-from mindstream.memory.store.record import Record, RecordDraft
+from mindstream.memory.store.record import MAX_NAME, MAX_TEXT, Record, RecordDraft, fitted_text, session_names
 from mindstream.memory.store.store import Entry, Revision
-from mindstream.memory.store.validation import MAX_NAME, MAX_TEXT, fitted_text, session_names
 
 LOG = logging.getLogger("mindstream.adapters")
 ALL = 2**31

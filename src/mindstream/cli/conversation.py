@@ -15,7 +15,7 @@ from mindstream.cli.screens.run import PlainScreen
 from mindstream.cli.screens.talk import Screen
 from mindstream.cli.shell.files import InputLine, Lines
 from mindstream.cli.shell.output import complain, is_answerable, short
-from mindstream.coach.answering import UNAVAILABLE
+from mindstream.coach.coach import UNAVAILABLE
 from mindstream.errors import InputError, MindstreamError, StorageError
 from mindstream.log.events import Failed, Heard, Logged, Opened, Said, Thought
 from mindstream.memory.recall.exemplars import Exemplars

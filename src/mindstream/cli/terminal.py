@@ -44,7 +44,7 @@ from mindstream.log.events import Logged
 from mindstream.log.files import history, private_file
 from mindstream.log.work import KEPT
 from mindstream.memory.memory import Memory
-from mindstream.memory.store.validation import MAX_UTTERANCE
+from mindstream.memory.store.record import MAX_UTTERANCE
 from mindstream.private_files import make_private_folder
 from mindstream.reasoners.reasoner import rows_of
 from mindstream.settings import Settings

@@ -2,39 +2,581 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from mindstream import tracing
 from mindstream.clock import read_zone
-from mindstream.coach.alarms import is_about_danger
-from mindstream.coach.answering import UNAVAILABLE, Answering
+from mindstream.coach.alarms import NOTHING, Alarms, SafetyClassifier, Verdict, is_about_danger
 from mindstream.coach.belief.belief import BeliefReasoner, plan_from, plan_slot
 from mindstream.coach.belief.plan import CoachingPlan
 from mindstream.coach.events import Alarmed, LeftUnsaid
-from mindstream.coach.gates.gate import Decision, Gate, Gatekeeper, Situation, gate_named, judge_outcome
+from mindstream.coach.gates.gate import (
+    Decision,
+    Gate,
+    Gatekeeper,
+    Handover,
+    Situation,
+    decision_entry,
+    gate_named,
+    judge_outcome,
+)
 from mindstream.coach.packs.load import load
 from mindstream.coach.packs.pack import Pack
 from mindstream.coach.packs.safety import SAFETY, look_over
-from mindstream.coach.talker import AGENT, Talker
-from mindstream.errors import InputError, SettingsError
-from mindstream.log.events import FollowUp, Heard, Logged, Said
+from mindstream.coach.talker import AGENT, Speech, Talker
+from mindstream.errors import (
+    ErasedMeanwhile,
+    InputError,
+    LeaseLost,
+    ModelResting,
+    ModelUnavailable,
+    SettingsError,
+    StorageError,
+)
+from mindstream.foreign_code import describe, is_ours
+from mindstream.log.events import Failed, FollowUp, Heard, Logged, Piece, Reading, Said, Waiting
 from mindstream.log.work import ANSWER
 from mindstream.memory.belief import Belief, read_belief
 from mindstream.memory.recall.exemplars import Exemplars
-from mindstream.memory.store.store import Entry, read_log
+from mindstream.memory.store.redaction import MARK
+from mindstream.memory.store.store import Entry, WorkDone, read_log
 from mindstream.minds.context import build_chat_record
 from mindstream.minds.mind import Mind
-from mindstream.minds.responder import AnswerRows, Handling, Host
-from mindstream.models.model import Model
+from mindstream.minds.responder import AnswerRows, Exchange, Handling, Host, Timeouts, end_turns, stop_turns
+from mindstream.models.model import Cause, Model, calls_for, estimate_tokens
+from mindstream.models.reply import answer_in
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
+from mindstream.models.untrusted import is_visible
+from mindstream.reasoners.background import POLL_S, Background
 from mindstream.reasoners.facts import FactsReasoner
 from mindstream.reasoners.night import SleepReasoner
 from mindstream.reasoners.reasoner import Reasoner, RunContext, RunResult
 from mindstream.reasoners.reflect.reflect import ReflectReasoner
+from mindstream.tracing import span, tell
+
+T = TypeVar("T")
+UNAVAILABLE = "unavailable"
+"""Model name that is logged for an answer which only says that no model could answer."""
+LEFT, LEFT_TOKENS = 3, 90
+"""Maximum number of utterances in a row that are postponed to the belief reasoner's next run, and their maximum total
+length in tokens."""
+WRITES = 3
+"""If the store fails: maximum number of attempts to commit an answer that was already shown."""
+
+
+@dataclass
+class Answer:
+    """An answer in progress.
+
+    Attributes:
+        heard: the log row of the utterance.
+        model: the name of the model that answers, SAFETY for an alarm's words, or UNAVAILABLE.
+        decision: the gate's decision.
+        handover: the talker's own decision, which is read at the beginning of its reply.
+        one_answer: whether no follow-up is possible after this answer.
+        waited: whether the answer waited for the reasoner; late: whether the reasoner missed the deadline.
+        words: all text that was shown.
+        kept: the part of `words` that is stored in memory; an excuse is not stored.
+        verdict: the effect of alarms on the answer; judged: whether the verdict was determined.
+        erasures: number of the last erasure when the talker began to read the memory.
+        written: whether a commit of the answer was attempted; decided: whether the log has the decision.
+        speaking: whether words are being shown, so that no filler phrase is needed.
+        reading: whether the talker's model was asked and has not answered yet.
+        turn: id of the work item that ends with this answer; None: there is none.
+        defers: whether the belief reasoner processes the utterance together with the next one.
+    """
+
+    heard: int
+    situation: Situation
+    model: str
+    decision: Decision
+    one_answer: bool = False
+    waited: bool = False
+    late: bool = False
+    words: str = ""
+    kept: str = ""
+    verdict: Verdict = NOTHING
+    judged: bool = False
+    decided: bool = False
+    speaking: bool = False
+    reading: bool = False
+    erasures: int | None = None
+    written: bool = False
+    turn: int | None = None
+    defers: bool = False
+    handover: Handover = field(default_factory=Handover)
+
+    @property
+    def hands_over(self) -> bool:
+        """Whether the talker decided to wait for the reasoner, and has not waited yet."""
+        return self.decision.hands_over and not self.waited and self.handover.way == "wait"
+
+
+class AnswerLog:
+    """Commit answers to the log, and events that say that an answer waits or has failed."""
+
+    def __init__(self, talker: Talker, gate: Gatekeeper, reasoners: Background) -> None:
+        self._stream, self._session, self._slot = talker.stream, talker.session, talker.pack.name
+        self._gate, self._reasoners = gate, reasoners
+        self._left: list[str] | None = None
+        """The utterances that are postponed to the reasoner's next run. None: no utterance was answered since the mind
+        was opened; the first one is not postponed."""
+
+    async def keep(self, answer: Answer) -> Logged:
+        """Commit an answer and store it in memory. If the utterance does not need the reasoner, also end the reasoner's
+        work on it; if it is postponed to the reasoner's next run, extend the lease of that work.
+
+        Raises:
+            StorageError: the answer cannot be committed.
+        """
+        first = answer.verdict.first
+        answer.written, kept = True, _without_late_thoughts(answer.kept, first)
+        records = [await build_chat_record(self._stream, kept, AGENT, self._session)] if is_visible(kept) else []
+        needless = await self._needless(answer)
+        if answer.turn is None:  # the answer to an urgent alarm does not wait for the turn
+            found = await self._reasoners.turns.find(answer.heard)
+            answer.turn = found[0] if found else None
+        owner = self._reasoners.turns.owner(answer.heard)
+        finish = own = None if answer.turn is None else WorkDone((answer.turn,), owner, begun=False)
+        if needless is not None and (own is None or own.owner == needless.owner):
+            finish = needless if own is None else replace(own, work=(*own.work, *needless.work))
+        event = Said(
+            text=_without_late_thoughts(answer.words, first),
+            answers=answer.heard,
+            belief_version=answer.situation.version,
+            model=answer.model,
+            waited=answer.waited,
+            late=answer.late,
+            alone=answer.one_answer,
+            record=records[0].id if records else "",
+        )
+        raised = [Entry(each, AGENT) for each in answer.verdict.events(self._session, answer.heard)]
+        said = Entry(event, AGENT, tuple(records))
+        left = self._reasoners.deferral(answer.heard, self._slot) if answer.defers else None
+        for attempt in range(1, WRITES + 2):  # one more attempt in case texts were erased in the meantime
+            try:
+                entries = (said, *raised, *self._decision(answer, needless))
+                logged = (await self._stream.commit(*entries, finish=finish, kept=left, words_read=answer.erasures))[0]
+            except ErasedMeanwhile as erased:
+                if erased.whole:
+                    raise
+                # the answer may repeat erased texts, so only the fact that there was an answer is logged
+                said = Entry(event.model_copy(update={"text": MARK, "record": ""}), AGENT)
+                raised, answer.erasures = [], None
+            except StorageError as error:
+                if attempt >= WRITES or (isinstance(error, LeaseLost) and finish == own):
+                    raise
+                needless, finish = None, own  # another process may be doing the reasoner's work: leave it open
+                await asyncio.sleep(0.1 * attempt)
+            else:
+                answer.decided = True
+                self._reasoners.turns.claimed.discard(answer.heard)
+                return logged
+        raise AssertionError("unreachable")
+
+    async def wait(self, answer: Answer, filler: str) -> Logged:
+        """Commit the event that says that the answer waits or takes longer, with the filler phrase that is shown."""
+        event = Waiting(text=filler, slots=(self._slot,), answers=answer.heard, belief_version=answer.situation.version)
+        decided = self._decision(answer) if answer.waited else []
+        logged = (await self._stream.commit(Entry(event, AGENT), *decided))[0]
+        answer.decided = answer.decided or bool(decided)
+        return logged
+
+    async def fail(self, failure: BaseException) -> None:
+        """Log a failure, or only show it if the store fails, too. A model's outage that is already known is not logged
+        again."""
+        if isinstance(failure, ModelResting):
+            return
+        event = Failed(text=describe(failure), where="talker")
+        try:
+            await self._stream.commit(Entry(event, AGENT))
+        except Exception:  # noqa: BLE001 (the store fails as well)
+            self._stream.show(event, AGENT)
+
+    async def _needless(self, answer: Answer) -> WorkDone | None:
+        """Return the `WorkDone` that ends the belief reasoner's work on an utterance; None if the work is needed, has
+        begun, or cannot be read.
+
+        The work is not needed if the talker decided to answer alone.
+
+        Also set `answer.defers`: whether the utterance is postponed to the reasoner's next run, because the talker
+        decided that the reasoner should think only after the answer. At most LEFT utterances in a row, of LEFT_TOKENS
+        tokens together, are postponed. An utterance with an alarm or a hint of danger always needs the work at once.
+        """
+        decision, way = answer.decision, answer.handover.way
+        rests = decision.hands_over and decision.thinks and not answer.waited and answer.model != UNAVAILABLE
+        rests = rests and not answer.verdict.alarm and not self._gate.hints(answer.situation.text)
+        left, needless = self._left, rests and way == "alone"
+        if left is not None and rests and way == "think":
+            left = [*left, answer.situation.text]
+            answer.defers = len(left) <= LEFT and estimate_tokens("\n".join(left)) <= LEFT_TOKENS
+        if not needless:
+            self._left = left if answer.defers else []
+        rests = needless
+        if rests:
+            with contextlib.suppress(StorageError):
+                work = [each for each in await self._reasoners.work() if each.cause == answer.heard]
+                ours = tuple(each.id for each in work if each.slot == self._slot and not each.running)
+                return WorkDone(ours, self._reasoners.owner, begun=False) if ours else None
+        return None
+
+    def _decision(self, answer: Answer, needless: WorkDone | None = None) -> list[Entry]:
+        """Return the log entry of the gate's decision; [] if the log has it already."""
+        decision = answer.decision
+        if answer.decided:
+            return []
+        if decision.hands_over:
+            way = "wait" if answer.waited else answer.handover.way
+            thinks = decision.thinks and needless is None and not answer.defers
+            decision = replace(decision, thinks=thinks, why=f"{decision.why}: {way}")
+        return [decision_entry(decision, self._gate.name, answer.situation.phase.name, answer.heard)]
+
+
+def _without_late_thoughts(text: str, first: str) -> str:
+    """Remove a model's thoughts from a text that was already shown: thoughts without an opening mark are recognised
+    only when their closing mark arrives.
+
+    Args:
+        first: an alarm's words, which precede those of the model.
+    """
+    if not first or not text.startswith(first):
+        return answer_in(text).strip()
+    return f"{first}\n\n{answer_in(text.removeprefix(first)).strip()}".strip()
+
+
+class Answering:
+    """Answer utterances one after the other; only an urgent alarm does not wait for its turn.
+
+    Args:
+        reasoners: the background runner of the reasoners; its lock `floor` is held while the talker speaks.
+        classifier: the model that detects danger in utterances; None: only patterns and the recogniser do.
+    """
+
+    def __init__(
+        self, talker: Talker, gate: Gatekeeper, reasoners: Background, timeouts: Timeouts, classifier: Model | None
+    ) -> None:
+        self._talker, self._gate, self._reasoners = talker, gate, reasoners
+        self._floor, self._timeouts = reasoners.floor, timeouts
+        self._stream, self._pack = talker.stream, talker.pack
+        self._log = AnswerLog(talker, gate, reasoners)
+        self.alarms = Alarms(talker.pack, talker.session, listened_to=classifier is not None)
+        self._classifier = SafetyClassifier(talker, self.alarms, reasoners.floor, classifier, self._log.fail)
+        self._in_turn = asyncio.Lock()  # one answer at a time, in the order of the utterances
+        self._answering: set[int] = set()
+        self._turns: set[asyncio.Task[None]] = set()
+        self._last_word_s = _now_s()
+        """Time when a word was last shown, in seconds of the event loop's clock."""
+
+    def is_answering(self, heard: int) -> bool:
+        """Return whether an utterance (its log row) is being answered now."""
+        return heard in self._answering
+
+    def answer(self, situation: Situation, heard: Logged, first: Decision, *, one_answer: bool = False) -> Exchange:
+        """Begin the turn of an utterance in an asyncio task, and return the turn's events.
+
+        An urgent alarm cancels the answers in progress.
+
+        Args:
+            first: the gate's decision.
+            one_answer: whether no follow-up is possible after the answer.
+        """
+        if not self._in_turn.locked():  # while an answer runs, the silence began with its last word
+            self._last_word_s = _now_s()
+        answer, exchange = Answer(heard.seq, situation, self._talker.model.name, first, one_answer), Exchange()
+        verdict = self.alarms.judge(situation)
+        with calls_for(Cause(rows=(heard.seq,))):
+            if verdict.urgent:
+                stop_turns(*self._turns)
+                turn = asyncio.ensure_future(self._sound(verdict, answer, exchange))
+            else:
+                turn = asyncio.ensure_future(self._take_turn(answer, exchange))
+                self._turns.add(turn)
+                self._classifier.begin(situation, heard.seq, turn, one_answer)
+
+        def end(turn: asyncio.Task[None]) -> None:
+            self._turns.discard(turn)
+            exchange.end(turn)
+            if answer.defers:
+                self._reasoners.defer(heard.seq, self._pack.name)
+            else:
+                self._reasoners.release(heard.seq)  # now the reasoners process the utterance and its answer
+
+        turn.add_done_callback(end)
+        return exchange.events(heard, turn)
+
+    async def close(self) -> None:
+        """Cancel the answers in progress; the parts that were shown are stored."""
+        turns = tuple(self._turns)
+        stop_turns(*turns)
+        await self._classifier.close()
+        await end_turns(*turns)
+
+    async def _sound(self, verdict: Verdict, answer: Answer, exchange: Exchange) -> None:
+        """Answer with the words of an urgent alarm."""
+        self.alarms.keep(verdict)
+        answer.verdict, answer.judged, answer.decision = verdict, True, _at_once(answer.decision)
+        await self._speak(answer, exchange)
+
+    async def _take_turn(self, answer: Answer, exchange: Exchange) -> None:
+        """Wait for the turn of an utterance, then answer it at once or after the reasoner."""
+        queued, heard = self._in_turn.locked() or self._floor.locked(), answer.heard
+        async with self._turn(answer) as waited:
+            self._answering.add(heard)
+            try:
+                with self._filling_silence(answer, exchange):
+                    if queued or waited:  # the belief may have changed in the meantime
+                        answer.situation = await self._talker.situation(answer.situation.text)
+                        answer.decision = replace(self._gate.decide(answer.situation), thinks=answer.decision.thinks)
+                    if self.alarms.is_open or self._gate.hints(answer.situation.text):
+                        await self._classifier.wait(heard)
+                    if self._waits_first(answer):
+                        await self._wait(answer, exchange)
+                    async with self._floor:
+                        await self._speak(answer, exchange)
+                    if answer.hands_over:
+                        await self._wait(answer, exchange)
+                        async with self._floor:
+                            await self._speak(answer, exchange)
+            finally:
+                self._answering.discard(heard)
+                if is_visible(answer.words) and not answer.written:  # it was cancelled while it waited for the reasoner
+                    await self._log.keep(answer)
+
+    @contextlib.asynccontextmanager
+    async def _turn(self, answer: Answer) -> AsyncIterator[bool]:
+        """Hold the turn of an utterance: first get the turn among all processes, then the turn in this process. Yield
+        whether the utterance had to wait for another process.
+        """
+        talks: dict[str, tracing.Value] = {tracing.AGENT: "talker", tracing.CONVERSATION: self._talker.session}
+        began, task = _now_s(), asyncio.current_task()
+        assert task is not None
+        async with self._reasoners.turns.of(answer.heard, task.cancel) as answer.turn:
+            waited = _now_s() - began > POLL_S
+            async with self._in_turn:
+                with span(tracing.INVOKE_AGENT, "talker", talks) as traced:
+                    yield waited
+                    tell(traced, {tracing.ANSWERED: tracing.write_answer(answer.words)})
+
+    def _waits_first(self, answer: Answer) -> bool:
+        """Return whether the answer waits for the reasoner before it begins. An answer that contains the advice of an
+        alarm never waits.
+
+        If no follow-up is possible, any other answer waits, unless the gate leaves the decision to the talker or does
+        not wake the reasoner. If a follow-up is possible, the gate decides. If the answer begins or waits for another
+        reason than the gate's, `answer.decision` is changed accordingly.
+        """
+        decision, verdict = answer.decision, self.alarms.judge(answer.situation)
+        if verdict.whole or verdict.beside:
+            answer.decision = replace(_at_once(decision), hands_over=decision.hands_over)
+            return False
+        if answer.one_answer and not decision.hands_over and not decision.waits:
+            answer.decision = replace(decision, why=f"nothing can follow the answer; {decision.why}")
+            return decision.thinks
+        return decision.thinks and decision.waits
+
+    async def _wait(self, answer: Answer, exchange: Exchange) -> None:
+        """Wait for the reasoner with a filler phrase; set `late` if the reasoner has no result before the deadline."""
+        deadline_s = self._timeouts.thinking_s if answer.one_answer else self._timeouts.deadline_s
+        answer.waited, answer.speaking = True, False
+        answer.decision = replace(answer.decision, waits=True)
+        try:
+            filler = await self._talker.filler(answer.situation.text)
+            await exchange.show(await self._log.wait(answer, filler))
+            self._reasoners.release(answer.heard)
+            try:
+                async with asyncio.timeout(deadline_s):
+                    settled = self._reasoners.settled(answer.heard, [self._pack.name])
+                    await self._classifier.until_danger(answer.heard, settled)
+            except TimeoutError:
+                answer.late = True
+        except BaseException as error:  # whatever has failed, the user gets an answer
+            if is_ours(error):
+                raise
+            await self._log.fail(error)
+            answer.late = True
+
+    async def _speak(self, answer: Answer, exchange: Exchange) -> None:
+        """Show the alarm's words or the talker's answer, and commit the shown part, also after an error."""
+        said: Logged | None = None
+        try:
+            first = self._judge(answer)
+            if answer.verdict.whole:
+                answer.model = SAFETY
+                for line in answer.verdict.whole.splitlines(keepends=True):
+                    await self._say(answer, line, exchange)
+            else:
+                await self._talk(answer, first, exchange)
+        finally:
+            if is_visible(answer.words) and not answer.hands_over:
+                said = await self._log.keep(answer)
+        if said:
+            await exchange.show(said)
+
+    async def _talk(self, answer: Answer, first: str, exchange: Exchange) -> None:
+        """Show an alarm's first words, then the talker's answer or an excuse, then an alarm's question."""
+        if first and not self._in_own_words(answer.verdict):
+            await self._say(answer, f"{first}\n\n", exchange)
+            gap = ""
+        else:
+            gap = "\n\n" if answer.words else ""
+        try:
+            speech = await self._in_time(self._ask_talker(answer))
+            async with contextlib.aclosing(speech.parts) as parts:
+                while not speech.ended and (part := await self._in_time(anext(parts, None))) is not None:
+                    if words := speech.read(part):
+                        self._note_reply(answer)
+                        await self._say(answer, gap + words, exchange)
+                        gap = ""
+            words = speech.finish()
+            self._note_reply(answer)
+            if words:
+                await self._say(answer, gap + words, exchange)
+            self._talker.failures = 0
+        except BaseException as error:  # whatever has failed, the user gets an excuse
+            if is_ours(error):
+                raise
+            answer.model, answer.handover = UNAVAILABLE, Handover()
+            await self._log.fail(error)
+            excuse = self._talker.excuse(error, answer.situation.text)
+            await self._say(answer, f"\n{excuse}" if answer.words else excuse, exchange, kept=False)
+        if answer.hands_over:
+            return
+        if answer.one_answer:  # nothing can be shown after this answer, so wait for the safety classifier's result
+            await self._classifier.wait(answer.heard)
+            late = self._judge(answer)
+            if more := answer.verdict.whole or late:
+                await self._say(answer, f"\n\n{more}", exchange)
+        if answer.verdict.ask:
+            await self._say(answer, f"\n\n{answer.verdict.ask}", exchange)
+
+    async def _say(self, answer: Answer, words: str, exchange: Exchange, *, kept: bool = True) -> None:
+        """Show words to the user; `kept`: whether they are also stored in memory."""
+        self._last_word_s, answer.speaking = _now_s(), True
+        answer.words += words
+        answer.kept += words if kept else ""
+        await exchange.show(self._stream.show(Piece(text=words, answers=answer.heard), AGENT))
+
+    def _in_own_words(self, verdict: Verdict) -> bool:
+        """Return whether the model gives an alarm's advice in its own words.
+
+        That is so for an alarm that does not stop the conversation, if there is a model.
+        """
+        return verdict.beside is not None and self._talker.model.name != Rules.name
+
+    def _judge(self, answer: Answer) -> str:
+        """Update the answer's verdict on alarms, and return an alarm's words for the beginning of the answer; "" if
+        there are none, or if an earlier call has returned them."""
+        found = self._classifier.verdict(answer.heard, answer.situation)
+        if not answer.judged:
+            answer.verdict, answer.judged = found or self.alarms.judge(answer.situation), True
+        elif found and (found.whole or (found.ask and not answer.verdict.ask)):
+            answer.verdict = found
+        else:
+            return ""
+        self.alarms.keep(answer.verdict)
+        return answer.verdict.first
+
+    async def _ask_talker(self, answer: Answer) -> Speech:
+        """Ask the talker, and return its answer, of which nothing has been read yet. Before, renew the situation if the
+        answer has waited or the belief has changed."""
+        decision, verdict = answer.decision, answer.verdict
+        if answer.waited or self._talker.is_outdated(answer.situation):
+            answer.situation = await self._talker.situation(answer.situation.text)
+        if answer.erasures is None:
+            answer.erasures = answer.situation.erasures
+        answer.handover, answer.reading = Handover(may_wait=decision.hands_over and not answer.waited), True
+        words = {"called_for" if self._in_own_words(verdict) else "before": verdict.first}
+        return await self._talker.speak(
+            answer.situation,
+            answer.heard,
+            answer.handover,
+            decides=decision.hands_over,
+            late=answer.late,
+            thought=answer.waited and not answer.late,
+            unsaid=await self._talker.unsaid() if answer.one_answer else "",
+            one_answer=answer.one_answer,
+            asked_after=verdict.ask,
+            **words,
+        )
+
+    async def _in_time(self, coming: Awaitable[T]) -> T:
+        """Return a result of the talker's model.
+
+        Raises:
+            ModelUnavailable: the model was silent for too long.
+        """
+        silence_s = self._timeouts.silence_s
+        try:
+            async with asyncio.timeout(silence_s):
+                return await coming
+        except TimeoutError:
+            name = self._talker.model.name
+            raise ModelUnavailable(f"{name} sent no output for {silence_s:g} seconds") from None
+
+    def _note_reply(self, answer: Answer) -> None:
+        """Note that the talker's model, perhaps a fallback, has answered."""
+        answer.model, answer.reading = self._talker.model.name, False
+
+    async def _say_longer(self, answer: Answer) -> Logged:
+        """Show a phrase that says that the answer takes longer, even if it cannot be logged."""
+        move = "wait_longer" if answer.waited else "a_moment"
+        try:
+            return await self._log.wait(answer, await self._talker.filler(answer.situation.text, move))
+        except BaseException as error:  # the phrase is shown whatever has failed
+            if is_ours(error):
+                raise
+            words = self._talker.phrase(move, answer.situation.text)
+            return self._stream.show(Waiting(text=words, slots=(), answers=answer.heard, belief_version=0), AGENT)
+
+    @contextlib.contextmanager
+    def _filling_silence(self, answer: Answer, exchange: Exchange) -> Iterator[None]:
+        """Within the block, show at intervals that the answer takes longer, as long as no words of the answer are
+        shown.
+
+        While the model is reading the prompt, one phrase says that the answer takes longer; after that, only `Reading`
+        events show it.
+        """
+
+        async def fill() -> None:
+            was_said = False
+            while True:
+                quiet_s = 0.0 if answer.speaking else _now_s() - self._last_word_s
+                if quiet_s < self._timeouts.filler_s:
+                    await asyncio.sleep(self._timeouts.filler_s - quiet_s)
+                    continue
+                self._last_word_s = _now_s()
+                if was_said and answer.reading:
+                    exchange.put(self._stream.show(Reading(model=answer.model, answers=answer.heard), AGENT))
+                else:
+                    was_said = was_said or answer.reading
+                    exchange.put(await self._say_longer(answer))
+
+        filling = list[asyncio.Task[None]]()
+        first_s = max(0.0, self._timeouts.filler_s - (_now_s() - self._last_word_s))
+        # a timer starts the task, because most answers begin before the first phrase is due
+        begin = asyncio.get_running_loop().call_later(first_s, lambda: filling.append(asyncio.ensure_future(fill())))
+        try:
+            yield
+        finally:
+            begin.cancel()
+            for task in filling:
+                task.cancel()
+
+
+def _at_once(decision: Decision) -> Decision:
+    return replace(decision, waits=False, hands_over=False, why=f"an alarm; {decision.why}")
+
+
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def safety_model(models: Models) -> Model | None:

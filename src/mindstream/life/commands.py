@@ -25,9 +25,8 @@ from mindstream.life.schedule import read_order
 from mindstream.life.state import SESSION, LifeState, read_state
 from mindstream.log.events import Event, Heard, Logged
 from mindstream.memory.memory import Memory
-from mindstream.memory.store.record import RecordDraft
+from mindstream.memory.store.record import MAX_UTTERANCE, RecordDraft, checked_text
 from mindstream.memory.store.store import Entry, read_log
-from mindstream.memory.store.validation import MAX_UTTERANCE, checked_text
 from mindstream.text.words import language_of
 
 TURN_KINDS = (

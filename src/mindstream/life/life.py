@@ -45,7 +45,7 @@ from mindstream.memory.memory import Memory
 from mindstream.memory.policy import Retention, adopt_policy, own_policy
 from mindstream.memory.recall.exemplars import Exemplars
 from mindstream.memory.store.store import Fence
-from mindstream.minds.refused_messages import RefusedMessages
+from mindstream.minds.calls import RefusedMessages
 from mindstream.models.decide import decide
 from mindstream.models.roles import AnyModels, Models, open_models
 from mindstream.moved import renamed_keywords

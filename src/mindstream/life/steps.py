@@ -21,7 +21,7 @@ from mindstream.life.events import SLOT, Answered, Asked, Questioned, Replied, W
 from mindstream.life.state import FROM_OUTSIDE, LifeBudget, LifeState, read_state
 from mindstream.log.events import Event, Logged, Observed, ToolCalled
 from mindstream.memory.memory import Memory
-from mindstream.memory.recall.touch import Touch
+from mindstream.memory.recall.recall import Touch
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.store import Entry, Fence, Revision
 from mindstream.models.ask import gather_reply

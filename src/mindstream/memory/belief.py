@@ -14,9 +14,8 @@ from mindstream import tracing
 from mindstream.errors import Conflict, InputError, LeaseLost
 from mindstream.json_values import JsonObject
 from mindstream.log.events import BeliefChanged
-from mindstream.memory.store.record import TAINTED, Record, RecordDraft, is_tainted
+from mindstream.memory.store.record import TAINTED, Record, RecordDraft, is_tainted, shortened
 from mindstream.memory.store.store import Entry
-from mindstream.memory.store.validation import shortened
 from mindstream.tracing import tell_believed, traced
 
 if TYPE_CHECKING:

@@ -22,14 +22,13 @@ from mindstream.memory.forgetting_curve import KEEP, Strength
 from mindstream.memory.lifecycle import proposal
 from mindstream.memory.lifecycle import sleep as sleeping
 from mindstream.memory.lifecycle import undo_sleep as undoing
-from mindstream.memory.store.record import Kind, Record, RecordDraft
+from mindstream.memory.store.record import Kind, Record, RecordDraft, checked_fields, checked_kinds, session_names
 from mindstream.memory.store.store import Fence
-from mindstream.memory.store.validation import checked_fields, checked_kinds, session_names
 from mindstream.memory.stream import Stream
 from mindstream.models.roles import AnyModels, Models, open_models
 
 if TYPE_CHECKING:
-    from mindstream.log.feed import Feed
+    from mindstream.log.events import Feed
     from mindstream.log.names import StreamName
     from mindstream.memory.opening import AnyStore
     from mindstream.memory.policy import AnyPolicy

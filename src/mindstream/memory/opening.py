@@ -13,10 +13,10 @@ from mindstream.log.database import FILE
 from mindstream.log.erasure import finish_all
 from mindstream.log.names import OwnTenant, StreamKey, checked_tenant
 from mindstream.memory.privacy_watch import watching
+from mindstream.memory.store.registry import EVERYONE
 from mindstream.memory.store.sql_store import SqlStore
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Store
-from mindstream.memory.store.tenant import EVERYONE
 
 if TYPE_CHECKING:
     from mindstream.memory.store.postgres.copying import Copied

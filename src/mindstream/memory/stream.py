@@ -20,8 +20,7 @@ from mindstream.clock import EARLIEST, LATEST, Clock, Moment, SystemClock, Time,
 from mindstream.errors import Conflict, InputError
 from mindstream.guidance import awaited, opens
 from mindstream.log import erasures
-from mindstream.log.events import Event, Logged, Remembered
-from mindstream.log.feed import Feed
+from mindstream.log.events import Event, Feed, Logged, Remembered
 from mindstream.log.names import StreamName
 from mindstream.memory import belief as beliefs
 from mindstream.memory.belief import Belief, read_belief
@@ -31,13 +30,14 @@ from mindstream.memory.policy import AnyPolicy, adopt_policy
 from mindstream.memory.recall.embedding import MissingVectors, choose_embedder, other_embedder
 from mindstream.memory.recall.question import Filters
 from mindstream.memory.recall.ranking import Policy
-from mindstream.memory.recall.recall import Recollection, recaller_of
+from mindstream.memory.recall.recall import RecentTexts, Recollection, Touch, Touches, list_revisions, recaller_of
 from mindstream.memory.recall.rerank import SecondStage
 from mindstream.memory.recall.selection import LONG
-from mindstream.memory.recall.touch import RecentTexts, Touch, Touches, list_revisions
 from mindstream.memory.store.checkpoints import Checkpoint
 from mindstream.memory.store.columns import KIND_CODES
 from mindstream.memory.store.record import (
+    MAX_COUNT,
+    MAX_DEPTH,
     TAINTED,
     UNIQUE,
     Ids,
@@ -46,8 +46,17 @@ from mindstream.memory.store.record import (
     RecordDraft,
     Triple,
     Vector,
+    check_interval,
+    check_whole,
+    checked_fields,
+    checked_kinds,
+    checked_moment,
+    checked_text,
+    fitted_text,
     is_tainted,
+    legible_record,
     normalised,
+    session_names,
 )
 from mindstream.memory.store.store import (
     Commit,
@@ -60,19 +69,6 @@ from mindstream.memory.store.store import (
     WorkKept,
     WorkReleased,
     read_log,
-)
-from mindstream.memory.store.validation import (
-    MAX_COUNT,
-    MAX_DEPTH,
-    check_interval,
-    check_whole,
-    checked_fields,
-    checked_kinds,
-    checked_moment,
-    checked_text,
-    fitted_text,
-    legible_record,
-    session_names,
 )
 from mindstream.models.embedders.embedder import Embedder, EmbedderChoice
 from mindstream.tracing import tell_found, tell_written, traced

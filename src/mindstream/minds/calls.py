@@ -5,12 +5,23 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
 
 from mindstream.clock import Clock, Moment
-from mindstream.log.events import ModelCalled
+from mindstream.errors import PromptBlocked
+from mindstream.log.events import MessageRefused, ModelCalled
 from mindstream.memory.memory import Memory
+from mindstream.memory.store.record import Record
 from mindstream.memory.store.store import Entry
+from mindstream.models.model import Message, Model, Request
+from mindstream.models.roles import Models
+from mindstream.models.untrusted import escaped
+from mindstream.models.wrappers.layer import Layer, Layered
 from mindstream.models.wrappers.meter import Metered
 
 LATER_S = 0.3
@@ -103,3 +114,180 @@ def build_event(call: Metered, called_at: Moment | None = None) -> ModelCalled:
         asked=json.dumps(asked, ensure_ascii=False) if asked is not None else "",
         answered=words.answered if words else "",
     )
+
+
+T = TypeVar("T")
+MARKER = "(A message was left out here: the content filter of the language model's provider refused it.)"
+"""Replaces a refused message in prompts."""
+CANDIDATES = 4
+"""Maximum number of messages, the newest ones, that are left out of a refused prompt one at a time, to find the message
+that the provider refuses."""
+LOOKED_AT = 60
+"""Maximum number of chat records, the newest ones, among which the messages of a prompt are searched."""
+SHORTEST_WITHIN = 8
+"""Minimum length, in characters, of a message that is also removed where it is a part of a longer text."""
+
+
+class RefusedMessages:
+    """The messages of one mind or life that a provider refuses to read."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self._records: set[str] | None = None
+        """Ids of the refused messages' records; None: the log was not read yet."""
+
+    def around(self, models: Models) -> Models:
+        """Wrap models so that refused messages are left out of prompts, and newly refused ones are found and logged."""
+        return models.each(lambda model: _WithoutRefused(model, self))
+
+    async def texts(self) -> list[str]:
+        """Return the texts of the refused messages; erased messages have none."""
+        if self._records is None:
+            rows = await self._memory.store.events(self._memory.key, kinds=[MessageRefused.kind])
+            found = {row.event.record for row in rows if isinstance(row.event, MessageRefused)}
+            self._records = found | (self._records or set())
+        if not self._records:
+            return []
+        records = await self._memory.records(sorted(self._records))
+        return [record.text for record in records if record.text]
+
+    async def candidates(self, request: Request) -> list[Record]:
+        """Return the newest user messages in a request that may be the refused one, newest first."""
+        chat = await self._memory.latest("chat", LOOKED_AT)
+        said = [record for record in reversed(chat) if record.data.get("by_user")]
+        first = {record.text: record for record in reversed(said) if record.id not in (self._records or ())}
+        there = [first[text] for text in dict.fromkeys(record.text for record in said) if text in first]
+        return [record for record in there if _without(request, [record.text]) != request][:CANDIDATES]
+
+    async def add(self, record: Record, model: str, error: PromptBlocked) -> None:
+        """Log that a message is refused, unless that is logged already."""
+        if self._records is not None and record.id in self._records:
+            return
+        self._records = {*(self._records or ()), record.id}
+        event = MessageRefused(record=record.id, heard=record.seq, model=model, reason=str(error))
+        await self._memory.commit(Entry(event, "mindstream", system=True))
+
+
+class _WithoutRefused(Layered):
+    """A model that is called without the refused messages.
+
+    If a prompt is refused, it is sent again without the user's newest message in it, then with that message but without
+    the next older one, and so on. If the prompt is accepted without a message, this message is the refused one. If the
+    prompt is refused each time, it is sent without all these messages, and then with each of them alone, to find those
+    that are refused. If it is refused even without all of them, no message is recorded as refused. A prompt that asks
+    for the answer to a refused message fails, because a reply to MARKER, which replaces it, would not be an answer.
+    """
+
+    def __init__(self, inner: Model, refused: RefusedMessages) -> None:
+        super().__init__(inner)
+        self._refused = refused
+
+    def layer(self, request: Request) -> Layer:
+        return _Attempts(self.inner, request, self._refused)
+
+
+class _Attempts(Layer):
+    """The attempts to find a request that the provider accepts.
+
+    Attributes:
+        asked: the request without the messages that are known to be refused.
+        blocked: the first refusal; an empty error if the request was not refused.
+        candidates: the messages of the request that may be the refused one; None: not searched yet.
+        waiting: the candidates that no attempt has left out yet.
+        left_out: the only message that the current attempt leaves out; None: it leaves out none, or several.
+        is_last: whether no attempt follows the current one.
+    """
+
+    def __init__(self, inner: Model, request: Request, refused: RefusedMessages) -> None:
+        super().__init__(inner, request)
+        self._refused, self._utterance = refused, getattr(request.prompt, "utterance", "")
+        self.asked, self.blocked = request, PromptBlocked("")
+        self.candidates: list[Record] | None = None
+        self.waiting: list[Record] = []
+        self.left_out: Record | None = None
+        self.is_last = False
+
+    async def begin(self) -> None:
+        texts = await self._refused.texts()
+        if self._utterance and self._utterance in texts:
+            raise PromptBlocked(f"{self.inner.name} has refused this message before, so the message is not sent again")
+        self.asked = self.request = _without(self.request, texts)
+
+    async def start(self) -> None:
+        if self.left_out is not None:
+            await self._refused.add(self.left_out, self.inner.name, self.blocked)
+            if self.left_out.text == self._utterance:
+                raise self.blocked
+
+    async def again(self, failure: Exception | None) -> bool:
+        if not isinstance(failure, PromptBlocked) or self.begun or self.is_last:
+            return False
+        if self.candidates is None:
+            self.blocked, self.candidates = failure, await self._refused.candidates(self.asked)
+            self.waiting = list(self.candidates)
+        if self.waiting:
+            self.left_out = self.waiting.pop(0)
+            self.request = _without(self.asked, [self.left_out.text])
+            return True
+        self.left_out, self.is_last = None, True
+        refused = await self._of_several(self.candidates) if len(self.candidates) > 1 else []
+        for message in refused:
+            await self._refused.add(message, self.inner.name, self.blocked)
+        texts = [message.text for message in refused]
+        if not texts or self._utterance in texts:
+            raise self.blocked
+        self.request = _without(self.asked, texts)
+        return True
+
+    async def _of_several(self, candidates: Sequence[Record]) -> list[Record]:
+        """Return the messages among `candidates` that are refused: those that are refused alone, or else all; [] if the
+        prompt is refused even without all of them."""
+        passes = _without(self.asked, [each.text for each in candidates])
+        if not await self._takes(passes):
+            return []
+        alone = [each for each in candidates if not await self._takes(passes.then(Message("user", escaped(each.text))))]
+        return alone or list(candidates)
+
+    async def _takes(self, request: Request) -> bool:
+        """Return whether the provider accepts a prompt; only the first part of the reply is awaited."""
+        try:
+            async with aclosing(self.inner.reply(request)) as parts:
+                async for _ in parts:
+                    return True
+        except PromptBlocked:
+            return False
+        return True
+
+
+def _without(request: Request, texts: Sequence[str]) -> Request:
+    """Return a request with MARKER in place of these texts; it equals the given request if that contains none of
+    them."""
+    wanted = sorted({text.strip() for text in texts if text.strip()}, key=len, reverse=True)
+    if not wanted:
+        return request
+    prompt = _replaced(request.prompt, wanted)
+    turns = tuple(replace(turn, text=_replaced(turn.text, wanted)) for turn in request.turns)
+    return replace(request, prompt=prompt, turns=turns)
+
+
+def _replaced(value: T, wanted: Sequence[str]) -> T:
+    """Return a value with the marker in place of the texts in `wanted`, at any depth."""
+    new: Any = value
+    if isinstance(value, str):
+        for text in wanted:
+            if value.strip() == text:
+                new = MARKER
+            elif len(text) >= SHORTEST_WITHIN:
+                new = new.replace(text, MARKER)
+    elif isinstance(value, BaseModel):
+        fields = {name: getattr(value, name) for name in type(value).model_fields}
+        changed = {name: each for name, old in fields.items() if (each := _replaced(old, wanted)) is not old}
+        new = value.model_copy(update=changed) if changed else value
+    elif isinstance(value, tuple | list):
+        items = [_replaced(each, wanted) for each in value]
+        if any(one is not other for one, other in zip(items, value, strict=True)):
+            new = type(value)(items) if type(value) in (tuple, list) else value
+    elif isinstance(value, dict):
+        pairs = {key: _replaced(each, wanted) for key, each in value.items()}
+        new = pairs if any(pairs[key] is not each for key, each in value.items()) else value
+    return new  # type: ignore[no-any-return]

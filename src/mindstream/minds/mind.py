@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import aclosing
+import threading
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing
+from dataclasses import replace
+from functools import wraps
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias
+from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from mindstream import redaction
 from mindstream.clock import Clock, format_iso
-from mindstream.errors import Conflict, HeardAlready, InputError, StorageError
+from mindstream.errors import Conflict, HeardAlready, InputError, MindstreamError, StorageError
 from mindstream.guidance import awaited, opens
 from mindstream.location import AnyData
 from mindstream.log.events import (
     BeliefChanged,
     Corrected,
     Event,
+    Feed,
     FollowUp,
     Heard,
     Logged,
@@ -28,31 +32,220 @@ from mindstream.log.events import (
     Said,
     Waiting,
 )
-from mindstream.log.feed import Feed
 from mindstream.log.names import StreamName, checked_name
+from mindstream.log.work import ANSWER, Work
 from mindstream.memory.curation.curation import Correction
+from mindstream.memory.lease import renewing
 from mindstream.memory.memory import Memory
 from mindstream.memory.opening import AnyStore, clock_of, finish_erasures, opened_store
 from mindstream.memory.policy import AnyPolicy, adopt_policy
 from mindstream.memory.recall.embedding import choose_embedder, other_embedder
 from mindstream.memory.recall.rerank import second_stage
-from mindstream.memory.store.record import RecordDraft
+from mindstream.memory.store.record import MAX_UTTERANCE, RecordDraft, checked_text
 from mindstream.memory.store.registry import SAID_ONCE
-from mindstream.memory.store.store import Entry, NewWork
-from mindstream.memory.store.validation import MAX_UTTERANCE, checked_text
-from mindstream.minds.calls import CallLog
+from mindstream.memory.store.store import Entry, NewWork, WorkReleased
+from mindstream.minds.calls import CallLog, RefusedMessages
 from mindstream.minds.context import build_chat_record
-from mindstream.minds.home_loop import HomeLoop, at_home, streamed_at_home
-from mindstream.minds.refused_messages import RefusedMessages
 from mindstream.minds.responder import Handling, Host, NullResponder, ResponderFactory, Timeouts, make_responder
-from mindstream.minds.unanswered import answer_unanswered
 from mindstream.models.embedders.embedder import EmbedderChoice
 from mindstream.models.roles import AnyModels, Models, open_models
 from mindstream.moved import renamed_keywords
-from mindstream.reasoners.background import Background, stop_elsewhere
+from mindstream.reasoners.background import HOLDER, Background, find_unanswered, stop_elsewhere
 from mindstream.reasoners.reasoner import Occurrence, Reasoner
 from mindstream.tools.approval import Approve, check_approve
 from mindstream.tools.tool import Tool, checked_tools
+
+P = ParamSpec("P")
+T = TypeVar("T")
+START_S = 5.0
+"""Timeout for a thread to start running a loop, in seconds."""
+
+
+class HomeLoop:
+    """The event loop that an object is bound to (its home loop)."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._guests = 0
+        self._thread: threading.Thread | None = None
+        self._changing = threading.Lock()
+
+    def is_here(self) -> bool:
+        """Return whether the caller runs on this loop."""
+        return asyncio.get_running_loop() is self._loop
+
+    async def call(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine on this loop for a caller on another loop; cancelling the caller cancels the coroutine.
+
+        Raises:
+            InputError: the loop is closed.
+        """
+        try:
+            with self._running():
+                return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+        finally:
+            work.close()  # if the coroutine never started, Python would warn
+
+    async def iterate(self, items: AsyncGenerator[T]) -> AsyncGenerator[T]:
+        """Yield the items of a generator that runs on this loop; closing the returned generator closes `items`."""
+        here = asyncio.get_running_loop()
+        queue = asyncio.Queue[list[T]]()
+
+        async def pump() -> None:
+            async with aclosing(items):
+                async for item in items:
+                    here.call_soon_threadsafe(queue.put_nowait, [item])
+
+        with self._running():
+            pumping = asyncio.wrap_future(asyncio.run_coroutine_threadsafe(pump(), self._loop))
+            pumping.add_done_callback(lambda _: queue.put_nowait([]))
+            try:
+                while got := await queue.get():
+                    yield got[0]
+                await pumping
+            finally:
+                pumping.cancel()
+                await asyncio.gather(pumping, return_exceptions=True)
+
+    @contextlib.contextmanager
+    def _running(self) -> Iterator[None]:
+        """Keep the loop running until the block ends."""
+        with self._changing:
+            if self._loop.is_closed():
+                raise InputError(
+                    "this mind was opened on an event loop that is closed; open the mind on the loop that calls it, "
+                    "or use one loop for all calls (mindstream.adapters.loop runs one in a thread)"
+                )
+            self._guests += 1
+            if not self._loop.is_running():
+                self._start()
+        try:
+            yield
+        finally:
+            with self._changing:
+                self._guests -= 1
+                thread = self._thread
+                if thread is not None and not self._guests:
+                    self._loop.call_soon_threadsafe(self._loop.stop)
+                    thread.join()
+                    self._thread = None
+
+    def _start(self) -> None:
+        """Start a thread that runs the loop; return when the loop is running, or after START_S seconds."""
+        begun = threading.Event()
+        self._loop.call_soon_threadsafe(begun.set)
+        self._thread = threading.Thread(target=self._loop.run_forever, name="mindstream home loop", daemon=True)
+        self._thread.start()
+        begun.wait(START_S)
+
+
+class _AtHome(Protocol):
+    home: HomeLoop
+
+
+S = TypeVar("S", bound=_AtHome)
+
+
+def at_home(
+    method: Callable[Concatenate[S, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[S, P], Coroutine[Any, Any, T]]:
+    """Decorate a coroutine method so that it runs on its object's home loop."""
+
+    @wraps(method)
+    async def carried(self: S, /, *args: P.args, **more: P.kwargs) -> T:
+        work = method(self, *args, **more)
+        return await (work if self.home.is_here() else self.home.call(work))
+
+    return carried
+
+
+def streamed_at_home(
+    method: Callable[Concatenate[S, P], AsyncGenerator[T]],
+) -> Callable[Concatenate[S, P], AsyncGenerator[T]]:
+    """Decorate an async generator method so that it runs on its object's home loop."""
+
+    @wraps(method)
+    def carried(self: S, /, *args: P.args, **more: P.kwargs) -> AsyncGenerator[T]:
+        items = method(self, *args, **more)
+        try:
+            return items if self.home.is_here() else self.home.iterate(items)
+        except RuntimeError:  # no loop runs yet: decide when the first item is requested
+            return _later(self.home, items)
+
+    return carried
+
+
+async def _later(home: HomeLoop, items: AsyncGenerator[T]) -> AsyncGenerator[T]:
+    coming = items if home.is_here() else home.iterate(items)
+    async with aclosing(coming):
+        async for item in coming:
+            yield item
+
+
+POLL_S = 0.5
+"""Poll interval for expired leases, in seconds."""
+
+
+async def answer_unanswered(
+    memory: Memory, owner: str, lease_s: float, of_session: Callable[[str], AbstractAsyncContextManager[Mind]]
+) -> None:
+    """Answer the utterances that were unanswered at the first poll; return when none of them is open any more.
+
+    Args:
+        of_session: opens the mind in a given session (conversation).
+    """
+    HOLDER.set(owner)  # applies to this task and the tasks that it starts
+    left: set[int] | None = None
+    while left is None or left:
+        with contextlib.suppress(StorageError):  # the next poll tries again
+            answers = await _answers(memory)
+            left = {each.id for each in answers if each.owner != owner} if left is None else left
+            left &= {each.id for each in answers}
+            for each in answers:
+                if each.id in left and each.is_open_to("", memory.clock.now()):
+                    left -= {one.id for one in await _take(memory, owner, lease_s, each, of_session)} | {each.id}
+        if left is None or left:
+            await asyncio.sleep(POLL_S)
+
+
+async def _answers(memory: Memory) -> list[Work]:
+    return [work for work in await memory.store.open_work(memory.key) if work.slot.startswith(ANSWER)]
+
+
+async def _take(
+    memory: Memory,
+    owner: str,
+    lease_s: float,
+    first: Work,
+    of_session: Callable[[str], AbstractAsyncContextManager[Mind]],
+) -> Sequence[Work]:
+    """Claim the open answers of a conversation, answer the utterances in order, and return the claimed work."""
+    store, now = memory.store, memory.clock.now()
+    taken = await store.claim(memory.key, first.slot, owner, now, now + lease_s, first.cause + 1)
+    if not taken:
+        return taken
+    ids = tuple(work.id for work in taken)
+    for error in sorted({work.error for work in taken}):  # mark the work as not begun; this owner keeps the lease
+        alike = tuple(work.id for work in taken if work.error == error)
+        await memory.commit(put_back=WorkReleased(alike, owner, error, counts=False))
+    with renewing(store, memory.clock, lambda: ids, owner, lease_s):
+        for work in taken:
+            row = await find_unanswered(store, memory.key, replace(work, owner=owner))
+            if row is not None and isinstance(row.event, Heard):
+                with contextlib.suppress(MindstreamError):  # after an error, the work stays open for the next process
+                    async with of_session(row.event.session) as mind:
+                        await take_all(mind.answer_again(row))
+                    # an answer that was stopped ends without an error, and its work stays open: mark it as done
+                    await store.release_work(memory.key, work.cause, owner, (work.slot,))
+    return taken
+
+
+async def take_all(rows: AsyncGenerator[Logged]) -> None:
+    """Read all rows of an answer, and discard them, so that the answer runs to its end."""
+    async with aclosing(rows) as answer:
+        async for _ in answer:
+            pass
+
 
 TalkEvent: TypeAlias = Heard | Waiting | Piece | Said | BeliefChanged | PlanChanged | FollowUp
 """Events that `Mind.stream` yields, to be matched by class."""

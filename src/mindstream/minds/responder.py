@@ -17,8 +17,7 @@ from typing import Protocol, TypeAlias
 from weakref import WeakSet
 
 from mindstream.errors import InputError, StorageError
-from mindstream.log.events import FollowUp, Heard, Logged, Piece, Said
-from mindstream.log.feed import Signal
+from mindstream.log.events import FollowUp, Heard, Logged, Piece, Said, Signal
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.store import Entry, WorkDone
 from mindstream.minds.context import build_chat_record

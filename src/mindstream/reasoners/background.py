@@ -37,8 +37,7 @@ from mindstream.errors import (
 )
 from mindstream.foreign_code import ForeignFailure, ForeignTask, Overdue, Stopped, describe
 from mindstream.log import erasures
-from mindstream.log.events import Corrected, Failed, Heard, Logged, Remembered, Said, SetAside, Thought
-from mindstream.log.feed import Signal
+from mindstream.log.events import Corrected, Failed, Heard, Logged, Remembered, Said, SetAside, Signal, Thought
 from mindstream.log.names import StreamKey
 from mindstream.log.work import ANSWER, LONGEST_LEASE_S, STOPPED, Work, hour, silence_after
 from mindstream.memory.lease import looking, renewing

@@ -15,8 +15,7 @@ from mindstream import chance
 from mindstream.clock import Moment
 from mindstream.errors import InputError, ToolError
 from mindstream.foreign_code import ForeignTask
-from mindstream.log.events import Heard, Logged, Observed, Thought, ToolCalled, Waiting
-from mindstream.log.feed import Signal
+from mindstream.log.events import Heard, Logged, Observed, Signal, Thought, ToolCalled, Waiting
 from mindstream.log.work import Work
 from mindstream.memory.belief import Patch
 from mindstream.memory.memory import Memory

@@ -27,9 +27,8 @@ from mindstream.log.events import Remembered
 from mindstream.log.names import StreamKey
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.embedding import asking, embed_each
-from mindstream.memory.store.record import Kind, Record, Triple
+from mindstream.memory.store.record import Kind, Record, Triple, checked_record
 from mindstream.memory.store.store import Entry
-from mindstream.memory.store.validation import checked_record
 from mindstream.service.calling import require_known
 from mindstream.service.memory import plain, read_slots
 from mindstream.text.words import count_of

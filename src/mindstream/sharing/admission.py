@@ -20,9 +20,8 @@ from mindstream.guidance import next_step
 from mindstream.identifiers import normal_name
 from mindstream.log.events import Failed
 from mindstream.log.names import checked_name
-from mindstream.memory.store.record import TAINTED, Record, RecordDraft
+from mindstream.memory.store.record import TAINTED, Record, RecordDraft, checked_text
 from mindstream.memory.store.store import Entry, NewWork, WorkDone, WorkReleased
-from mindstream.memory.store.validation import checked_text
 from mindstream.models.ask import ask
 from mindstream.models.model import Model
 from mindstream.sharing.events import BY_RULES, ExemplarJudged

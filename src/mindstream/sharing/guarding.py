@@ -34,7 +34,7 @@ import numpy as np
 from mindstream import chance
 from mindstream.arrays import Doubles
 from mindstream.errors import ModelRefused, SettingsError
-from mindstream.memory.store.validation import MAX_TEXT
+from mindstream.memory.store.record import MAX_TEXT
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.providers.address import Address, address
 from mindstream.models.providers.gguf import Engine, engine

@@ -15,8 +15,7 @@ from foreign_samples import NOW, held, take_in
 from mindstream import ManualClock, Memory, SqliteStore
 from mindstream.clock import EARLIEST, LATEST
 from mindstream.errors import InputError
-from mindstream.memory.store.record import RecordDraft, is_tainted
-from mindstream.memory.store.validation import MAX_TEXT
+from mindstream.memory.store.record import MAX_TEXT, RecordDraft, is_tainted
 from mindstream.models.embedders.embedder import WordLlama
 from mindstream.service.importing.giving import WRITERS, Given
 from mindstream.service.importing.reading import FORMS, Form, Source, reader

@@ -27,9 +27,8 @@ from mindstream.memory.lease import LEASE_S
 from mindstream.memory.lifecycle.importance import RateImportance
 from mindstream.memory.memory import Memory
 from mindstream.memory.opening import AnyStore, opened_store
-from mindstream.memory.store.record import Record, RecordDraft
+from mindstream.memory.store.record import MAX_UTTERANCE, Record, RecordDraft, checked_text
 from mindstream.memory.store.store import Commit, Entry, Fence, Store
-from mindstream.memory.store.validation import MAX_UTTERANCE, checked_text
 from mindstream.models.ask import ask
 from mindstream.models.decide import decide
 from mindstream.models.embedders.embedder import Embedder, embedder

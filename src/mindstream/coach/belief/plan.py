@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BaseModel, Field, ValidationError
 from pydantic.json_schema import SkipJsonSchema
 
 from mindstream.frozen import Frozen
-from mindstream.memory.store.validation import shortened
+from mindstream.memory.store.record import shortened
 from mindstream.models.untrusted import indented
 
 State = Literal["now", "going_on", "later", "done", "dropped", "not_needed"]

@@ -19,9 +19,18 @@ from mindstream.log.events import Corrected, Failed, Remembered
 from mindstream.memory.curation.slot_items import SlotItem, find_items
 from mindstream.memory.recall.embedding import asking, embed_each, give
 from mindstream.memory.store.columns import OPEN
-from mindstream.memory.store.record import UNIQUE, Record, RecordDraft, Triple, nfc, normalised
+from mindstream.memory.store.record import (
+    UNIQUE,
+    Record,
+    RecordDraft,
+    Triple,
+    checked_text,
+    is_finite,
+    nfc,
+    normalised,
+    shortened,
+)
 from mindstream.memory.store.store import Entry, NewWork, Revision
-from mindstream.memory.store.validation import checked_text, is_finite, shortened
 from mindstream.text.words import batches, terms
 from mindstream.tracing import tell_changed, traced
 

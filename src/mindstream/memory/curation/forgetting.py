@@ -26,10 +26,17 @@ from mindstream.memory.curation.curation import finish_erasure
 from mindstream.memory.curation.mentions import may_mention, may_quote, mentions, quotes
 from mindstream.memory.curation.slot_items import SlotItem, Without, lost_items, rewrite
 from mindstream.memory.recall.ranking import LOW_CERTAINTY
-from mindstream.memory.store.record import Kind, Record, RecordDraft
+from mindstream.memory.store.record import (
+    Kind,
+    Record,
+    RecordDraft,
+    checked_kinds,
+    checked_moment,
+    checked_words,
+    session_names,
+)
 from mindstream.memory.store.redaction import MARK, ErasedWords
 from mindstream.memory.store.store import Closure, Entry, Erasure, read_all
-from mindstream.memory.store.validation import checked_kinds, checked_moment, checked_words, session_names
 from mindstream.tracing import tell_removed, traced
 
 if TYPE_CHECKING:

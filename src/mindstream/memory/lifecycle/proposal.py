@@ -29,7 +29,7 @@ from mindstream.memory.lifecycle.sleep import (
     find_duplicates,
     tidy_up,
 )
-from mindstream.memory.recall.touch import state_in
+from mindstream.memory.recall.recall import state_in
 from mindstream.memory.store.record import Record
 from mindstream.models.rules import Rules
 

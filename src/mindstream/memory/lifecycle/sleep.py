@@ -23,7 +23,7 @@ from mindstream.log import erasures
 from mindstream.log.events import Logged, Slept
 from mindstream.memory.forgetting_curve import Strength, StrengthState, after_sleep
 from mindstream.memory.lifecycle import duplicates, importance
-from mindstream.memory.recall.touch import revision, state_in
+from mindstream.memory.recall.recall import revision, state_in
 from mindstream.memory.store.columns import KIND_CODES, OPEN, Columns
 from mindstream.memory.store.record import FADING, TAINTED, Record, RecordDraft, common_data
 from mindstream.memory.store.store import Entry, Fence, Revision, read_log

@@ -22,9 +22,8 @@ from mindstream.arrays import Floats
 from mindstream.clock import SystemClock
 from mindstream.errors import ModelUnavailable, SettingsError
 from mindstream.log.events import Event, Failed
-from mindstream.memory.store.record import Record, Vector
+from mindstream.memory.store.record import Record, Vector, shortened
 from mindstream.memory.store.store import Entry, Revision
-from mindstream.memory.store.validation import shortened
 from mindstream.models.embedders.embedder import Embedder, EmbedderChoice, embedder, unit
 from mindstream.models.providers.failures import causes
 from mindstream.tracing import is_on, span

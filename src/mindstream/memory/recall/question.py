@@ -17,9 +17,8 @@ from mindstream.arrays import Array, Mask
 from mindstream.caches import remember
 from mindstream.clock import Moment
 from mindstream.memory.store.columns import KIND_CODES, PORTION, Columns, entries, is_plain
-from mindstream.memory.store.record import Kind
+from mindstream.memory.store.record import Kind, checked_fields, checked_kinds
 from mindstream.memory.store.store import Store
-from mindstream.memory.store.validation import checked_fields, checked_kinds
 from mindstream.text.dates import DateSpan, spans, without_dates
 from mindstream.text.words import STOP, batches, both_ends, first_and_last, plain_words, terms
 

@@ -20,9 +20,8 @@ from pydantic import JsonValue
 from mindstream.arrays import Array, Doubles, Floats, Ints, Mask
 from mindstream.clock import Moment
 from mindstream.log.names import StreamKey
-from mindstream.memory.store.record import KINDS, Kind, Record, Vector, copied, without_vectors
+from mindstream.memory.store.record import KINDS, Kind, Record, Vector, copied, is_finite, without_vectors
 from mindstream.memory.store.store import Changes, Revision, Store
-from mindstream.memory.store.validation import is_finite
 from mindstream.memory.store.vectors import Vectors
 from mindstream.text.dates import DateSpan
 from mindstream.text.lexical import GrowingArray, Lexical, Postings, without_rows

@@ -21,7 +21,14 @@ from mindstream.json_values import parsed, parsed_or_none
 from mindstream.log.events import printable
 from mindstream.log.names import StreamKey
 from mindstream.memory.store.record import (
+    CONTROL,
     KINDS,
+    MAX_DEPTH,
+    MAX_EVIDENCE,
+    MAX_KEYWORDS,
+    MAX_LEVEL,
+    MAX_NAME,
+    MAX_VERSION,
     SLOTTED,
     UNIQUE,
     Kind,
@@ -30,15 +37,6 @@ from mindstream.memory.store.record import (
     Vector,
     filled_record,
     same_words,
-)
-from mindstream.memory.store.validation import (
-    CONTROL,
-    MAX_DEPTH,
-    MAX_EVIDENCE,
-    MAX_KEYWORDS,
-    MAX_LEVEL,
-    MAX_NAME,
-    MAX_VERSION,
 )
 
 

@@ -23,20 +23,27 @@ from mindstream.log.events import Logged
 from mindstream.log.names import StreamKey, StreamName, tenant_of
 from mindstream.log.sql import Sql
 from mindstream.log.threads import Snapshot
-from mindstream.memory.store import checkpoints, lineage, queries, registry, writing
+from mindstream.memory.store import checkpoints, lineage, queries, registry
 from mindstream.memory.store import erasure as carriers
 from mindstream.memory.store.checkpoints import Checkpoint
 from mindstream.memory.store.erasure import Carriers
 from mindstream.memory.store.kept_columns import delete_kept
-from mindstream.memory.store.record import KINDS, Kind, Record, Vector, normalised, same_words_once
-from mindstream.memory.store.registry import TypedKeys
+from mindstream.memory.store.queries import HOLDS, next_change
+from mindstream.memory.store.record import (
+    KINDS,
+    MAX_VERSION,
+    Kind,
+    Record,
+    Vector,
+    checked_commit,
+    normalised,
+    same_words_once,
+)
+from mindstream.memory.store.registry import Tenant, TypedKeys
 from mindstream.memory.store.rows import COLUMNS, record_of
 from mindstream.memory.store.store import Candidates, Changes, Closure, Commit, Erasure, Kept, Store
-from mindstream.memory.store.tenant import Tenant
-from mindstream.memory.store.validation import MAX_VERSION, checked_commit
 from mindstream.memory.store.word_index.candidates import Finder, IndexReader
 from mindstream.memory.store.word_index.segments import SMALLEST
-from mindstream.memory.store.writing import HOLDS, next_change
 from mindstream.text.dates import DateSpan
 
 T = TypeVar("T")
@@ -183,7 +190,7 @@ class SqlStore(Store):
         checked = [checked_commit(commit) for commit in commits if self.tenant.own(commit.mind)]
         about = [one.mind for one in checked] + [OPEN for one in checked if _opens_work(one)]
 
-        written, number = await self.write(partial(writing.write, commits=checked), about)
+        written, number = await self.write(partial(queries.write, commits=checked), about)
         logged = [row for rows in written for row in rows]
         self.on_commit(logged)
         for one, rows in zip(checked, written, strict=True):

@@ -25,7 +25,7 @@ from mindstream.log.events import Unknown, every_kind, printable, read_event
 from mindstream.log.files import BESIDE, check_plain, explain_errors, is_busy, private_file
 from mindstream.log.names import name_of
 from mindstream.memory.store import registry
-from mindstream.memory.store.record import SLOTTED, Record
+from mindstream.memory.store.record import SLOTTED, Record, checked_record
 from mindstream.memory.store.rows import (
     FIELDS,
     INSERT,
@@ -38,7 +38,6 @@ from mindstream.memory.store.rows import (
     sum_of_vector,
 )
 from mindstream.memory.store.tables import MIGRATIONS, adopt
-from mindstream.memory.store.validation import checked_record
 
 Row = tuple[Any, ...]
 TABLES = {

@@ -18,9 +18,20 @@ from mindstream.errors import Conflict, InputError
 from mindstream.log.events import Remembered
 from mindstream.log.names import StreamKey, StreamName
 from mindstream.memory.recall.embedding import asking, embed_each
-from mindstream.memory.store.record import TAINTED, UNIQUE, Record, Triple, new_id, nfc, normalised
+from mindstream.memory.store.record import (
+    MAX_NAME,
+    MAX_TEXT,
+    TAINTED,
+    UNIQUE,
+    Record,
+    Triple,
+    checked_record,
+    new_id,
+    nfc,
+    normalised,
+    shortened,
+)
 from mindstream.memory.store.store import Commit, Entry, Store
-from mindstream.memory.store.validation import MAX_NAME, MAX_TEXT, checked_record, shortened
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.service.importing.items import Item, Tally
 from mindstream.service.importing.reading import Form

@@ -10,9 +10,8 @@ from mindstream.memory.curation.curation import Drawn
 from mindstream.memory.forgetting_curve import curve, rehearsals
 from mindstream.memory.lifecycle.sleep import DRAWN, PastNight, count_fading, read_nights
 from mindstream.memory.memory import Memory
-from mindstream.memory.store.record import FADING, Kind
+from mindstream.memory.store.record import FADING, MAX_TEXT, Kind
 from mindstream.memory.store.store import read_all
-from mindstream.memory.store.validation import MAX_TEXT
 from mindstream.minds.calls import CallLog
 from mindstream.models.rules import Rules
 from mindstream.reasoners.reflect.reflect import reflect as reflect_on

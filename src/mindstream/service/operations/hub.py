@@ -15,8 +15,7 @@ from typing import TypeAlias
 
 from mindstream.clock import Clock
 from mindstream.errors import StorageError
-from mindstream.log.events import Logged, MindErased
-from mindstream.log.feed import Signal
+from mindstream.log.events import Logged, MindErased, Signal
 from mindstream.log.names import StreamKey
 from mindstream.memory.store.sql_store import SqlStore
 

@@ -18,7 +18,7 @@ from mindstream.life.ledger import Task
 from mindstream.life.schedule import known_orders, unknown_orders
 from mindstream.life.state import LifeState, read_state, read_state_at
 from mindstream.memory.memory import Memory
-from mindstream.memory.store.validation import MAX_UTTERANCE
+from mindstream.memory.store.record import MAX_UTTERANCE
 from mindstream.service.operations.long_running import RunningOperation
 from mindstream.service.operations.principal import NotFound, Principal
 from mindstream.service.operations.runtime import Runtime

@@ -12,8 +12,7 @@ from mindstream.json_values import JsonObject
 from mindstream.memory.curation.forgetting import Forgotten, Removal
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.recall import Recalled, Recollection
-from mindstream.memory.store.record import FADING, KINDS, Kind, Record, is_tainted
-from mindstream.memory.store.validation import MAX_TEXT
+from mindstream.memory.store.record import FADING, KINDS, MAX_TEXT, Kind, Record, is_tainted
 from mindstream.service.memory import parse_kinds, read_slots
 from mindstream.service.operations.principal import NotFound, Principal
 from mindstream.service.operations.runtime import Runtime

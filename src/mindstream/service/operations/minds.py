@@ -17,8 +17,7 @@ from mindstream.log.events import Heard, Logged, Waiting
 from mindstream.log.names import id_of
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.columns import KIND_CODES
-from mindstream.memory.store.record import Kind, Record
-from mindstream.memory.store.validation import MAX_UTTERANCE
+from mindstream.memory.store.record import MAX_UTTERANCE, Kind, Record
 from mindstream.models.roles import DEFAULT
 from mindstream.models.rules import Rules
 from mindstream.reasoners.background import stop_elsewhere

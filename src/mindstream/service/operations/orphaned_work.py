@@ -21,8 +21,8 @@ from mindstream.log.work import Taken
 from mindstream.memory.lease import renewing
 from mindstream.memory.opening import open_everyone
 from mindstream.memory.store.sql_store import SqlStore
+from mindstream.minds.mind import take_all
 from mindstream.minds.responder import Timeouts
-from mindstream.minds.unanswered import take_all
 from mindstream.models.wrappers.meter import Budget
 from mindstream.reasoners.background import HOLDER, find_unanswered
 from mindstream.service.operations.open_minds import PAYER

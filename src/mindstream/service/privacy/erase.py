@@ -36,9 +36,9 @@ from mindstream.memory.opening import open_store
 from mindstream.memory.store import elsewhere, erasure
 from mindstream.memory.store.elsewhere import Left
 from mindstream.memory.store.kept_columns import delete_kept
+from mindstream.memory.store.queries import next_change
 from mindstream.memory.store.sql_store import SqlStore
 from mindstream.memory.store.store import Commit, Entry
-from mindstream.memory.store.writing import next_change
 from mindstream.service.calling import unknown_user
 from mindstream.service.folders import TOWN_BEGAN
 from mindstream.service.operations.forks import ForkedTowns

@@ -22,8 +22,7 @@ from mindstream import chance
 from mindstream.clock import ManualClock
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.rerank import SecondStage
-from mindstream.memory.store.record import RecordDraft
-from mindstream.memory.store.validation import fitted_text
+from mindstream.memory.store.record import RecordDraft, fitted_text
 from mindstream.models.cached_prompts import CachedPrompts
 from mindstream.models.decide import JudgeAnswer
 from mindstream.models.embedders.embedder import Embedder

@@ -12,8 +12,7 @@ from pydantic import AfterValidator, ValidationError, field_validator
 from mindstream.frozen import Frozen
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.ranking import Generative, Policy
-from mindstream.memory.recall.recall import Recollection
-from mindstream.memory.recall.touch import Touch
+from mindstream.memory.recall.recall import Recollection, Touch
 from mindstream.memory.store.record import Ids
 from mindstream.memory.store.store import Revision
 from mindstream_town.profile import Profile

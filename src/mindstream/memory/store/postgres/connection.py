@@ -33,8 +33,8 @@ from mindstream.memory.store.postgres.pool import (
     set_tenant,
 )
 from mindstream.memory.store.postgres.writer import CommitWriter, digest_of, listening_to
+from mindstream.memory.store.registry import EVERYONE
 from mindstream.memory.store.sql_store import OPEN
-from mindstream.memory.store.tenant import EVERYONE
 
 T = TypeVar("T")
 STALE_S = 60

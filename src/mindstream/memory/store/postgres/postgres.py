@@ -27,10 +27,10 @@ from mindstream.memory.store.postgres.connection import AT_ONCE, PostgresDatabas
 from mindstream.memory.store.postgres.index import Indexing, PostgresIndexReader
 from mindstream.memory.store.postgres.pool import REST_S, Rows
 from mindstream.memory.store.postgres.tables import ACCOUNTS, MIGRATIONS, TABLES
+from mindstream.memory.store.registry import EVERYONE, Tenant
 from mindstream.memory.store.rows import COLUMNS
 from mindstream.memory.store.sql_store import SqlStore
 from mindstream.memory.store.store import Changes
-from mindstream.memory.store.tenant import EVERYONE, Tenant
 from mindstream.paths import home
 
 SKIPPING = "FOR UPDATE OF work SKIP LOCKED"

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 
 from mindstream.memory.store import registry
 from mindstream.memory.store.postgres.pool import Connection, Migration
+from mindstream.memory.store.registry import EVERYONE
 from mindstream.memory.store.tables import TALKS
-from mindstream.memory.store.tenant import EVERYONE
 
 SEARCHED = ("segments", "postings", "nearness")
 """Tables of the index of words and vectors for long streams; it can be rebuilt from the records."""
