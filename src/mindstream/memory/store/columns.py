@@ -428,7 +428,7 @@ class Columns:
         """Read a portion of the changes since the last call; return whether there may be more.
 
         A change that is made while portions are read is in a later portion, or is read when the columns are next
-        brought up to date. If this process has made all the changes and still knows them (store/own_changes), nothing
+        brought up to date. If this process has made all the changes and still knows them (store/sqlite), nothing
         is read.
         """
         begins = not self._left
