@@ -131,7 +131,7 @@ def approver(approve: Approve) -> Approver:
 
 @dataclass(eq=False)
 class _Limit:
-    """A time limit that stands still while persons decide (`deciding`)."""
+    """A time limit that is paused while people decide; `deciding`: the number of decisions that are awaited."""
 
     timeout: asyncio.Timeout
     deciding: int = 0
