@@ -245,7 +245,7 @@ async def recall(
 ) -> None:
     """Print the prompt for a query: the best exemplars that you may read, followed by the query.
 
-    Without an exemplar, the lessons that fit the query are listed instead.
+    Without an exemplar, the lessons that fit the query are listed instead (not with --json).
     """
     async with pools.calling_pool(settings, name) as call:
         found, pool = (await call("pools.recall", pool=name, query=query, k=k)).local

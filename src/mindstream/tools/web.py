@@ -180,7 +180,7 @@ class Web:
         except TimeoutError:
             raise ToolError(f"{_host(url)} did not answer within {self.timeout_s:g} seconds") from None
         if follow:
-            raise ToolError(f"{_host(url)} redirects more than {MAX_REDIRECTS} times")
+            raise ToolError(f"{_host(url)} redirects too often: {MAX_REDIRECTS} times or more")
         raise ToolError(f"{_host(answer.url)} redirects to {_quote(url)}, which is not followed")
 
     async def _ask(self, url: str, params: Mapping[str, str] | None, data: object, headers: Any) -> WebResponse:
@@ -219,7 +219,9 @@ def checked_url(url: str) -> str:
     """
     parts = split_web_url(url)
     if parts is None or len(url) > MAX_URL or not url.isprintable() or " " in url:
-        raise ToolError(f"an address looks like https://host/page, not like {_quote(url)!r}")
+        raise ToolError(
+            f"an address looks like https://host/page, with at most {MAX_URL:,} characters, not like {_quote(url)!r}"
+        )
     if parts.username or parts.password:
         raise ToolError("an address must not contain a user name or a password")
     return url

@@ -111,7 +111,7 @@ class GivenText:
         body = {"prompt": prompt, "grammar": grammar, "n_probs": 1, "n_predict": len(tokens), "temperature": 0}
         answer = await self._post("/completion", {**body, "cache_prompt": True})
         if not (found := answer.get("completion_probabilities")):
-            raise ModelUnavailable(f"the response of {self.at.name} has no field completion_probabilities")
+            raise ModelUnavailable(f"the response of {self.at.name} has no values in completion_probabilities")
         return [float(token["logprob"]) for token in found]
 
     async def _post(self, path: str, body: dict[str, Any]) -> Any:

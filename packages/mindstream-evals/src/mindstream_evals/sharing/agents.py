@@ -91,7 +91,9 @@ def _pairs(path: Path) -> list[Pair]:
         lines = [json.loads(line)["messages"] for line in path.read_text("utf-8").splitlines() if line.strip()]
         told = [{each["role"]: each["content"] for each in messages} for messages in lines]
         return [{"query": each["user"], "answer": each["assistant"]} for each in told]
-    except (OSError, ValueError, LookupError, TypeError) as error:
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    except (ValueError, LookupError, TypeError) as error:
         raise InputError(
             f"{path} does not have the format of the published data (JSON Lines with `messages`): {error}"
         ) from None

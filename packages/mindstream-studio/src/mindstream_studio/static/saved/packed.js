@@ -29,7 +29,7 @@ async function openFile() {
 async function answer(address, init) {
   const all = await packed.catch(() => null);
   init.signal?.throwIfAborted();
-  if (!all) return answered(500, { detail: "This browser cannot read the file: use a browser from 2024 or later." });
+  if (!all) return answered(500, { detail: "The file cannot be read: it is damaged, or this browser is older than 2024." });
   const found = answerOf(all, address, init);
   return found ? answered(200, found) : answered(404, { detail: "The file does not contain this part." });
 }

@@ -24,7 +24,7 @@ export function Turn({ began }) {
     ${problem && html`<${ReadFailure} problem=${problem} />`}
     <details><summary>What the mind was shown when the turn began</summary><p class="words card small">${began.words}</p></details>
     <ol class="list">${rows.map((row) => html`<${Step} key=${row.seq} row=${row} />`)}</ol>
-    ${after.length === MOST && next < 0 && html`<p class="soft small">The log has more steps of this turn than are shown here.</p>`}`;
+    ${after.length === MOST && next < 0 && html`<p class="soft small">Only the first ${MOST} steps are shown here; the log may contain more of this turn.</p>`}`;
 }
 
 /** @param {{row: Row}} props */

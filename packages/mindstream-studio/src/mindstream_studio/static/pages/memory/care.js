@@ -79,7 +79,7 @@ async function showRemoval(memory) {
   const parts = memory.kind === "chat" && drawn.some(({ kind }) => kind === "note");
   return html`
     <p class="words card">${memory.text}</p>
-    <p>The memory is permanently deleted, and cannot be restored. ${drawn.length ? "Also deleted, because it is derived from this memory alone:" : removal.items.length ? "" : "Nothing else is deleted with it."}</p>
+    <p>The memory is permanently deleted, and cannot be restored. ${drawn.length ? "Also deleted, as derived from this memory alone:" : removal.items.length ? "" : "Nothing else is deleted with it."}</p>
     <${Going} memories=${drawn} />
     ${removal.items.length > 0 && html`<p>Also deleted from the beliefs:</p><ul class="list">${removal.items.map((text) => html`<li class="words">${text}</li>`)}</ul>`}
     ${left.length > 0 && html`<p>${left.length === 1 ? "One memory stays, but with this text:" : `${left.length} memories stay, but with these texts:`}</p><${Going} memories=${left} />`}

@@ -28,6 +28,6 @@ export function Strength({ id, status }) {
     <${Chart} title="Probability that it is still active" xs=${held.curve.map(([day]) => day)} from=${0} to=${1.02}
       curves=${[{ label: "still active", values: held.curve.map(([, kept]) => kept) }]}
       sayX=${(/** @type {number} */ day) => `${day} d`} sayY=${percent} words=${words} />
-    <p class="soft small">Level ${held.level} of ${held.laws?.lasting_level}; recalled last ${ago(held.now - held.returned)}.
+    <p class="soft small">Level ${held.level} of ${held.laws?.lasting_level}; last recalled (or else written) ${ago(held.now - held.returned)}.
       ${left > 0 ? ` A recall makes it stronger only after another ${lasting(left)}.` : " The next recall makes it stronger."}</p>`;
 }

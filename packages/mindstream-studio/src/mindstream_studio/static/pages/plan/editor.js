@@ -65,6 +65,6 @@ function Preview({ plan, changes }) {
   const tools = [...new Set((plan.steps ?? []).map(({ tool }) => tool))];
   return html`
     ${plan.task && html`<p class="words card">${plan.task}</p>`}
-    <p>${counted((plan.steps ?? []).length, "step")} will run, with the tools ${tools.join(", ")}. Steps may call models, which may cost money.</p>
+    <p>${counted((plan.steps ?? []).length, "step")} will run${tools.length > 0 ? `. Tools: ${tools.join(", ")}` : ""}. Steps may call models, which may cost money.</p>
     ${changes.length ? html`<p>Changes to the original plan:</p><ul class="list">${changes.map((each) => html`<li class="words small">${each}</li>`)}</ul>` : html`<p class="soft">The plan is unchanged.</p>`}`;
 }

@@ -24,7 +24,7 @@ export function Trust({ pool, details: { sources, owner } }) {
     ...(mayChange ? [{ title: "", of: (/** @type {Source} */ source) => html`<${Choose} pool=${pool} source=${source} />` }] : []),
   ];
   return html`
-    <p class="soft measure">If a person trusts a source, all its admitted pairs are shown as examples; if a person distrusts it, none are. For other sources, each pair is checked by itself. Mismatched answers: estimated share of the source’s answers that do not fit their questions. With instructions: number of pairs whose text gives the reading agent instructions.</p>
+    <p class="soft measure">If a person trusts a source, all its admitted pairs can be shown as examples; if a person distrusts it, none can. For other sources, each pair is checked by itself. Mismatched answers: estimated share of the source’s answers that do not fit their questions. With instructions: number of pairs whose text gives the reading agent instructions.</p>
     <${Table} caption="Where pairs come from" columns=${columns} rows=${sources} />
     ${!mayChange && !base.value && html`<p class="soft small">${owner} owns this pool, and decides which sources are trusted.</p>`}`;
 }
@@ -36,7 +36,7 @@ function Choose({ pool, source: { source, pairs, trusted } }) {
     title: to ? "Trust this source?" : "Stop trusting this source?", verb: to ? "Trust it" : "Do not trust it", grave: !to,
     preview: async () => html`
       <p class="words card">${source}</p>
-      <p>${to ? "All pairs of this source that were or will be let in are shown as examples." : `No pair of this source is shown as an example any more; it has ${counted(pairs, "judged pair")} so far. You can trust it again.`}</p>`,
+      <p>${to ? "All pairs of this source that were or will be let in can be shown as examples." : `No pair of this source is shown as an example any more; it has ${counted(pairs, "judged pair")} so far. You can trust it again.`}</p>`,
     act: async () => { await ask({ path: `${pathOf(pool)}/trust`, body: { source, trusted: to } }); askAllAgain(); },
   });
   return html`

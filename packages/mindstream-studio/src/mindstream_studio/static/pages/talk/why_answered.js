@@ -55,7 +55,7 @@ function CameToMind({ heard }) {
   if (!memories.length) return null;
   return html`
     <h3>Memories that a search for these words finds</h3>
-    <p class="small soft">This search was run just now, on the memory as it was when the words were said.</p>
+    <p class="small soft">This search was run for this page, not for the answer, on the memory as it was when the words were said.</p>
     <ul class="list">
       ${memories.map(({ id, text, kind, confidence, receipt }) => html`
         <li key=${id}>

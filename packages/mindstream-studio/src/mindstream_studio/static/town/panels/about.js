@@ -28,7 +28,7 @@ export function aboutView(player, person) {
         ...listed("Knows", person.relations.map(([who, name, what]) => make("span", {}, who >= 0 ? personLink(player, who) : said(name), ", ", said(what)))),
         ...listed("Has talked with", partners(player, person, upTo)),
         ...listed("Lives at", person.lives > 0 ? [placeLink(player, person.lives)] : []),
-        make("p", { class: "soft" }, `Knows ${knownPlaces(town, person, step).size - 1} places by now.`),
+        make("p", { class: "soft" }, `Number of known places: ${knownPlaces(town, person, step).size - 1}.`),
       );
     },
   };

@@ -74,7 +74,7 @@ function decided({ town }, person, step) {
   if (!decision) return [];
   const [since, about, , p, yes, recalled, draw] = decision;
   const memories = recalled.map(([number, score]) => make("li", {}, said(textOf(town, at(person.records, number)[2])), make("small", {}, ` ${score.toFixed(2)}`)));
-  const drawn = draw === undefined ? "" : `; the random number was ${Math.round(draw * 100)}`;
+  const drawn = draw === undefined ? "" : `; the random number from 0 to 100 was ${Math.round(draw * 100)}`;
   return [make("details", { class: "decision" },
     make("summary", {}, `Last decision, ${timeSeenFrom(town, since, step)}: `, said(textOf(town, about)), ` — ${yes ? "yes" : "no"} (a yes was ${Math.round(p * 100)} % likely${drawn})`),
     make("p", { class: "soft" }, memories.length ? "Recalled memories, with their scores:" : "No memory was recalled."),
