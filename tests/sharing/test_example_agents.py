@@ -6,8 +6,10 @@ import json
 from itertools import chain
 from pathlib import Path
 
+import pytest
 from mindstream_evals.sharing.agents import ABOUT, DOMAINS, TESTS, Agent, Exchange, load_cast
 
+from mindstream.errors import InputError
 from mindstream.sharing.guarding import find_faults
 
 CAST = load_cast()
@@ -83,3 +85,10 @@ def test_the_published_folders_are_split_into_genres(tmp_path: Path) -> None:
     for agent in cast.agents:
         assert (len(agent.seeds), len(agent.stream), len(agent.tests)) == (20, 40, 1)
         assert all(each.answer.startswith(agent.name) for each in exchanges(agent))
+
+
+def test_a_missing_file_of_the_published_data_is_not_called_malformed(tmp_path: Path) -> None:
+    for where, *_ in DOMAINS.values():
+        (tmp_path / where).mkdir()
+    with pytest.raises(InputError, match="cannot be read: No such file"):
+        load_cast(folder=tmp_path)
