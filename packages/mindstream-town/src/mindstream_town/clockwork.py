@@ -308,16 +308,19 @@ class Clockwork:
         if name not in where.spots:
             return ResidentTurn(resident, step, self.setting, resident.state) if name in self.deeds else None
         state, percepts, places = resident.state, list[Percept](), tuple[str, ...]()
+        in_scenes, has_entered = resident.lives_in_scenes(self.setting.profile), name in where.entered
+        decides = ended or state.act is None or name in self.deeds
         if not state.asleep or not state.sleeps_on(self.setting.minute(step), ended):
-            percepts = look(name, where, self.residents, step)
+            known = () if decides or in_scenes or has_entered else state.seen
+            percepts = look(name, where, self.residents, step, known)
         elif where.odd_around(name):
             percepts = dangers_of(look(name, where, self.residents, step))
-        if name in where.entered and (ended or not state.asleep):
+        if has_entered and (ended or not state.asleep):
             where.entered.discard(name)
             near = self.setting.places_near(where.spots[name])
             places = tuple(each for each in near if each not in state.knows)
-        has_turn = ended or state.act is None or places or is_news(percepts, state) or name in self.deeds
-        if not has_turn and not resident.lives_in_scenes(self.setting.profile):
+        has_turn = decides or places or is_news(percepts, state)
+        if not has_turn and not in_scenes:
             return None
         turn = ResidentTurn(resident, step, self.setting, state, percepts=percepts, places=places)
         return turn if has_turn or whom_to_meet(turn, people_seen(percepts, self.residents)) else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from mindstream.memory.lifecycle.importance import RateImportance
 from mindstream.memory.store.record import RecordDraft, Triple
@@ -51,11 +51,21 @@ def _counted_place(setting: Setting, act: Act) -> tuple[str, int] | None:
     return None if most is None else (str(setting.rules.counted_at(address)), most)
 
 
-def look(name: str, where: Whereabouts, residents: Mapping[str, Resident], step: int) -> list[Percept]:
+def look(
+    name: str,
+    where: Whereabouts,
+    residents: Mapping[str, Resident],
+    step: int,
+    known: Collection[tuple[str, str, str]] = (),
+) -> list[Percept]:
     """Return what a resident notices: people, objects that are not in order, and the room or object that it is about to
     use if others have filled it. Of these, it notices the nearest, at most `profile.attention`, and every danger.
 
     In the mode `paper`, it also notices objects in use. The partner of its current talk is left out.
+
+    Args:
+        known: percepts (as triples) that are no news. If it sees nothing but people whose percepts are all known, the
+            result is empty.
     """
     setting, profile, spot, state = where.setting, where.setting.profile, where.spots[name], residents[name].state
     if not profile.observes:
@@ -65,7 +75,7 @@ def look(name: str, where: Whereabouts, residents: Mapping[str, Resident], step:
         return []
     distance, vision = setting.world.distance, profile.vision
     seen = [
-        Percept(*_deed(residents[other], act, where, step), there, who=other, place=act.place)
+        Percept(*_deed(residents[other], act, where, step), there, other, act.place)
         for other in around  # residents in the same arena
         if other != name
         and distance(there := where.spots[other], spot) <= vision
@@ -77,6 +87,8 @@ def look(name: str, where: Whereabouts, residents: Mapping[str, Resident], step:
         seen += _used_things(setting, spot, others, step)
     seen += [thing for place, now in odd.items() if (thing := see_thing(setting, spot, place, now))]
     seen += find_taken(setting, state, spot, others, step)
+    if len(seen) == len(others) and all(each[:3] in known for each in seen):
+        return []
     noticed = nearest(seen, spot, profile.attention)
     dangers = dangers_of(seen) if odd else []
     return [
@@ -136,9 +148,9 @@ def nearest(percepts: Sequence[Percept], spot: Spot, most: int) -> list[Percept]
     x, y = spot
     by_distance = sorted(
         percepts,
-        key=lambda each: ((each.spot[0] - x) ** 2 + (each.spot[1] - y) ** 2, each.triple, each.place, each.who),
+        key=lambda each: ((each.spot[0] - x) ** 2 + (each.spot[1] - y) ** 2, each[:3], each.place, each.who),
     )
-    return list({each.triple: each for each in reversed(by_distance)}.values())[::-1][:most]
+    return list({each[:3]: each for each in reversed(by_distance)}.values())[::-1][:most]
 
 
 def is_in_sight(setting: Setting, spot: Spot, other: Spot) -> bool:
@@ -176,7 +188,7 @@ objects, acts that name the resident, and dangers."""
 
 def is_news(percepts: Sequence[Percept], state: ResidentState) -> bool:
     """Return whether any percept is not in `state.seen`, or the resident must still decide about one."""
-    return any(each.triple not in state.seen or is_undecided(state, each) for each in percepts)
+    return any(each[:3] not in state.seen or is_undecided(state, each) for each in percepts)
 
 
 def is_undecided(state: ResidentState, percept: Percept) -> bool:

@@ -155,6 +155,9 @@ class Whereabouts:
     def mark_around(self, name: str) -> None:
         """Add a resident who has moved or begun an act, and the residents who see it, to `marked`. Add none if no other
         resident and no object out of order is in sight."""
+        arena = self._arena[name]
+        if len(self._residents[arena]) == 1 and not self._odd.get(arena):
+            return
         distance, vision, spot = self.setting.world.distance, self.setting.profile.vision, self.spots[name]
         around = self.residents_around(name)
         near = [each for each in around if each != name and distance(self.spots[each], spot) <= vision]
