@@ -227,7 +227,8 @@ def list_revisions(columns: Columns, touches: Sequence[Touch], laws: Strength | 
     before: dict[str, StrengthState] = {}
     after: dict[str, tuple[StrengthState, Moment]] = {}
     for touch in touches:
-        for ids, law in ((touch.returned, after_return), (touch.passed_over, after_passing_over)):
+        passed_over = () if laws is None else touch.passed_over  # without laws, only returns have an effect
+        for ids, law in ((touch.returned, after_return), (passed_over, after_passing_over)):
             for id_ in ids:
                 if id_ not in before:
                     held = state_in(columns, id_)
