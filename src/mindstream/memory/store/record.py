@@ -180,6 +180,10 @@ class Ids:
     _made: Counter[tuple[str, str]] = field(default_factory=Counter)
     _at: Moment = -1.0
 
+    def begin_again(self) -> None:
+        """Make the ids that a new object would make."""
+        self._at = -1.0
+
     def make(self, created: Moment, kind: str, text: str) -> str:
         """Make the id of a record."""
         if self.seed is None:

@@ -13,7 +13,6 @@ from mindstream.frozen import Frozen
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.ranking import Generative, Policy
 from mindstream.memory.recall.recall import Recollection, Touch
-from mindstream.memory.store.record import Ids
 from mindstream.memory.store.store import Revision
 from mindstream_town.profile import Profile
 from mindstream_town.world.tree import Spot
@@ -36,7 +35,7 @@ class ResidentMemory(Memory):
         """Clear the caches of this process, so that a turn has the same result in a newly started process."""
         self._recalls = ()
         self._lately.forget(self.key)
-        self.ids = Ids(self.name, self.ids.seed)
+        self.ids.begin_again()
 
     async def recall(self, query: str, k: int = 10, *, touch: bool = True, **asked: Any) -> Recollection:
         """Return the k best records (see `Memory.recall`)."""
