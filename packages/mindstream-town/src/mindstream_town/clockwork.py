@@ -36,6 +36,7 @@ from mindstream_town.scenes.day import (
     remember_deed,
     whom_to_meet,
 )
+from mindstream_town.scenes.talk import finish_scene
 from mindstream_town.scheduler import FAR, RANK, Group, LockStep, Scheduler
 from mindstream_town.setting import Setting
 from mindstream_town.state import ResidentState
@@ -420,7 +421,11 @@ async def live(turn: ResidentTurn, ended: bool, residents: Mapping[str, Resident
 async def live_in_scenes(turn: ResidentTurn, ended: bool, residents: Mapping[str, Resident]) -> None:
     """React to objects, follow the day's plan, remember finished acts, reflect, and choose a resident to talk with."""
     before, others = turn.state.act, people_seen(turn.percepts, residents)
-    day = turn.day
+    day, scene = turn.day, turn.state.scene
+    if scene and (turn.step >= scene.until or dangers_of(turn.percepts)):
+        await finish_scene(turn, scene, residents[scene.partner], residents[scene.by])
+        if turn.state.is_talking(turn.step):
+            before, ended = turn.state.act, False
     if turn.state.day != day:
         await reflect_before_midnight(turn)
         await plan_scenes(turn, day)

@@ -319,6 +319,29 @@ class Overheard(TownEvent):
     """Importance of the records; 0 if they are rated later."""
 
 
+class SceneBegan(TownEvent):
+    """Two residents began a scene, and a model was asked about it; written to the streams of both. The reply is applied
+    at the step `until`. Before that step, no resident can perceive anything that depends on it.
+
+    Attributes:
+        by: the resident who began it. prompt: the request, as JSON.
+        minds: ids of the memories in the prompt, of the resident who began it and of the other.
+        parts: number of parts of the day in the prompt, of the same two. plan: the own parts.
+        places: addresses of the places in the prompt. lets_on: whether each of the two may reveal a secret.
+    """
+
+    kind = "scene_began"
+    partner: Name
+    until: int
+    by: Name
+    prompt: Quotes[str]
+    minds: tuple[Names, Names]
+    parts: tuple[int, int]
+    plan: tuple[Block, ...]
+    places: Names
+    lets_on: tuple[bool, bool]
+
+
 class Met(TownEvent):
     """Two residents met in a scene; written to the streams of both."""
 
@@ -491,7 +514,7 @@ class TownSaved(TownEvent):
 
 EVENTS: tuple[type[Event], ...] = (
     TownBegan, TownImported, MovedIn, BroughtIn,
-    Perceived, DayPlanned, TasksPlanned, Acted, Decided, Talked, Met, Briefed, Asked, Resolved,
+    Perceived, DayPlanned, TasksPlanned, Acted, Decided, Talked, SceneBegan, Met, Briefed, Asked, Resolved,
     ActFinished, MemoriesRated, IdentityRenewed, Overheard, ObjectChanged, StoodIn, TownSaved,
     VisitorCame, Embodied, Released, Spoke, Declined, TownRested, TownReached, TownForked,
 )  # fmt: skip

@@ -6,6 +6,7 @@ async with Town(residents=[Resident(name="Ada Brook", home="Mill House", work="B
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
@@ -561,7 +562,13 @@ async def _residents(
             stream.policy = policy_of(setting.profile)
             held = state.states.get(name, ResidentState(name=name, currently=person.currently))
             residents[name] = Resident(person, stream, clock, models, held, partial(writing.written, stream.key))
-        yield residents
+        try:
+            yield residents
+        finally:
+            calls = [each.later[1] for each in residents.values() if each.later]
+            for call in calls:
+                call.cancel()
+            await asyncio.gather(*calls, return_exceptions=True)
 
 
 async def _setting_of(store: Store, new: Setting | None) -> Setting:

@@ -60,6 +60,8 @@ class Resident:
     state: ResidentState
     written: Callable[[], Awaitable[None]]
     """Waits until all rows from before this step can be read."""
+    later: tuple[Prompt[Any], asyncio.Task[Any]] | None = None
+    """A call that runs beyond the turn in which it was started; see `ResidentTurn.ask_later`."""
 
     @property
     def name(self) -> str:
@@ -90,6 +92,7 @@ class ResidentTurn:
         places: addresses in sight that the resident did not know.
         wish: name of the other resident that this one wants to talk to; "": none.
         calls, tokens: if the town runs in scenes, use of models in this turn, which counts toward the daily budget.
+        overheard: partner and overheard line of a scene that ends in this turn, and whether it can reveal no secret.
         revisions: changes of existing memories.
         by: the user who controls the resident and is the author of the rows; "": the resident is the author.
     """
@@ -104,6 +107,7 @@ class ResidentTurn:
     wish: str = ""
     calls: int = 0
     tokens: int = 0
+    overheard: tuple[str, str, bool] | None = None
     revisions: list[Revision] = field(default_factory=list)
     by: str = ""
     _recalled: dict[tuple[str, int, tuple[Kind, ...] | None], Recollection] = field(default_factory=dict)
@@ -283,12 +287,44 @@ class ResidentTurn:
 
         Everything that depends on the reply happens in `ask`, so the rows of the turn keep their order.
         """
-        model = self.resident.models.of(prompt.role)
-        if not isinstance(model, Rules):
-            with self.failing(prompt.label()):
-                task = self._ahead[prompt] = asyncio.create_task(ask(model, prompt))
-            # if the turn fails, nothing else reads the exception
-            task.add_done_callback(lambda done: done.cancelled() or done.exception())
+        if not self.has_rules(prompt.role):
+            self._ahead[prompt] = self._start(prompt)
+
+    def ask_later(self, prompt: Prompt[Any]) -> None:
+        """Start the model call of a prompt whose reply a later turn needs; see `reply_to`."""
+        if not self.has_rules(prompt.role):
+            self.resident.later = prompt, self._start(prompt)
+
+    async def reply_to(self, prompt: Prompt[R], asker: Resident) -> R | None:
+        """Return the reply to a prompt that a resident (`asker`) has asked with `ask_later`; after a restart it is
+        asked again. None: the reply cannot be parsed.
+
+        Raises:
+            StepFailed, BudgetSpent: see `ask`.
+        """
+        model = asker.models.of(prompt.role)
+        if isinstance(model, Rules):
+            return model.answer(prompt)
+        if asker.later is None or asker.later[0] != prompt:
+            asker.later = prompt, self._start(prompt)
+        with self.failing(prompt.label()):
+            try:
+                reply: R = await asyncio.shield(asker.later[1])
+            except ReplyInvalid as error:
+                if asker is self.resident:
+                    self._go_on_without(prompt, error)
+                return None
+            except ModelError:
+                asker.later = None
+                raise
+        return reply
+
+    def _start(self, prompt: Prompt[Any]) -> asyncio.Task[Any]:
+        with self.failing(prompt.label()):
+            task = asyncio.create_task(ask(self.resident.models.of(prompt.role), prompt))
+        # if the turn fails, nothing else reads the exception
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return task
 
     def stop_asking(self) -> None:
         """Cancel the calls that were started ahead and are not needed any more, because the turn has ended or
@@ -306,6 +342,15 @@ class ResidentTurn:
         if self.lives_in_scenes:
             self.calls += 1
             self.tokens += estimate_tokens(reply) + sum(estimate_tokens(each.text) for each in prompt.messages())
+
+    def share(self, prompt: Prompt[Any], reply: BaseModel, *, first: bool) -> None:
+        """Count this resident's half of a call that two residents share; the call itself is the first one's."""
+        if self.has_rules(prompt.role):
+            return
+        before, calls = self.tokens, self.calls
+        self._count(prompt, reply.model_dump_json(exclude_defaults=True))
+        half = (self.tokens - before) // 2
+        self.tokens, self.calls = (self.tokens - half, self.calls) if first else (before + half, calls)
 
     @contextmanager
     def failing(self, prompt: str) -> Iterator[None]:
