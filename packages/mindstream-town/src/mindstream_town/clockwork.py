@@ -29,6 +29,7 @@ from mindstream_town.residents.reflection import reflect
 from mindstream_town.residents.sight import dangers_of, is_news, look, people_seen, perceive
 from mindstream_town.residents.turn import Percept, Resident, ResidentTurn
 from mindstream_town.scenes.day import (
+    find_out,
     give_up_visit,
     plan_scenes,
     reflect_before_midnight,
@@ -426,6 +427,8 @@ async def live_in_scenes(turn: ResidentTurn, ended: bool, residents: Mapping[str
         await finish_scene(turn, scene, residents[scene.partner], residents[scene.by])
         if turn.state.is_talking(turn.step):
             before, ended = turn.state.act, False
+    if before is None or ended:
+        await find_out(turn)
     if turn.state.day != day:
         await reflect_before_midnight(turn)
         await plan_scenes(turn, day)
@@ -434,5 +437,7 @@ async def live_in_scenes(turn: ResidentTurn, ended: bool, residents: Mapping[str
         await remember_deed(turn)
         give_up_visit(turn)
         await next_act(turn)
+    if turn.state.asleep:
+        await find_out(turn)
     await reflect_in_scene(turn, before)
     turn.wish = "" if reacts else whom_to_meet(turn, others)

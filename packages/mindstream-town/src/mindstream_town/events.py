@@ -195,6 +195,8 @@ class Perceived(TownEvent):
     """Records whose importance is rated later, in a batch."""
     clears: Names = Field((), exclude_if=not_)
     """Records that cannot reveal the resident's secrets."""
+    result: bool = Field(False, exclude_if=not_)
+    """Whether the record is the result of an act that a model was asked for (`ResultAsked`)."""
 
 
 class DayPlanned(TownEvent):
@@ -317,6 +319,24 @@ class Overheard(TownEvent):
     """The words, if a user said them to all residents nearby."""
     gathered: float = Field(0.0, exclude_if=not_)
     """Importance of the records; 0 if they are rated later."""
+
+
+class ResultAsked(TownEvent):
+    """A model was asked for the result of an act. The reply is applied when the resident needs it: when its next act
+    ends, it goes to bed, reflects, or begins a scene. No other resident can perceive it before.
+
+    Attributes:
+        prompt: the request, as JSON. record: id of the memory of the act. near: people in sight. place: of the act.
+        secret: whether the act reveals a secret. is_clear: whether the prompt contains nothing that reveals one.
+    """
+
+    kind = "result_asked"
+    prompt: Quotes[str]
+    record: Name
+    near: Names
+    place: Name
+    secret: bool
+    is_clear: bool
 
 
 class SceneBegan(TownEvent):
@@ -514,7 +534,7 @@ class TownSaved(TownEvent):
 
 EVENTS: tuple[type[Event], ...] = (
     TownBegan, TownImported, MovedIn, BroughtIn,
-    Perceived, DayPlanned, TasksPlanned, Acted, Decided, Talked, SceneBegan, Met, Briefed, Asked, Resolved,
+    Perceived, DayPlanned, TasksPlanned, Acted, Decided, Talked, SceneBegan, ResultAsked, Met, Briefed, Asked, Resolved,
     ActFinished, MemoriesRated, IdentityRenewed, Overheard, ObjectChanged, StoodIn, TownSaved,
     VisitorCame, Embodied, Released, Spoke, Declined, TownRested, TownReached, TownForked,
 )  # fmt: skip

@@ -29,6 +29,7 @@ from mindstream_town.events import (
     Perceived,
     Released,
     Resolved,
+    ResultAsked,
     SceneBegan,
     Spoke,
     SpokenLine,
@@ -87,7 +88,7 @@ class ResidentState(BaseModel, frozen=True):
         accepted: for each object, the step of the last decision not to change an act that needs it.
         left: for each object, the condition in which the resident's own act last left it.
         scenes: for each partner, the step of the last scene. scene: the scene that has begun and whose reply has not
-            been applied yet.
+            been applied yet. result: the same for the result of an act.
         asked: number of model calls and tokens used on the planned day.
         done: finished activities of today, the newest last; only in the mode `paper`.
         unrated: ids of records that are not rated yet. unrated_since: step of the first of them, or of the last rating
@@ -125,6 +126,7 @@ class ResidentState(BaseModel, frozen=True):
     left: dict[str, str] = {}
     scenes: dict[str, int] = {}
     scene: SceneBegan | None = None
+    result: ResultAsked | None = None
     asked: tuple[int, int] = (0, 0)
     done: tuple[Done, ...] = ()
     unrated: tuple[str, ...] = ()
@@ -187,7 +189,10 @@ def _changed(state: ResidentState, event: Event, profile: Profile) -> dict[str, 
             knows = (state.knows | frozenset(event.places)) - frozenset(event.gone)
             gathered = state.gathered + event.gathered
             new = {"seen": seen, "knows": knows, "gathered": gathered, "cleared": state.cleared.union(event.clears)}
-            return new | _unrated(state, event.step, event.unrated)
+            asked = {"result": None} if event.result else {}
+            return new | asked | _unrated(state, event.step, event.unrated)
+        case ResultAsked():
+            return {"result": event}
         case Reflected():
             return {"gathered": 0.0}
         case DayPlanned():

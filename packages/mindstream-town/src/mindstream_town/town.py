@@ -565,7 +565,7 @@ async def _residents(
         try:
             yield residents
         finally:
-            calls = [each.later[1] for each in residents.values() if each.later]
+            calls = [call for each in residents.values() for call in each.later.values()]
             for call in calls:
                 call.cancel()
             await asyncio.gather(*calls, return_exceptions=True)

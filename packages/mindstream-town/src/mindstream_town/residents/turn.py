@@ -60,8 +60,8 @@ class Resident:
     state: ResidentState
     written: Callable[[], Awaitable[None]]
     """Waits until all rows from before this step can be read."""
-    later: tuple[Prompt[Any], asyncio.Task[Any]] | None = None
-    """A call that runs beyond the turn in which it was started; see `ResidentTurn.ask_later`."""
+    later: dict[Prompt[Any], asyncio.Task[Any]] = field(default_factory=dict)
+    """Calls that run beyond the turn in which they were started; see `ResidentTurn.ask_later`."""
 
     @property
     def name(self) -> str:
@@ -293,7 +293,9 @@ class ResidentTurn:
     def ask_later(self, prompt: Prompt[Any]) -> None:
         """Start the model call of a prompt whose reply a later turn needs; see `reply_to`."""
         if not self.has_rules(prompt.role):
-            self.resident.later = prompt, self._start(prompt)
+            later = self.resident.later
+            task = later.get(prompt) or self._start(prompt)  # a step that failed is repeated
+            self.resident.later = {asked: call for asked, call in later.items() if not call.done()} | {prompt: task}
 
     async def reply_to(self, prompt: Prompt[R], asker: Resident) -> R | None:
         """Return the reply to a prompt that a resident (`asker`) has asked with `ask_later`; after a restart it is
@@ -305,17 +307,16 @@ class ResidentTurn:
         model = asker.models.of(prompt.role)
         if isinstance(model, Rules):
             return model.answer(prompt)
-        if asker.later is None or asker.later[0] != prompt:
-            asker.later = prompt, self._start(prompt)
+        task = asker.later.get(prompt) or asker.later.setdefault(prompt, self._start(prompt))
         with self.failing(prompt.label()):
             try:
-                reply: R = await asyncio.shield(asker.later[1])
+                reply: R = await asyncio.shield(task)
             except ReplyInvalid as error:
                 if asker is self.resident:
                     self._go_on_without(prompt, error)
                 return None
             except ModelError:
-                asker.later = None
+                asker.later.pop(prompt, None)
                 raise
         return reply
 
@@ -343,14 +344,17 @@ class ResidentTurn:
             self.calls += 1
             self.tokens += estimate_tokens(reply) + sum(estimate_tokens(each.text) for each in prompt.messages())
 
-    def share(self, prompt: Prompt[Any], reply: BaseModel, *, first: bool) -> None:
+    def count_half(self, prompt: Prompt[Any], reply: BaseModel, *, first: bool) -> None:
         """Count this resident's half of a call that two residents share; the call itself is the first one's."""
-        if self.has_rules(prompt.role):
-            return
         before, calls = self.tokens, self.calls
-        self._count(prompt, reply.model_dump_json(exclude_defaults=True))
+        self.count(prompt, reply)
         half = (self.tokens - before) // 2
         self.tokens, self.calls = (self.tokens - half, self.calls) if first else (before + half, calls)
+
+    def count(self, prompt: Prompt[Any], reply: BaseModel) -> None:
+        """Count a call whose reply `reply_to` has returned."""
+        if not self.has_rules(prompt.role):
+            self._count(prompt, reply.model_dump_json(exclude_defaults=True))
 
     @contextmanager
     def failing(self, prompt: str) -> Iterator[None]:

@@ -41,6 +41,7 @@ from mindstream_town.scenes.day import (
     close_questions,
     disproved,
     doing,
+    find_out,
     find_place,
     hides_act,
     identity,
@@ -91,6 +92,8 @@ async def begin_scene(first: ResidentTurn, second: ResidentTurn, near: Sequence[
         first, second = second, first
     place, both = _place(first), (first, second)
     pairs = both, (second, first)
+    for turn in both:
+        await find_out(turn)
     minds = [await _come_to_mind(turn, other, place) for turn, other in pairs]
     for turn, mind in zip(both, minds, strict=True):
         await _brief(turn, mind)
@@ -146,7 +149,7 @@ async def finish_scene(turn: ResidentTurn, begun: SceneBegan, other: Resident, f
     replied = await turn.reply_to(prompt, first)
     scene = replied or Rules().answer(prompt)
     began = turn.name == begun.by
-    turn.share(prompt, scene, first=began)
+    turn.count_half(prompt, scene, first=began)
     talked = scene.talk and any(line.says.strip() for line in scene.lines)
     await _keep(turn, other, scene, begun, _lines(turn, scene, begun) if talked else ())
     if began and talked and (text := scene.overheard.strip()):
