@@ -355,7 +355,7 @@ class SceneBegan(TownEvent):
     until: int
     by: Name
     prompt: Quotes[str]
-    minds: tuple[Names, Names]
+    minds: NoWords[tuple[tuple[str, ...], tuple[str, ...]]]
     parts: tuple[int, int]
     plan: tuple[Block, ...]
     places: Names
