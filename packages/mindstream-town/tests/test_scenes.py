@@ -15,7 +15,18 @@ import pytest
 from fake_endpoint import FakeEndpoint
 from hamlet import HAMLET
 from keys import key_of_resident
-from mindstream_town.events import Acted, Asked, DayPlanned, Met, SceneBegan, StoodIn, Talked, TasksPlanned
+from mindstream_town.events import (
+    Acted,
+    Asked,
+    DayPlanned,
+    Met,
+    Perceived,
+    ResultAsked,
+    SceneBegan,
+    StoodIn,
+    Talked,
+    TasksPlanned,
+)
 from mindstream_town.formats.town_file import parse_town
 from mindstream_town.inspect.estimate import CallCount, Counting
 from mindstream_town.inspect.history import read_history
@@ -124,7 +135,7 @@ def restless(ask: PlanScenes) -> dict[str, Any]:
     often = 7 + len(ask.who) % 2
     times = [f"{minute // 60:02d}:{minute % 60:02d}" for minute in range(7 * 60, 9 * 60, often)]
     items = [
-        {"from": start, "to": end, "what": f"{ask.who} at {start}", "place": "cafe of Oak Cafe"}
+        {"from": start, "to": end, "what": f"{ask.who} at {start}", "place": "cafe of Oak Cafe", "open": "Who won?"}
         for start, end in pairwise(times)
     ]
     return {"items": items}
@@ -165,7 +176,7 @@ async def test_the_town_goes_on_while_a_talk_waits_for_its_reply(order: Order, t
 @pytest.mark.parametrize("alarm", [False, True])
 async def test_a_town_that_stops_during_a_scene_ends_it_in_the_same_way(alarm: bool, tmp_path: Path) -> None:
     def opened(name: str, new: Setting | None, order: Order) -> AbstractAsyncContextManager[Town]:
-        mind = SceneMind(plan_scenes=out_all_day, what_came={"text": "It works.", "weight": 4})
+        mind = SceneMind(plan_scenes=restless)
         return Town.open(tmp_path / name, new, model=Models(mind), order=order)
 
     async def first_scene() -> int:
@@ -190,6 +201,9 @@ async def test_a_town_that_stops_during_a_scene_ends_it_in_the_same_way(alarm: b
             met = sum(isinstance(each, Met) for each in rows)
             waiting = sum(each.state.scene is not None for each in town.residents.values())
             assert sum(isinstance(each, SceneBegan) for each in rows) == met + waiting
+            found = sum(isinstance(each, Perceived) and each.result for each in rows)
+            waiting = sum(each.state.result is not None for each in town.residents.values())
+            assert sum(isinstance(each, ResultAsked) for each in rows) == found + waiting > 0
     assert len({*digests}) == 1
 
 
