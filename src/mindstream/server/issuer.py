@@ -121,7 +121,8 @@ class Issuer:
         return await self._token(claims)
 
     async def left_s(self, _: str, found: Token) -> float:
-        """Return the seconds for which a token is still valid; below 0 if it has expired."""
+        """Return the seconds for which a token is still accepted, LEEWAY_S longer than it states; below 0 if it has
+        expired."""
         return found.ends + LEEWAY_S - self._clock.now()
 
     async def _token(self, claims: dict[str, Any]) -> Token | None:

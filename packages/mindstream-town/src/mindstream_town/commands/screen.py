@@ -344,8 +344,8 @@ def describe(mind: str, event: Event, texts: Sequence[str] = ()) -> str | None:
     """Return an event as one line; None for routine events, which are not shown.
 
     Args:
-    mind: name of the resident whose event it is; "": an event of the town itself.
-    texts: texts of the event's records.
+        mind: name of the resident whose event it is; "": an event of the town itself.
+        texts: texts of the event's records.
     """
     match event:
         case Talked() if event.lines and event.lines[0].by == mind:
