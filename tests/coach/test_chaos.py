@@ -45,8 +45,13 @@ class Fragile(Background):
 
 async def test_guarantees_fail_without_error_handling(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mind, "Background", Fragile)
-    found, report = await held(folder, 3)
-    assert not found["the runner lives"] and not found["sleep: each utterance once, or set aside"], report
+    reports = list[str]()
+    for seed in (3, 4, 5):  # which calls the faults meet depends on the machine's speed
+        found, report = await held(folder / str(seed), seed)
+        reports.append(report)
+        if not found["the runner lives"] and not found["sleep: each utterance once, or set aside"]:
+            return
+    pytest.fail("\n\n".join(reports))
 
 
 class Forgetful(Background):

@@ -285,7 +285,7 @@ async def test_reflection_draws_thoughts_from_memories(served: Served, door: Fak
 async def test_reflection_requires_a_model(folder: Path) -> None:
     with Served(folder, model="rules") as served:
         async with over_http(f"{served.url}/mcp/ann") as client:
-            assert "reflection needs a model" in await refused(client, "reflect")
+            assert "reflection needs a language model" in await refused(client, "reflect")
 
 
 async def test_templates_list_the_readable_resources(served: Served) -> None:
