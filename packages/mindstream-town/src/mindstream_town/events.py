@@ -175,7 +175,7 @@ class BroughtIn(TownEvent):
     gathered: float
     """Total importance of the memories since the last reflection."""
     rested: NoWords[dict[str, int]]
-    """For each resident with whom it does not begin a talk yet: the step until which it does not."""
+    """For each resident with whom it begins no talk for now: the step until which it begins none."""
 
 
 class Perceived(TownEvent):

@@ -192,7 +192,7 @@ class Touches:
             if not (revisions or told or commit.entries or commit.revisions):
                 return []
             if attempt > ATTEMPTS or revisions == refused:
-                break  # the same changes were refused before, so a condition of the commit fails, not one of a touch
+                break  # the same changes were refused before: the conflict is with the commit, not with the touches
             entries = (*commit.entries, *told) if are_last else (*told, *commit.entries)
             whole = replace(commit, entries=entries, revisions=(*commit.revisions, *revisions))
             try:

@@ -195,8 +195,8 @@ def evaluate(
         str,
         flag(
             "A,B,…",
-            "The arms to compare, by what their agents are shown: none, exemplars, lessons, both (of the two), notes,"
-            " facts. `training` alone: only train, and test nothing.",
+            "The arms to compare, by what their agents are shown: none, exemplars, lessons, both (exemplars and"
+            " lessons), notes, facts. `training` alone: only train, and test nothing.",
         ),
     ] = "none,exemplars,lessons,both",
     seed: Annotated[int, flag("N", "Random seed of the simulated workplaces (their conventions and questions).")] = 1,

@@ -149,7 +149,7 @@ class Bikes:
         return self._one(f"SELECT count(*) FROM rd WHERE {self._where(year, more)}")
 
     def income(self, year: int, more: str = "") -> float:
-        """Return the income of a season."""
+        """Return the income of a year's season, without tax; `more`: a further SQL condition."""
         sum_of = self._one(f"SELECT sum(ct) FROM rd WHERE {self._where(year, more)}")
         return sum_of / self.rules.units / (1 + self.rules.tax / 100)
 

@@ -204,10 +204,11 @@ def _policy(setting: Setting, is_past: bool) -> Policy:
 
 
 def day_lines(setting: Setting, state: ResidentState, step: int, around: int | None = None) -> tuple[str, ...]:
-    """Return a day's plan as lines, `HH:MM what (place)`; consecutive equal lines are combined.
+    """Return a day's plan as lines, `HH:MM what (place)`; consecutive equal tasks are combined.
 
     Args:
-        around: a minute of the day; tasks far from it are replaced by the part of the day that they belong to.
+        around: a minute of the day; tasks far from it are replaced by the part of the day that they belong to, and are
+            equal also at different places.
     """
     if state.day != setting.day(max(step, 0)):
         return ()

@@ -222,7 +222,8 @@ def _by_nearness(turn: ResidentTurn, percept: Percept) -> list[str]:
 
 
 def _numbers(things: Sequence[str], meant: Sequence[str], place: str) -> tuple[int, ...]:
-    """Return the numbers (from 1, in `things`) of the objects in `meant` that are outside the house of the percept."""
+    """Return the numbers (from 1, in `things`) of the objects in `meant` that are in another house than
+    `place`."""
     return tuple(things.index(each) + 1 for each in meant if sector_of(each) != sector_of(place))
 
 

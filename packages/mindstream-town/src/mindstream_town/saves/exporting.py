@@ -54,7 +54,8 @@ def restore(now: Save, then: Mapping[str, tuple[Scratch, PlaceTree]], saved: Sav
     """Return the export in which all values that did not change are those of the original save.
 
     Args:
-        now: the export. then: scratch and spatial memory of each resident, exported as of the import.
+        now: the export.
+        then: each resident's scratch and spatial memory, as an export directly after the import writes them.
         saved: the original save.
     """
     personas = {
@@ -399,8 +400,8 @@ def _talk(history: History, name: str, act: Act | None) -> tuple[str, tuple[Spok
 
 
 def _recording(history: History, steps: range, maze: str) -> Recording:
-    """Return the files of all steps, with the positions also of the step at which the published code of Park 2023
-    continues."""
+    """Return the files of all steps, and the positions of one step more, where
+    the published code of Park 2023 continues."""
     setting = history.setting
 
     def environment(step: int) -> JsonValue:

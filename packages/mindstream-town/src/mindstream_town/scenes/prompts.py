@@ -80,12 +80,13 @@ class SceneDay(Frozen):
 
     @model_validator(mode="after")
     def _lasts(self) -> Self:
-        """Refuse items that do not end after they begin, and a day that is too short."""
+        """Refuse items that do not end after they begin or are too long, and a day that is too short."""
         for number, each in enumerate(self.items, 1):
             is_bedtime = number == len(self.items) > 1 and each.start == each.end
             if not is_bedtime and not 0 < _length(each) <= LONGEST and not _is_whole_day(each):
                 raise ValueError(
-                    f"item {number}, {each.what!r:.60}, is from {each.start} to {each.end}: it must end after it begins"
+                    f"item {number}, {each.what!r:.60}, is from {each.start} to {each.end}: it must end"
+                    f" after it begins, at most {LONGEST // 60} hours later"
                 )
         spans = self.spans()
         if spans[-1][1] - spans[0][0] < LEAST_AWAKE:
