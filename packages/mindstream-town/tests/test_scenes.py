@@ -2,31 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
-from collections.abc import AsyncGenerator
-from contextlib import AbstractAsyncContextManager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import pytest
 from fake_endpoint import FakeEndpoint
 from hamlet import HAMLET
 from keys import key_of_resident
-from mindstream_town.events import (
-    Acted,
-    Asked,
-    DayPlanned,
-    Met,
-    Perceived,
-    ResultAsked,
-    SceneBegan,
-    StoodIn,
-    Talked,
-    TasksPlanned,
-)
+from mindstream_town.events import Acted, Asked, DayPlanned, Met, StoodIn, Talked, TasksPlanned
 from mindstream_town.formats.town_file import parse_town
 from mindstream_town.inspect.estimate import CallCount, Counting
 from mindstream_town.inspect.history import read_history
@@ -37,14 +22,13 @@ from mindstream_town.residents.person import appointment_of
 from mindstream_town.scenes.prompts import LetOn, PlanScenes, ReflectScenes, TalkScene, WhatCame
 from mindstream_town.setting import Setting
 from mindstream_town.source import setting_of
-from mindstream_town.town import Order, Town
+from mindstream_town.town import Town
 from mindstream_town.world.routes import read_walk
 from over_http import over_http
 from pydantic import TypeAdapter
 from scene_minds import DAY, GUEST, HERMIT, HOST, HOUR, INN, INN_WORDS, LUNCH, SceneMind, day, liucun, talk
 
 from mindstream.memory.store.record import Kind
-from mindstream.models.model import Part, Request
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 
@@ -128,83 +112,6 @@ async def test_residents_nearby_overhear_a_conversation(tmp_path: Path, door: Fa
         for name in talks[0].near:
             assert heard(talks[0]) in await remembered(town, name)
         assert heard(talks[0]) not in await remembered(town, talks[0].sides[0].who)
-
-
-def restless(ask: PlanScenes) -> dict[str, Any]:
-    """Plan a day at the café in acts of seven or eight minutes, so that acts end during the talks of others."""
-    often = 7 + len(ask.who) % 2
-    times = [f"{minute // 60:02d}:{minute % 60:02d}" for minute in range(7 * 60, 9 * 60, often)]
-    items = [
-        {"from": start, "to": end, "what": f"{ask.who} at {start}", "place": "cafe of Oak Cafe", "open": "Who won?"}
-        for start, end in pairwise(times)
-    ]
-    return {"items": items}
-
-
-class Withheld(SceneMind):
-    """Withhold the reply to each talk until the test allows it."""
-
-    def __init__(self) -> None:
-        super().__init__(plan_scenes=restless)
-        self.allowed = asyncio.Event()
-
-    async def reply(self, request: Request) -> AsyncGenerator[Part]:
-        async for part in super().reply(request):
-            if isinstance(request.prompt, TalkScene):
-                await self.allowed.wait()
-            yield part
-
-
-@pytest.mark.parametrize("order", ["lockstep", "free"])
-async def test_the_town_goes_on_while_a_talk_waits_for_its_reply(order: Order, tmp_path: Path) -> None:
-    mind, passed = Withheld(), list[int]()
-
-    def note(step: int) -> None:
-        scenes = [each.state.scene for each in town.residents.values() if each.state.scene]
-        passed.extend(step for each in scenes if step > each.step)
-        if passed:
-            mind.allowed.set()
-
-    async with Town.open(tmp_path, five(), model=Models(mind), order=order) as town:
-        await asyncio.wait_for(town.run(until=8 * HOUR, on_step=note), 60)
-        rows = [row.event async for row in rows_after(town.store)]
-    assert passed, "the town goes on before the reply arrives"
-    begun = {each.step: each.until for each in rows if isinstance(each, SceneBegan)}
-    assert {each.step for each in rows if isinstance(each, Met)} <= {*begun.values()}
-
-
-@pytest.mark.parametrize("alarm", [False, True])
-async def test_a_town_that_stops_during_a_scene_ends_it_in_the_same_way(alarm: bool, tmp_path: Path) -> None:
-    def opened(name: str, new: Setting | None, order: Order) -> AbstractAsyncContextManager[Town]:
-        mind = SceneMind(plan_scenes=restless)
-        return Town.open(tmp_path / name, new, model=Models(mind), order=order)
-
-    async def first_scene() -> int:
-        async with opened("calm", five(), "lockstep") as town:
-            await town.run(until=8 * HOUR)
-            return min([row.event.step async for row in rows_after(town.store) if isinstance(row.event, SceneBegan)])
-
-    began, digests = await first_scene(), list[str]()
-    for name, order, stops in (("a", "lockstep", (2,)), ("b", "free", (2,)), ("c", "free", (0, 1, 2, 20))):
-        new: Setting | None = five()
-        for stop in stops:
-            async with opened(name, new, order) as town:  # type: ignore[arg-type]
-                new = None
-                await town.run(until=began + stop)
-                assert stop == 20 or any(each.state.scene for each in town.residents.values())
-                if alarm and stop == 2:
-                    await town.set_object("Hamlet:Oak Cafe:cafe:piano", "on fire", danger=True)
-        async with opened(name, None, order) as town:  # type: ignore[arg-type]
-            await town.run(until=8 * HOUR)
-            rows = [row.event async for row in rows_after(town.store)]
-            digests.append(await town.digest())
-            met = sum(isinstance(each, Met) for each in rows)
-            waiting = sum(each.state.scene is not None for each in town.residents.values())
-            assert sum(isinstance(each, SceneBegan) for each in rows) == met + waiting
-            found = sum(isinstance(each, Perceived) and each.result for each in rows)
-            waiting = sum(each.state.result is not None for each in town.residents.values())
-            assert sum(isinstance(each, ResultAsked) for each in rows) == found + waiting > 0
-    assert len({*digests}) == 1
 
 
 async def test_finished_acts_are_remembered_with_the_people_present(tmp_path: Path, door: FakeEndpoint) -> None:

@@ -29,7 +29,7 @@ from mindstream_town.residents.plan import take_up
 from mindstream_town.residents.sight import is_in_sight, people_seen
 from mindstream_town.residents.turn import Resident, ResidentTurn
 from mindstream_town.scenes.day import may_meet
-from mindstream_town.scenes.talk import begin_scene, overhear_scene
+from mindstream_town.scenes.talk import converse_in_scene
 from mindstream_town.setting import Setting
 from mindstream_town.world.whereabouts import Whereabouts
 
@@ -198,7 +198,6 @@ class Encounters:
         """
         busy = await self._say()
         await self._end_talks()
-        await self._overhear()
         await self._talk(busy)
         for name in sorted(name for name, deed in self.deeds.items() if isinstance(deed, Leave)):
             if self.turns[name].state.embodied:
@@ -243,16 +242,8 @@ class Encounters:
             for name in self._hearers(talk.speakers[0], busy):
                 await overhear(self._turn_of(name), talk)
 
-    async def _overhear(self) -> None:
-        """Let those in sight overhear the scenes that end in this step."""
-        for name, turn in sorted(self.turns.items()):
-            if turn.overheard:
-                partner, text, is_clear = turn.overheard
-                for each in self._hearers(name, {partner}):
-                    await overhear_scene(self._turn_of(each), (name, partner), text, is_clear=is_clear)
-
     async def _meet(self, name: str, other: str) -> set[str]:
-        """Begin a scene of two residents, if both are still free; return their names."""
+        """Run a scene of two residents, if both are still free; return their names. Others in sight may overhear it."""
         first, second = self._turn_of(name), self._turn_of(other)
         if not may_meet(self.setting, self.step, first.state, second.state):
             return set()
@@ -261,7 +252,7 @@ class Encounters:
             for each in sorted({*people_seen(first.percepts, self.residents)} - {name, other})
             if not (self.turns[each].state if each in self.turns else self.residents[each].state).asleep
         ]
-        await begin_scene(first, second, near)
+        await converse_in_scene(first, second, [self._turn_of(each) for each in near])
         return {name, other}
 
     def _turn_of(self, name: str) -> ResidentTurn:

@@ -11,9 +11,8 @@ from typing import Any
 from mindstream.clock import DAY_S
 from mindstream.log.events import Reflected
 from mindstream.memory.store.record import Kind, Record, RecordDraft, normalised
-from mindstream.models.rules import Rules
 from mindstream.reasoners.reflect.reflect import BY, OWN
-from mindstream_town.events import Act, Block, Briefed, DayPlanned, Perceived, Resolved, ResultAsked, TasksPlanned
+from mindstream_town.events import Act, Block, Briefed, DayPlanned, Perceived, Resolved, TasksPlanned
 from mindstream_town.profile import Profile
 from mindstream_town.prompts.plans import AT_HOME, BED, LEAST_AWAKE, WAKE, DayPlan, Item, Memory, Place, say_date
 from mindstream_town.residents.converse import OF_PEOPLE, TELLABLE, can_be_told, find_name
@@ -777,7 +776,7 @@ async def remember_deed(turn: ResidentTurn) -> None:
     turn.write(Perceived(step=turn.step, seen=(), records=(record.id,), gathered=importance, clears=clear), (record,))
     ended = turn.step >= act.until and not turned_away and not asked
     if act.open and ended and has_left(turn.state, turn.profile):
-        await _ask_for_result(turn, act, record, seen)
+        await _find_out(turn, act, record, seen)
 
 
 async def _present(turn: ResidentTurn, act: Act) -> frozenset[str]:
@@ -845,8 +844,8 @@ def give_up_visit(turn: ResidentTurn) -> None:
         turn.write(TasksPlanned(step=turn.step, blocks=(back,), because=f"{act.what}: nobody is at home"[:300]))
 
 
-async def _ask_for_result(turn: ResidentTurn, act: Act, deed: Record, near: Sequence[str]) -> None:
-    """Ask a model for the result of an act with an open question; `find_out` remembers it.
+async def _find_out(turn: ResidentTurn, act: Act, deed: Record, near: Sequence[str]) -> None:
+    """Ask a model for the result of an act with an open question, and remember it.
 
     The prompt contains earlier results at the same place, and memories about the matter.
     """
@@ -866,45 +865,23 @@ async def _ask_for_result(turn: ResidentTurn, act: Act, deed: Record, near: Sequ
         if "plan" not in each.keywords and "background" not in each.data and each.text not in described
     }
     used = without_repeats(known.values())
-    prompt = WhatCame(
-        who=turn.name,
-        identity=described,
-        did=act.what,
-        question=act.open,
-        when=turn.date_and_time,
-        place=words_of(act.place) if act.place else "",
-        near=tuple(near),
-        memories=tuple(cut_at_word(each.line, LONGEST_LINE) for each in show(used)),
-    )
-    turn.ask_later(prompt)
-    turn.write(
-        ResultAsked(
-            step=turn.step,
-            prompt=prompt.model_dump_json(exclude_defaults=True),
-            record=deed.id,
+    came = await turn.ask(
+        WhatCame(
+            who=turn.name,
+            identity=described,
+            did=act.what,
+            question=act.open,
+            when=turn.date_and_time,
+            place=words_of(act.place) if act.place else "",
             near=tuple(near),
-            place=act.place,
-            secret=hides_act(turn, act),
-            is_clear=clears(turn, *used),
+            memories=tuple(cut_at_word(each.line, LONGEST_LINE) for each in show(used)),
         )
     )
-
-
-async def find_out(turn: ResidentTurn) -> None:
-    """Remember the result of an act, if a model was asked for one."""
-    if (asked := turn.state.result) is None:
-        return
-    prompt = WhatCame.model_validate_json(asked.prompt)
-    came = await turn.reply_to(prompt, turn.resident) or Rules().answer(prompt)
-    turn.count(prompt, came)
-    about = {key: value for key, value in (("place", asked.place), (SECRET, asked.secret)) if value}
-    (record,) = await turn.build(outcome_draft(turn.name, came.text, came.weight, (asked.record,), asked.near, about))
-    clear = (record.id,) if asked.is_clear and not is_secret(turn, record) else ()
+    about = {key: value for key, value in (("place", act.place), (SECRET, hides_act(turn, act))) if value}
+    (record,) = await turn.build(outcome_draft(turn.name, came.text, came.weight, (deed.id,), near, about))
+    clear = (record.id,) if clears(turn, *used) and not is_secret(turn, record) else ()
     gathered = record.importance or 0.0
-    turn.write(
-        Perceived(step=turn.step, seen=(), records=(record.id,), gathered=gathered, clears=clear, result=True),
-        (record,),
-    )
+    turn.write(Perceived(step=turn.step, seen=(), records=(record.id,), gathered=gathered, clears=clear), (record,))
 
 
 async def recent_outcomes(turn: ResidentTurn) -> list[Record]:
@@ -1162,7 +1139,6 @@ async def reflect_before_midnight(turn: ResidentTurn) -> None:
 async def think_about_the_day(turn: ResidentTurn) -> None:
     """Ask a model for insights from the day's most important memories, and update the texts about the resident's
     present concerns and life."""
-    await find_out(turn)
     await turn.resident.written()
     records = await _evening_come_to_mind(turn)
     if not records:

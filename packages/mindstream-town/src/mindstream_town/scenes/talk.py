@@ -9,8 +9,7 @@ from itertools import count, zip_longest
 from typing import Literal
 
 from mindstream.memory.store.record import Record, RecordDraft, normalised
-from mindstream.models.rules import Rules
-from mindstream_town.events import Block, Briefed, Met, Perceived, SceneBegan, SpokenLine, Talked
+from mindstream_town.events import Block, Briefed, Met, Perceived, SpokenLine, Talked
 from mindstream_town.prompts.conduct import Agreed, Learned, Taken
 from mindstream_town.residents.converse import (
     IMPORTANCE,
@@ -21,14 +20,14 @@ from mindstream_town.residents.converse import (
     find_name,
     keep,
     meeting_places,
-    minutes_of,
     spoken_drafts,
+    talk_end,
 )
 from mindstream_town.residents.person import Appointment, appointment_of
 from mindstream_town.residents.places import avoided_by, home_to_visit, is_home, words_of
 from mindstream_town.residents.plan import take_up
 from mindstream_town.residents.prompt_context import cut_at_word, housemates, show, weather_on
-from mindstream_town.residents.turn import Resident, ResidentTurn
+from mindstream_town.residents.turn import ResidentTurn
 from mindstream_town.scenes.day import (
     CORRECTS,
     MAX_NEWS,
@@ -41,7 +40,6 @@ from mindstream_town.scenes.day import (
     close_questions,
     disproved,
     doing,
-    find_out,
     find_place,
     hides_act,
     identity,
@@ -76,24 +74,18 @@ OF_OTHER, NEWEST, OF_PLACE, DATED, SHOWN = 5, 5, 1, 2, 8
 ON_THE_WAY = "outdoors, on the way"
 PASSING = 2.0
 """Importance of a meeting or an overheard line that was not rated."""
-SHORTEST = 5
-"""Minimum minutes of a scene. Until then others perceive only that the two talk with each other, so that the town does
-not wait for the reply."""
 
 
-async def begin_scene(first: ResidentTurn, second: ResidentTurn, near: Sequence[str]) -> None:
-    """Begin the scene of two residents who meet: a model is asked about it, and until the reply is needed
-    (`finish_scene`), others see only that the two talk with each other.
+async def converse_in_scene(first: ResidentTurn, second: ResidentTurn, near: Sequence[ResidentTurn]) -> None:
+    """Run the scene of two residents who meet, and write its events in the turns of all who take part or overhear.
 
     Args:
-        near: other residents in sight who are awake.
+        near: other residents in sight who are awake; they may overhear the talk.
     """
     if _begins(second, first.name) > _begins(first, second.name):
         first, second = second, first
     place, both = _place(first), (first, second)
     pairs = both, (second, first)
-    for turn in both:
-        await find_out(turn)
     minds = [await _come_to_mind(turn, other, place) for turn, other in pairs]
     for turn, mind in zip(both, minds, strict=True):
         await _brief(turn, mind)
@@ -107,53 +99,33 @@ async def begin_scene(first: ResidentTurn, second: ResidentTurn, near: Sequence[
         and (each in rooms or not any(is_home(turn.person, each) for turn in both))
     ]
     plans = _number_plans(both, sum(map(len, minds)))
+    sides = _sides(both, minds, plans, [each.name for each in (*both, *near)])
+    before = first.tokens
     together = keep_appointment(first.setting, first.step, first.state, second.state)
-    prompt = TalkScene(
-        sides=_sides(both, minds, plans, [*(each.name for each in both), *near]),
-        together=first.state.act.what if together and first.state.act else "",
-        when=first.date_and_time,
-        weather=weather_on(first.setting, first.step),
-        place=_where(first, place),
-        near=tuple(near),
-        before=last_met(first, second.name),
-        strangers=not (knows_of(first, second.name) or knows_of(second, first.name)),
-        at_home=_are_at_home(first, second, place),
-        places=tuple(map(words_of, places)),
-    )
-    first.ask_later(prompt)
-    ids, lets_on = [tuple(each.id for each in mind) for mind in minds], [bool(_lets_on(*pair)) for pair in pairs]
-    for (turn, other), plan in zip(pairs, plans, strict=True):
-        turn.write(
-            SceneBegan(
-                step=turn.step,
-                partner=other.name,
-                until=turn.step + SHORTEST * turn.profile.a_minute,
-                by=first.name,
-                prompt=prompt.model_dump_json(exclude_defaults=True),
-                minds=(ids[0], ids[1]),
-                parts=(len(plans[0]), len(plans[1])),
-                plan=tuple(plan.values()),
-                places=tuple(places),
-                lets_on=(lets_on[0], lets_on[1]),
-            )
+    scene = await first.ask(
+        TalkScene(
+            sides=sides,
+            together=first.state.act.what if together and first.state.act else "",
+            when=first.date_and_time,
+            weather=weather_on(first.setting, first.step),
+            place=_where(first, place),
+            near=tuple(each.name for each in near),
+            before=last_met(first, second.name),
+            strangers=not (knows_of(first, second.name) or knows_of(second, first.name)),
+            at_home=_are_at_home(first, second, place),
+            places=tuple(map(words_of, places)),
         )
-
-
-async def finish_scene(turn: ResidentTurn, begun: SceneBegan, other: Resident, first: Resident) -> None:
-    """Write what a scene leaves with one of its two residents; the other does so in its own turn.
-
-    Args:
-        other: the other resident. first: the one of the two who began the scene.
-    """
-    prompt = TalkScene.model_validate_json(begun.prompt)
-    replied = await turn.reply_to(prompt, first)
-    scene = replied or Rules().answer(prompt)
-    began = turn.name == begun.by
-    turn.count_half(prompt, scene, first=began)
+    )
+    half = (first.tokens - before) // 2
+    first.tokens, second.tokens = first.tokens - half, second.tokens + half
     talked = scene.talk and any(line.says.strip() for line in scene.lines)
-    await _keep(turn, other, scene, begun, _lines(turn, scene, begun) if talked else ())
-    if began and talked and (text := scene.overheard.strip()):
-        turn.overheard = begun.partner, text, not any(begun.lets_on)
+    lines = _lines(scene, both, minds) if talked else ()
+    until = talk_end(first, lines)
+    for at, (one, other) in enumerate((both, (second, first))):
+        await _keep(one, other, scene, lines, until, minds, at, places, plans[at], plans[1 - at])
+    lets_on = any(_lets_on(turn, other.name) for turn, other in pairs)
+    for each in near:
+        await _overhear(each, first, second, scene, talked, clear=not lets_on)
 
 
 def _begins(turn: ResidentTurn, other: str) -> tuple[bool, ...]:
@@ -317,7 +289,7 @@ def _sides(
             heard = "told before" if record.id in shared else UNHEARD if is_unheard(turn, record) else ""
             shown.append(f"{number}. {cut_at_word(memory.line, LONGEST)}{f' ({heard})' if heard else ''}")
             number += 1
-        told = [f"(may tell) {each}" for each in _lets_on(turn, other)]
+        told = [f"(may tell) {each}" for each in _lets_on(turn, other.name)]
         lines = tuple(f"{at}. {line_of(block, outwardly=block.secret)}" for at, block in plan.items())
         sides.append(
             Side(
@@ -338,10 +310,10 @@ def _day_of(turn: ResidentTurn, record: Record) -> str:
     return "" if record.kind == "note" or written.date() == turn.when.date() else f"{written:%A}"
 
 
-def _lets_on(turn: ResidentTurn, other: ResidentTurn) -> tuple[str, ...]:
+def _lets_on(turn: ResidentTurn, other: str) -> tuple[str, ...]:
     """Return what a resident would reveal of its own secrets to another resident today."""
     briefing = briefing_of(turn)
-    return briefing.lets_on.get(other.name, ()) if briefing else ()
+    return briefing.lets_on.get(other, ()) if briefing else ()
 
 
 def _doing(turn: ResidentTurn) -> str:
@@ -369,13 +341,14 @@ def _number_plans(both: Sequence[ResidentTurn], number: int) -> tuple[dict[int, 
     return plans[0], plans[1]
 
 
-def _lines(turn: ResidentTurn, scene: Scene, begun: SceneBegan) -> tuple[SpokenLine, ...]:
+def _lines(
+    scene: Scene, both: tuple[ResidentTurn, ResidentTurn], minds: Sequence[Sequence[Record]]
+) -> tuple[SpokenLine, ...]:
     """Return the spoken lines, each with the speaker's own records that it passes on."""
-    other = begun.partner if turn.name == begun.by else turn.name
-    numbered = [(whose, id_) for whose, ids in zip((begun.by, other), begun.minds, strict=True) for id_ in ids]
+    numbered = [(both[side].name, record.id) for side, mind in enumerate(minds) for record in mind]
     lines = []
     for line in scene.lines:
-        by = _who(turn, begun.partner, line.who)
+        by = _who(both, line.who)
         if by and line.says.strip():
             told = [numbered[n - 1] for n in dict.fromkeys(line.tells) if 0 < n <= len(numbered)]
             passed = tuple(id_ for whose, id_ in told if whose == by)
@@ -383,31 +356,37 @@ def _lines(turn: ResidentTurn, scene: Scene, begun: SceneBegan) -> tuple[SpokenL
     return tuple(lines)
 
 
-def _who(one: ResidentTurn, other: str, said: str) -> str:
-    """Return the name of the one of two residents that a reply means; "": neither."""
-    name = find_name(one.setting, said)
-    return name if name in (one.name, other) else ""
+def _who(both: Sequence[ResidentTurn], said: str) -> str:
+    name = find_name(both[0].setting, said)
+    return name if name in {each.name for each in both} else ""
 
 
 async def _keep(
-    one: ResidentTurn, other: Resident, scene: Scene, begun: SceneBegan, lines: tuple[SpokenLine, ...]
+    one: ResidentTurn,
+    other: ResidentTurn,
+    scene: Scene,
+    lines: tuple[SpokenLine, ...],
+    until: int,
+    minds: Sequence[Sequence[Record]],
+    at: int,
+    places: Sequence[str],
+    plan: Mapping[int, Block],
+    their_plan: Mapping[int, Block],
 ) -> None:
-    """Write a scene into a resident's stream, and change its day's plan accordingly."""
-    at = int(one.name != begun.by)
-    first, places = 1 + at * len(begun.minds[0]), begun.places
-    await one.resident.written()
-    memories = {each.id: each for each in await one.resident.memory.records(list(begun.minds[at]))}
-    own = [memories.get(id_) for id_ in begun.minds[at]]
-    theirs = await other.memory.records(list(begun.minds[1 - at]))
-    numbers = range(1 + sum(map(len, begun.minds)), 1 + sum(map(len, begun.minds)) + sum(begun.parts))
-    plan = dict(enumerate(begun.plan, numbers.start + at * begun.parts[0]))
-    kept = [each for each in scene.remember if _who(one, other.name, each.who) == one.name and each.text.strip()]
+    """Write a scene into a resident's stream, and change its day's plan accordingly.
+
+    Args:
+        minds: the memories of both in the prompt, numbered consecutively. at: the index of the resident's own memories
+            in `minds`.
+    """
+    own, theirs, first = minds[at], minds[1 - at], 1 + at * len(minds[0])
+    kept = [each for each in scene.remember if _who((one, other), each.who) == one.name and each.text.strip()]
     weight = float(max((each.weight for each in kept), default=PASSING))
-    spoken = await one.build(*spoken_drafts(one.name, other.name, begun.step, lines, weight))
+    spoken = await one.build(*spoken_drafts(one.name, other.name, one.step, lines, weight))
     evidence = tuple(each.id for each in spoken)
     passed = {id_ for line in lines for id_ in line.told if line.by == other.name}
     told = [record for record in theirs if record.id in passed]
-    taken = taken_of(one, other.name, scene, kept, places, talked=bool(lines))
+    taken = taken_of(one, other, scene, kept, places, talked=bool(lines))
     known = [at for _, at in await one.recall_appointments()]
     every = [
         each
@@ -422,10 +401,10 @@ async def _keep(
     }
     for memory in kept:
         draft, corrected = thoughts.get(normalised(memory.text.strip())), {*memory.corrects}
-        if draft and (false := [record.id for n, record in enumerate(own, first) if record and n in corrected]):
+        if draft and (false := [record.id for n, record in enumerate(own, first) if n in corrected]):
             thoughts[normalised(draft.text)] = replace(draft, data={**draft.data, CORRECTS: [*false]})
     for result in scene.results:
-        if result.number in numbers:
+        if result.number in plan or result.number in their_plan:
             draft = outcome_draft(one.name, result.text, IMPORTANCE, evidence, (other.name,))
             thoughts[normalised(result.text)] = draft
     if lines and not thoughts:
@@ -435,13 +414,12 @@ async def _keep(
             text=text, kind="observation", by=one.name, importance=weight, keywords=(other.name.lower(),)
         )
     records = (*spoken, *await one.build(*thoughts.values()))
-    clear = clears(one, *filter(None, own)) and not begun.lets_on[1 - at]
+    clear = clears(one, *own) and not _lets_on(other, one.name)
     ids, outcome = tuple(each.id for each in records), outcome_of(scene, talked=bool(lines))
     if lines:
-        until = max(begun.step + minutes_of(lines) * one.profile.a_minute, one.step + one.profile.a_minute)
         one.write(Talked(step=one.step, partner=other.name, lines=lines, until=until, records=ids), records)
-    by = _who(one, other.name, scene.declined_by)
-    stance = next((each for each in scene.stance if _who(one, other.name, each.who) == one.name), SceneStance(who=""))
+    by = _who((one, other), scene.declined_by)
+    stance = next((each for each in scene.stance if _who((one, other), each.who) == one.name), SceneStance(who=""))
     one.write(
         Met(
             step=one.step,
@@ -477,7 +455,7 @@ def outcome_of(scene: Scene, *, talked: bool) -> Literal["talked", "passed", "de
 
 def taken_of(
     one: ResidentTurn,
-    other: str,
+    other: ResidentTurn,
     scene: Scene,
     kept: Sequence[SceneMemory],
     places: Sequence[str],
@@ -487,7 +465,7 @@ def taken_of(
     """Convert what a resident remembers of a scene into `Taken`, the reply after talks outside of scenes."""
     named, agreed = by_words(places), list[Agreed]()
     for each in scene.agreed if talked else ():
-        who = [find_name(one.setting, name) for name in each.who] or [one.name, other]
+        who = [find_name(one.setting, name) for name in each.who] or [one.name, other.name]
         address = find_place(each.place, named)
         what = _of_own(each.what, who[0]) if len(who) == 1 else each.what
         agreed.append(
@@ -504,7 +482,7 @@ def taken_of(
             )
         )
     memo = [Learned(text=each.text.strip()) for each in kept]
-    return Taken(about=other, memo=memo[:6], agreed=agreed)
+    return Taken(about=other.name, memo=memo[:6], agreed=agreed)
 
 
 def _of_own(what: str, name: str) -> str:
@@ -521,15 +499,20 @@ def _learn_places(turn: ResidentTurn, scene: Scene, places: Sequence[str]) -> No
         turn.write(Perceived(step=turn.step, seen=(), places=new))
 
 
-async def overhear_scene(turn: ResidentTurn, speakers: tuple[str, str], text: str, *, is_clear: bool) -> None:
-    """Let a resident nearby remember the line of a scene that can be overheard.
+async def _overhear(
+    turn: ResidentTurn, first: ResidentTurn, second: ResidentTurn, scene: Scene, talked: bool, *, clear: bool
+) -> None:
+    """Let a resident nearby remember the line that can be overheard, if the scene has one.
 
     Args:
-        is_clear: whether neither of the two speakers could reveal a secret in the scene.
+        clear: whether neither of the two residents could reveal a secret in this talk.
     """
-    keywords = (speakers[0].lower(), speakers[1].lower())
+    text = scene.overheard.strip()
+    if not (talked and text):
+        return
+    keywords = (first.name.lower(), second.name.lower())
     (record,) = await turn.build(
         RecordDraft(text=text, kind="observation", by=turn.name, importance=PASSING, keywords=keywords)
     )
-    kept = (record.id,) if is_clear and clears(turn) else ()
+    kept = (record.id,) if clear and clears(turn) else ()
     turn.write(Perceived(step=turn.step, seen=(), records=(record.id,), gathered=PASSING, clears=kept), (record,))
