@@ -102,7 +102,7 @@ def test_a_part_of_a_message_can_be_forgotten(kept: Path) -> None:
     ]
     assert run("memory", "import", "--data", kept, said="\n".join(lines)).code == 0
     with terminal("memory", "forget", "--about", "goat", "--data", kept) as screen:
-        screen.until("to be deleted, although the message says other things as well: 1")
+        screen.until("to be deleted with the message they come from, although they say other things: 1")
         screen.until("note00010: Is called Ida")
         screen.until("[y/n/p]: ")
         screen.type("p\r")

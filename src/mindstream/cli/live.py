@@ -157,7 +157,7 @@ class LiveFlags:
         bool,
         switch(
             "--as-published",
-            "As the M0/M1/M2 system was published: sets --forever, and --dream-tools R,U,M0 unless you name others.",
+            "Run as the published M0/M1/M2 system: sets --forever, and --dream-tools R,U,M0 unless you name others.",
         ),
     ] = False
     dream_tools: Annotated[

@@ -188,8 +188,8 @@ class Plan(BaseModel, frozen=True, extra="forbid"):
 
     Attributes:
         foreign: whether the planner's prompt had third-party content (an exemplar). Then the arguments of every call
-            count as third-party content, so the names in `approve=[…]` allow no call that changes the world. A person
-            who has checked the plan may set it to False.
+            count as third-party content, so a tool's name in the planner's `approve=[…]` does not allow calls that
+            change the world. A person who has checked the plan may set it to False.
     """
 
     task: Words = ""

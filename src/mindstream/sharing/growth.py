@@ -32,8 +32,8 @@ SHOTS = 3
 LEAST, MAX_QUERIES = 20, 100
 """Minimum number of exemplars for a curve; and maximum number of pairs used as queries."""
 HELD_OUT, MIN_HELD_OUT = 0.15, 12
-"""Share of the pairs that are held out: their queries test the retriever, which is not trained on them. If fewer than
-MIN_HELD_OUT would be held out, all pairs are used both as queries and for training."""
+"""Share of the pairs that are held out: the retriever is tested with their queries and not trained on them. If fewer
+than MIN_HELD_OUT would be held out, all pairs are used for both, the test and the training."""
 TENTHS = 10
 """Number of pool sizes on a curve: a tenth of the pool, two tenths, up to the whole pool."""
 

@@ -309,9 +309,9 @@ TRUSTED_QUANTILE = 0.99
 """Quantile of the trusted pairs' contrasts (see `OrderDetector`) that becomes the threshold for orders: nearly all
 trusted pairs stay below it."""
 MIN_THRESHOLD, MARGIN = -0.02, 0.08
-"""Thresholds of the contrast above which a sentence counts as an order. MIN_THRESHOLD: minimum of the threshold that is
-calibrated by trusted pairs. MARGIN: the threshold if there are too few trusted pairs for this; if there are a few more,
-the two thresholds are mixed."""
+"""Thresholds of a sentence's contrast (see `OrderDetector`) above which the sentence counts as an order. With enough
+trusted pairs the threshold is calibrated on them, and is at least MIN_THRESHOLD; with too few it is MARGIN; in between
+it is a weighted mean of the two."""
 ON_TOPIC, RELIEF = 0.9, 0.03
 """If a sentence is more similar to the query than a share ON_TOPIC of the known orders is, it counts as being about the
 query, and its contrast to other sentences is lowered by the excess similarity. It is lowered by at most RELIEF:

@@ -142,7 +142,7 @@ class PoolLearner(Retriever):
                 else:
                     idle += 1
                     await self._pause()
-        except Exception as error:  # noqa: BLE001 (an embedder or a store failed: the pair stays admitted)
+        except Exception as error:  # noqa: BLE001 (an embedder or a store failed: only the training stops)
             self._trainer, self.failure = None, describe(error)
             with contextlib.suppress(StorageError):  # the store is closed or has failed
                 await self._pool.write(Failed(text=describe(error), where=NAME), NAME)

@@ -143,7 +143,7 @@ class LessonBook:
         contradicting each other until one of them is retired.
         """
         one, versions = self.lessons.get(event.id), dict(zip((event.id, *event.replaces), event.reads, strict=False))
-        if event.text == MARK:  # its words were erased; an earlier version stays
+        if event.text == MARK:  # the words of this version were erased; the lesson keeps those of the version before
             if one:
                 one.version = row.seq
             return

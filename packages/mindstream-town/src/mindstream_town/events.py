@@ -279,7 +279,7 @@ class Talked(TownEvent):
 
 
 class ActFinished(TownEvent):
-    """A resident finished an act and remembers it, or was on the way to an act."""
+    """An act of a resident ended, which it remembers if it is a new one; or its way to the place of an act ended."""
 
     kind = "act_finished"
     what: Quotes[str]
@@ -440,8 +440,8 @@ class ObjectChanged(TownEvent):
 
 
 class StoodIn(TownEvent):
-    """A model's reply could not be parsed. The result of the prompt's rule was used instead. Exceptions: if the town
-    runs in scenes, a day's plan is replaced by the usual day; a reflection yields no insights."""
+    """A model's reply could not be parsed. The result of the prompt's rule was used instead. Two exceptions: a
+    reflection yields no insights; in a town that runs in scenes, a day's plan is replaced by the usual day."""
 
     kind = "stood_in"
     prompt: Name

@@ -368,7 +368,7 @@ def describe(removal: Removal) -> list[str]:
             else ()
         ),
         *_listed("to be removed from beliefs and plans", items, SHOWN_RECORDS),
-        *_records("to be deleted, although the message says other things as well", removal.apart),
+        *_records("to be deleted with the message they come from, although they say other things", removal.apart),
         *_records("to be kept, without the forgotten words", left),
         *_records(
             "kept, although sources of a deleted record; name the id to delete one",

@@ -89,7 +89,9 @@ class Vectors:
             column.append(0)
         if before >= 0:
             neighbour = self._alone.pop(before, None)
-            if neighbour is None:  # its own vector is not kept: approximate it by its sum with half of its neighbour
+            if (
+                neighbour is None
+            ):  # the vector of the row before is not kept: use its sum, of which it is the largest part
                 row = restore(self.sums.values[before])
                 neighbour = row / max(float(np.linalg.norm(row)), 1e-6)
             self._add(before, NEIGHBOUR * own)

@@ -573,7 +573,7 @@ class RunningOperations:
         return one
 
     async def of(self, principal: Principal) -> list[RunningOperation]:
-        """Return all operations of a principal, newest first, after their states were stored."""
+        """Wait until all pending states are stored, then return all operations of a principal, newest first."""
         await self._stored.settle()
         for each in self._of(principal):
             await self._check(each)

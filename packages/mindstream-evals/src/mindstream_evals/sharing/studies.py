@@ -172,7 +172,7 @@ class Ledger:
         self._read()
 
     def keep(self, key: str, answer: CellAnswer) -> None:
-        """Store the answer of a cell, or of an agent to a streamed question."""
+        """Store the answer for a cell (a combination of conditions), or an agent's answer to a streamed question."""
         self.answers[key] = answer
         self._kept.keep(key, asdict(answer))
 

@@ -97,7 +97,7 @@ def find_outcome(history: History, typed: str, span: tuple[int, int] | None) -> 
     """Return the outcome of a typed text: `NAME at PLACE`, `NAME at EVENT` or `NAME knows FACT`.
 
     Args:
-        span: first and last step of the event; needed for a place.
+        span: for `NAME at PLACE`, the steps between which NAME is there; None: the text names an event.
 
     Raises:
         InputError: the text has another form, or there is no such resident, event or fact.

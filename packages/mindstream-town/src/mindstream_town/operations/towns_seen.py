@@ -296,8 +296,9 @@ class ActRequest(EmbodiedName):
     """Do something, and receive the events after the step `since`.
 
     `go` takes `place`; `step` takes `way`, and walks to the neighbouring tile on a map of tiles; `do` takes `text`,
-    `minutes` and optionally `place`; `say` takes `text` and optionally `to`; `wait` takes `minutes`, or continues until
-    the current act is over. With `waits` false, `go` and `do` only begin the act: one step of the town passes.
+    `minutes` and optionally `place`; `say` takes `text` and optionally `to`; `decline` ends a talk, or refuses it
+    before the first answer; `wait` takes `minutes`, or continues until the current act is over. With `waits` false,
+    `go` and `do` only begin the act: one step of the town passes.
     """
 
     act: Literal["go", "step", "do", "say", "decline", "wait"]

@@ -200,9 +200,10 @@ async def plan_hours(turn: ResidentTurn, block: Block, minute: int) -> None:
 
 
 async def plan_tasks(turn: ResidentTurn, block: Block, minute: int) -> None:
-    """Split an hour into tasks of 5 to 15 minutes, from this minute of the day on.
+    """Split a block into tasks of 5 to 15 minutes, from this minute of the day on and at most LONGEST_HOUR minutes
+    of it.
 
-    If the tasks do not fill the hour, the rest of the block follows them; it is split when it begins.
+    What the tasks do not fill stays one block, which is split when it begins.
     """
     minutes = min(block.end - minute, LONGEST_HOUR)
     if minutes < SHORTEST:

@@ -183,7 +183,7 @@ class Found(NamedTuple):
 
 
 class Finder:
-    """Finds the records of a stream that a recall ranks (its candidates) by the index in a database."""
+    """Finds, with the index in a database, the records of a stream that a recall will rank (its candidates)."""
 
     def __init__(self) -> None:
         self._places = Places()
