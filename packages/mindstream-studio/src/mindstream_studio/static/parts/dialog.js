@@ -16,7 +16,7 @@ const done = signal("");
 export function askChange(change) { asked.value = change; done.value = ""; }
 
 export function ChangeDialog() {
-  if (asked.value) return html`<${Opened} change=${asked.value} />`;
+  if (asked.value) return html`<${Opened} key=${asked.value} change=${asked.value} />`;
   return html`
     <div role="status" class=${done.value ? "done card row" : ""}>
       ${done.value && html`<span>${done.value}</span><button class="quiet icon" onClick=${() => { done.value = ""; }} aria-label="Close this notice"><${Icon} name="close" /></button>`}
@@ -29,7 +29,10 @@ function Opened({ change }) {
   const [seen, see] = useState(/** @type {any} */ (null));
   const [problem, tell] = useState(/** @type {Error | null} */ (null));
   const [busy, setBusy] = useState(false);
-  const leave = () => { place.current?.close(); asked.value = null; };
+  const leave = () => {
+    place.current?.close();
+    if (asked.value === change) asked.value = null; // else the user has already asked for the next change
+  };
   useEffect(() => {
     place.current?.showModal();
     change.preview().then(see, tell);
