@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +118,7 @@ async def test_new_memories_of_a_keeper_are_judged_before_they_are_shown(tmp_pat
         await town.run(until=DAY - 1)
     again = mind.of(LetOn)[before:]
     assert before == len(again) == 1 and number_of(again[0].memories, told)
-    assert not (again[0].identity or again[0].plan), "only what is new is asked about"
+    assert again[0].identity and again[0].plan, "with the person and the plan"
     assert sides_of(mind, HOST) and not any(told in str(each) for each in sides_of(mind, HOST))
 
 
@@ -149,21 +150,67 @@ async def test_a_new_secret_has_everything_judged_again(tmp_path: Path) -> None:
 
 async def test_after_a_secret_is_told_what_others_say_is_judged(tmp_path: Path) -> None:
     def lets_on(ask: LetOn) -> dict[str, Any]:
-        """Decide in the first request of the day; later ones, about new memories only, change nothing."""
-        return {
-            "lets_on": [{"to": name, "says": "磨坊的事,别问。"} for name in (GUEST, HOST, "…")] if ask.identity else []
-        }
+        return {"lets_on": [{"to": name, "says": "磨坊的事,别问。"} for name in (GUEST, HOST, "…")]}
 
     mind = SceneMind(plan_scenes=out_all_day_at_the_inn, let_on=lets_on, talk_scene=learns)
     setting = liucun(seeds(f'{{ text = "{SECRET}", weight = 9, secret = true }}'))
     async with Town.open(tmp_path, setting, model=Models(mind)) as town:
         await town.run(until=DAY - 1)
         assert town.residents[HOST].state.briefing.lets_on.keys() == {GUEST}  # type: ignore[union-attr]
+        assert not any("新闻" in str(side.memories) for side in sides_of(mind, HOST)), "not before it has been judged"
+        await town.run(until=2 * DAY - 1)
+    assert len(mind.of(LetOn)) == 2, "once a day"
     talks = [ask for ask in mind.of(TalkScene) if HOST in {side.who for side in ask.sides}]
     for ask in talks:
         (host,) = (side for side in ask.sides if side.who == HOST)
         assert ("别问" in str(host.memories)) == (GUEST in {side.who for side in ask.sides})
     assert any(number_of(ask.memories, "新闻") for ask in mind.of(LetOn)[1:]), "others may have repeated it"
+
+
+def _given(reply: dict[str, Any], _: LetOn) -> dict[str, Any]:
+    return reply
+
+
+def _all_but_the_hermit_at_the_inn(ask: PlanScenes) -> dict[str, Any]:
+    return day("") if ask.who == HERMIT else out_all_day_at_the_inn(ask)
+
+
+async def test_what_is_heard_is_judged_from_the_first_meeting_with_a_confidant_on(tmp_path: Path) -> None:
+    """Words for someone whom the keeper does not meet, or who is unknown, change nothing; a pretext counts."""
+    for to, is_shown in ((GUEST, False), (HERMIT, True), ("…", True)):
+        mind = SceneMind(plan_scenes=_all_but_the_hermit_at_the_inn, talk_scene=learns)
+        mind.answers["let_on"] = partial(_given, {"lets_on": [{"to": to, "says": "账本?只是旧账。"}]})
+        setting = liucun(seeds(f'{{ text = "{SECRET}", weight = 9, secret = true }}'))
+        async with Town.open(tmp_path / str(len(to)), setting, model=Models(mind)) as town:
+            await town.run(until=DAY - 1)
+            assert town.residents[HOST].state.confided != is_shown
+        assert any("新闻" in str(side.memories) for side in sides_of(mind, HOST)) == is_shown, to
+
+
+async def test_each_side_of_an_agreement_has_its_own_part(tmp_path: Path) -> None:
+    """The first agreement says who does what; the words of the second name one of the two."""
+
+    def agree(ask: TalkScene) -> dict[str, Any]:
+        who = {side.who for side in ask.sides}
+        if who != {"Ada Brook", "Ben Hale"} or ask.together:
+            return talk(ask)
+        both = {"place": "cafe of Oak Cafe", "day": "2023-02-13", "who": sorted(who)}
+        parts = [{"who": "Ada Brook", "what": "folding pockets"}, {"who": "Ben", "what": "filling pockets"}]
+        first = both | {"what": "making pockets", "from": "16:00", "to": "17:00", "parts": parts}
+        second = both | {"what": "reading the cards with Ben", "from": "18:00", "to": "19:00"}
+        return talk(ask, agreed=[first, second])
+
+    async with Town.open(tmp_path, five(), model=Models(SceneMind(plan_scenes=out_all_day, talk_scene=agree))) as town:
+        await town.run(until=12 * HOUR)
+        plans = {
+            name: [each.what for each in town.residents[name].state.blocks if each.agreed]
+            for name in ("Ada Brook", "Ben Hale")
+        }
+        known = await remembered(town, "Ada Brook")
+    assert plans["Ada Brook"] == ["folding pockets", "reading the cards with Ben"]
+    assert plans["Ben Hale"] == ["filling pockets", "Ada Brook: reading the cards with Ben"]
+    text = "Agreed by Ada Brook, Ben Hale: Ada Brook: folding pockets; Ben Hale: filling pockets"
+    assert text in known, known
 
 
 async def test_an_act_that_reveals_a_secret_is_named_by_its_place_only(tmp_path: Path) -> None:
@@ -710,6 +757,33 @@ async def test_plans_show_the_habits_of_the_household_and_of_acquaintances(tmp_p
     asked = {each.who: each for each in mind.of(PlanScenes)}
     assert asked["Bo Lee"].at_home == ("Ann Lee has supper at 6pm. Ann Lee is on the quay from 9am to 11am.",)
     assert asked["Cy Holm"].habits == ("Ann Lee is on the quay from 9am to 11am.",) and not asked["Bo Lee"].habits
+
+
+async def test_plans_show_the_hours_of_acquaintances_that_the_resident_knows_of(tmp_path: Path) -> None:
+    """Cy knows of Ann's duties and of their hour on the quay, not of her time at home or alone elsewhere."""
+    hours = [
+        ("07:00", "07:30", "kitchen:table", False),
+        ("08:00", "12:00", "School:classroom:desk", True),
+        ("13:00", "15:00", "School:classroom:desk", True),
+        ("16:00", "17:00", "Quay:landing:bench", False),
+        ("18:00", "19:00", "Quay:landing:bench", False),
+    ]
+
+    def day_of(parts: Any) -> str:
+        rows = [
+            f'{{ from = "{start}", to = "{end}", what = "x", where = "{where}", duty = {str(duty).lower()} }}'
+            for start, end, where, duty in parts
+        ]
+        return f"day = [{', '.join(rows)}]\n"
+
+    fishing = [("16:30", "17:30", "Quay:landing:bench", False)]
+    text = HARBOUR.replace('lifestyle = "Ann Lee', f'{day_of(hours)}lifestyle = "Ann Lee', 1)
+    text = text.replace("age = 50\n", f"age = 50\n{day_of(fishing)}", 1)
+    mind = SceneMind(plan_scenes=lambda _: day(""))
+    async with Town.open(tmp_path, harbour(text), model=Models(mind)) as town:
+        await town.run(until=HOUR)
+    (cy,) = (each for each in mind.of(PlanScenes) if each.who == "Cy Holm")
+    assert cy.habits == ("Ann Lee: classroom of School 08:00-12:00, 13:00-15:00; landing of Quay 16:00-17:00",)
 
 
 async def test_people_who_may_know_each_other_by_name_are_no_strangers(tmp_path: Path) -> None:

@@ -99,7 +99,8 @@ class ResidentState(BaseModel, frozen=True):
         briefing: for a resident with secrets: its last decision about what conversations may show of it.
         cleared, hinted: ids of memories that reveal nothing of its secrets, and of memories that reveal something of
             them, as judged so far.
-        confided: whether it has ever decided to tell someone of its secrets.
+        confided: whether it has ever met a person to whom it had decided to tell something of its secrets, a pretext
+            included.
         talk: lines of an unfinished talk with a user. talks_with: the other speaker.
     """
 
@@ -207,10 +208,10 @@ def _changed(state: ResidentState, event: Event, profile: Profile) -> dict[str, 
                 "stances": state.stances | ({event.other: event.stance} if event.stance else {}),
                 "avoids": state.avoids | ({} if event.avoids is None else {event.other: event.avoids}),
                 "cleared": state.cleared.union(event.clears),
+                "confided": state.confided or bool(state.briefing and event.other in state.briefing.lets_on),
             }
         case Briefed():
-            judged = {"cleared": frozenset(event.shows), "hinted": frozenset(event.hides)}
-            return {"briefing": event, "confided": state.confided or bool(event.lets_on)} | judged
+            return {"briefing": event, "cleared": frozenset(event.shows), "hinted": frozenset(event.hides)}
         case Asked():
             calls, tokens = state.asked
             return {"asked": (calls + event.calls, tokens + event.tokens)}
@@ -241,7 +242,8 @@ def _changed(state: ResidentState, event: Event, profile: Profile) -> dict[str, 
         case Embodied():
             return {"embodied": event.person}
         case Released():
-            return {"embodied": "", "briefing": None}  # the rest of the day is planned again
+            confided = state.confided or bool(state.briefing and state.briefing.lets_on)
+            return {"embodied": "", "briefing": None, "confided": confided}  # the rest of the day is planned again
     return {}
 
 

@@ -127,7 +127,8 @@ def clears(turn: ResidentTurn, *used: Record) -> bool:
     """Return whether a text cannot reveal a resident's secrets if it is written from these memories, the public part
     of the description, and words of others.
 
-    This holds only if the resident has never told anyone of its secrets: otherwise others might repeat them.
+    This holds only if the resident has never met anyone to whom it would tell something of its secrets: otherwise
+    others might repeat it.
     """
     return briefing_of(turn) is not None and not turn.state.confided and all(is_clear(turn, each) for each in used)
 
@@ -254,7 +255,7 @@ def is_secret(turn: ResidentTurn, record: Record) -> bool:
 
 MAX_PLAN_MEMORIES = 12
 """Maximum memories in the prompt of a day's plan."""
-MAX_HABITS_AT_HOME, MAX_HABITS, MAX_ACQUAINTANCES = 600, 400, 6
+MAX_HABITS_AT_HOME, MAX_HABITS, MAX_ACQUAINTANCES = 600, 300, 8
 """Limits for the prompt of a day's plan: characters of a housemate's habits, characters of a line about an
 acquaintance, and number of acquaintances."""
 MAX_PER_QUESTION = 6
@@ -356,14 +357,33 @@ def _others_at_home(turn: ResidentTurn, date: datetime) -> tuple[str, ...]:
 
 def _habits(turn: ResidentTurn, date: datetime) -> tuple[str, ...]:
     """Return a line for each acquaintance that is outside the household and not avoided, at most MAX_ACQUAINTANCES,
-    about where it usually is on a date: its first duty of that date, or the beginning of its habits."""
+    about where it usually is on a date: the hours that the resident knows of (`_is_known_of`), by room, or the
+    beginning of its habits."""
     near = {turn.name, *housemates(turn.setting, turn.person), *avoided_by(turn)}
     known = [turn.setting.people[each.name] for each in turn.person.relations if each.name in turn.setting.people]
     lines = []
     for each in known:
-        duties = [_hours_of(each, item) for item in each.day if item.duty and item.is_on(date)][:1]
-        lines += duties or [_of_person(each, each.routine, MAX_HABITS)] if each.name not in near else []
+        hours = dict[str, list[str]]()
+        for item in each.day if each.name not in near else ():
+            if item.is_on(date) and _is_known_of(turn, each, item, date):
+                room = words_of(str(parse_address(item.place).upto(ARENA)))
+                hours.setdefault(room, []).append(f"{clock(item.start)}-{clock(item.end)}")
+        where = "; ".join(f"{room} {', '.join(times)}" for room, times in hours.items())
+        routine = _of_person(each, each.routine, MAX_HABITS) if each.name not in near else ""
+        lines.append(f"{each.name}: {where}" if where else routine)
     return tuple(cut_at_word(line, MAX_HABITS) for line in lines if line)[:MAX_ACQUAINTANCES]
+
+
+def _is_known_of(turn: ResidentTurn, person: Person, item: DayItem, date: datetime) -> bool:
+    """Return whether a resident knows of a part of an acquaintance's usual day: it is a duty, or the resident is
+    usually in the same house at that time, which is not the acquaintance's home."""
+    if item.duty or is_home(person, item.place):
+        return item.duty
+    house = sector_of(item.place)
+    return any(
+        own.is_on(date) and sector_of(own.place) == house and own.start < item.end and item.start < own.end
+        for own in turn.person.day
+    )
 
 
 def _hours_of(person: Person, item: DayItem) -> str:

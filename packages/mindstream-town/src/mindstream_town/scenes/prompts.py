@@ -213,16 +213,29 @@ class SceneLine(Frozen):
     tells: list[int] = Field(default_factory=list, max_length=20)
 
 
-class SceneAgreed(BaseModel, frozen=True, populate_by_name=True):
-    """Something that the two people have agreed on in the talk."""
+class ScenePart(Frozen):
+    """What one person does in something agreed on, if it is not the same for all."""
 
-    what: str = Field(min_length=1, max_length=200, description='What is done then, as in "having lunch with Ada".')
+    who: str = Field(max_length=200)
+    what: str = Field(min_length=1, max_length=200)
+
+
+class SceneAgreed(BaseModel, frozen=True, populate_by_name=True):
+    """Something that people have agreed on in a scene.
+
+    Attributes:
+        what: the act without the names of those who do it. who: those who do it, together if there are several.
+        parts: what each of them does, if they do not do the same. whom: others whom they ask, tell or meet then.
+    """
+
+    what: str = Field(min_length=1, max_length=200)
     place: str = Field("", max_length=200)
     day: datetime.date | None = None
     start: Clock | None = Field(None, alias="from")
     end: Clock | None = Field(None, alias="to")
     who: list[str] = Field(default_factory=list, max_length=20)
-    whom: list[str] = Field(default_factory=list, alias="with", max_length=10, description="Others it is done with.")
+    parts: list[ScenePart] = Field(default_factory=list, max_length=8)
+    whom: list[str] = Field(default_factory=list, alias="with", max_length=10)
 
     @field_validator("who", "whom", mode="before")
     @classmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -11,6 +12,7 @@ from typing import Literal
 from mindstream.memory.store.record import Record, RecordDraft, normalised
 from mindstream_town.events import Block, Briefed, Met, Perceived, SpokenLine, Talked
 from mindstream_town.prompts.conduct import Agreed, Learned, Taken
+from mindstream_town.prompts.plans import AT_HOME
 from mindstream_town.residents.converse import (
     IMPORTANCE,
     OF_PEOPLE,
@@ -25,7 +27,7 @@ from mindstream_town.residents.converse import (
 )
 from mindstream_town.residents.person import Appointment, appointment_of
 from mindstream_town.residents.places import avoided_by, home_to_visit, is_home, words_of
-from mindstream_town.residents.plan import take_up
+from mindstream_town.residents.plan import FREE, take_up
 from mindstream_town.residents.prompt_context import cut_at_word, housemates, show, weather_on
 from mindstream_town.residents.turn import ResidentTurn
 from mindstream_town.scenes.day import (
@@ -66,12 +68,15 @@ from mindstream_town.scenes.day import (
     written_since,
 )
 from mindstream_town.scenes.prompts import LetOn, Scene, SceneMemory, SceneStance, Side, TalkScene
+from mindstream_town.setting import Setting
 from mindstream_town.world.tree import ARENA, SECTOR
 
 LONGEST = 500
 """Maximum characters of a memory in the prompt, including its appointment."""
 OF_OTHER, NEWEST, OF_PLACE, DATED, SHOWN = 5, 5, 1, 2, 8
 ON_THE_WAY = "outdoors, on the way"
+FILLERS = (FREE, AT_HOME)
+"""Acts that fill the gaps of a plan."""
 PASSING = 2.0
 """Importance of a meeting or an overheard line that was not rated."""
 
@@ -195,14 +200,10 @@ MAX_JUDGED = 24
 """Maximum memories that `let_on` judges in addition to those that the next conversation would show."""
 
 
-JUDGED_AGAIN = 120
-"""Minimum minutes between two requests on one day in which `let_on` judges memories."""
-
-
 async def _brief(turn: ResidentTurn, mind: Sequence[Record]) -> None:
-    """Let a resident with secrets decide what its conversations may show: once a day, again if it has new secrets, and
-    again after JUDGED_AGAIN minutes if a conversation would show memories that have not been judged. A conversation
-    does not show memories that have not been judged.
+    """Let a resident with secrets decide what its conversations of the day may show: once a day, with the rest of the
+    day's plan; again only for a new secret, or for a memory that a user has added since. A conversation does not show
+    memories that have not been judged.
 
     Judgements of memories hold until the resident has a new secret whose evidence contains none of the earlier secrets.
 
@@ -215,20 +216,20 @@ async def _brief(turn: ResidentTurn, mind: Sequence[Record]) -> None:
     ids, old = tuple(each.id for each in secrets), {*(state.briefing.secrets if state.briefing else ())}
     is_new = any(each.id not in old and not old.intersection(each.evidence) for each in secrets)
     shows, hides = (frozenset[str](), frozenset[str]()) if is_new else (state.cleared, state.hinted)
-    judged, same_day = shows | hides, before is not None and not is_new
-    unjudged = [each for each in mind if each.id not in judged and each.about is None]
-    soon = state.briefing is not None and turn.step < state.briefing.step + JUDGED_AGAIN * turn.profile.a_minute
-    if same_day and (soon or not unjudged):
+    unjudged = [each for each in mind if each.id not in shows | hides and each.about is None]
+    briefed = turn.setting.moment(before.step) if before else turn.now
+    is_told = any(each.kind == "note" and not each.evidence and each.created > briefed for each in unjudged)
+    if before is not None and not is_new and not is_told:
         return
     others = [each for each in await worth_telling(turn) if each.about is None and each not in unjudged]
-    unjudged += [each for each in others if each.id not in judged][:MAX_JUDGED]
+    unjudged += [each for each in others if each.id not in shows | hides][:MAX_JUDGED]
     ahead = [each for each in state.blocks if each.end > turn.minute and each.why == "plan" and not each.asleep]
-    plan = [] if same_day else [each.what for each in (state.act, *ahead) if each and not each.secret]
+    plan = [each.what for each in (state.act, *ahead) if each and not each.secret and each.what not in FILLERS]
     groups = (
-        () if same_day else public_identity(turn),
-        () if same_day else written_since(turn),
+        public_identity(turn),
+        written_since(turn),
         [each.line for each in show(unjudged)],
-        list(dict.fromkeys(plan)),
+        [*dict.fromkeys(plan)],
     )
     numbers = count(1)
     lines, recent, memories, acts = ([(next(numbers), each) for each in group] for group in groups)
@@ -254,14 +255,9 @@ async def _brief(turn: ResidentTurn, mind: Sequence[Record]) -> None:
             secrets=ids,
             shows=tuple(sorted(shows | {each.id for each in unjudged} - hinting)),
             hides=tuple(sorted(hides | hinting)),
-            lines=before.lines
-            if before and same_day
-            else tuple(
-                [text for n, text in lines if n not in struck] + [text for n, text in recent if n in clear],
-            ),
-            plan=before.plan if before and same_day else tuple(what for n, what in acts if n in struck),
-            lets_on=(before.lets_on if before and same_day else {})
-            | {name: tuple(says for to, says in told if to == name) for name, _ in told},
+            lines=tuple([text for n, text in lines if n not in struck] + [text for n, text in recent if n in clear]),
+            plan=tuple(what for n, what in acts if n in struck),
+            lets_on={name: tuple(says for to, says in told if to == name) for name, _ in told},
         )
     )
 
@@ -414,7 +410,7 @@ async def _keep(
             text=text, kind="observation", by=one.name, importance=weight, keywords=(other.name.lower(),)
         )
     records = (*spoken, *await one.build(*thoughts.values()))
-    clear = clears(one, *own) and not _lets_on(other, one.name)
+    clear = clears(one, *own) and not (_lets_on(one, other.name) or _lets_on(other, one.name))
     ids, outcome = tuple(each.id for each in records), outcome_of(scene, talked=bool(lines))
     if lines:
         one.write(Talked(step=one.step, partner=other.name, lines=lines, until=until, records=ids), records)
@@ -467,11 +463,14 @@ def taken_of(
     for each in scene.agreed if talked else ():
         who = [find_name(one.setting, name) for name in each.who] or [one.name, other.name]
         address = find_place(each.place, named)
-        what = _of_own(each.what, who[0]) if len(who) == 1 else each.what
+        parts = {find_name(one.setting, part.who): part.what.strip() for part in each.parts}
+        what = {name: _of_own(one.setting, parts.get(name, each.what), name, who) for name in dict.fromkeys(who)}
+        told = [f"{name}: {what[name]}" for name in what] if len({*parts.values()}) > 1 else [each.what]
+        told = [*what.values()] if len(who) == 1 else told
         agreed.append(
             Agreed(
-                text=f"Agreed by {', '.join(who)}: {what}",
-                what=_of_own(what, one.name),
+                text=f"Agreed by {', '.join(who)}: {'; '.join(told)}",
+                what=what.get(one.name, each.what),
                 who=who,
                 whom=tuple(each.whom),
                 comes=one.name in who,
@@ -485,9 +484,13 @@ def taken_of(
     return Taken(about=other.name, memo=memo[:6], agreed=agreed)
 
 
-def _of_own(what: str, name: str) -> str:
-    """Return an act in the form that follows a name: "Ann keeping a table" becomes "keeping a table" for Ann."""
-    return what.removeprefix(f"{name} ") or what
+def _of_own(setting: Setting, what: str, name: str, who: Sequence[str]) -> str:
+    """Return an act as the plan of one of those who do it (`who`) has it: "Ann keeping a table" becomes "keeping a
+    table" for Ann, and "folding with Ann", which is another's part, "Bo Lee: folding with Ann" for Ann."""
+    own, others = what.removeprefix(f"{name} ") or what, [each for each in who if each != name]
+    first = name.split()[0]
+    names = name in own or (find_name(setting, first) == name and first in re.findall(r"\w+", own))
+    return f"{', '.join(others)}: {own}" if names and others else own
 
 
 def _learn_places(turn: ResidentTurn, scene: Scene, places: Sequence[str]) -> None:
