@@ -31,9 +31,8 @@ from mindstream.models.model import Call, Part, Piece, Request
 from mindstream.planning import run as running
 from mindstream.planning.executor import allow
 from mindstream.planning.formats.read import read
-from mindstream.planning.plan import Evidence, Plan
+from mindstream.planning.plan import Evidence, Plan, bind
 from mindstream.planning.planner import Planner, Strategy
-from mindstream.planning.references import bind
 from mindstream.planning.run import Solution
 from mindstream.tools.approval import ToolRequest
 from mindstream.tools.named import model_tool

@@ -17,6 +17,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 MOVED = {
+    "mindstream.planning.check": "mindstream.planning.plan",
+    "mindstream.planning.references": "mindstream.planning.plan",
     "mindstream.memory.recall.touch": "mindstream.memory.recall.recall",
     "mindstream.memory.store.validation": "mindstream.memory.store.record",
     "mindstream.log.feed": "mindstream.log.events",
@@ -83,7 +85,7 @@ MOVED = {
     "mindstream.town.evaluation.prompts": "mindstream_evals.town.evaluate",
     "mindstream.coach.contest.judge": "mindstream_evals.contest.contest",
     "mindstream.memory.evaluation.report": "mindstream_evals.memory.evaluate",
-    "mindstream.planning.arguments": "mindstream.planning.references",
+    "mindstream.planning.arguments": "mindstream.planning.plan",
     "mindstream.planning.as_tool": "mindstream.planning.planner",
     "mindstream.planning.formats.rewoo_text": "mindstream.planning.formats.rewoo",
     "mindstream.planning.permission": "mindstream.planning.executor",

@@ -8,7 +8,7 @@ import pytest
 
 from mindstream import Coach, Mind
 from mindstream.clock import ManualClock
-from mindstream.minds.context import EARLIER_TOKENS, MEMORY_TOKENS
+from mindstream.minds.responder import EARLIER_TOKENS, MEMORY_TOKENS
 from mindstream.models.model import estimate_tokens
 from mindstream.text.context import Part, fit
 

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from mindstream.models.model import ToolSpec
-from mindstream.planning.plan import Plan, PlannedStep
-from mindstream.planning.references import Reference, Text
+from mindstream.planning.plan import Plan, PlannedStep, Reference, Text
 
 SCRAPS = (
     "Oslo", " ", "\n", "#E1", "#E12", "＃E3", "#", "E1", "[", "]", "［", "{", "}", "(", ")", '"', "'", "\\", ",", "=",

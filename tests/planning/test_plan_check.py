@@ -6,8 +6,7 @@ import pytest
 from pydantic import JsonValue
 
 from mindstream.models.model import ToolSpec
-from mindstream.planning.check import LONGEST, check
-from mindstream.planning.plan import Plan, PlannedStep
+from mindstream.planning.plan import LONGEST, Plan, PlannedStep, check
 
 Json = dict[str, JsonValue]
 

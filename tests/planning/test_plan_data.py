@@ -7,9 +7,8 @@ from pydantic import JsonValue
 
 from mindstream.errors import InputError
 from mindstream.models.rules import FakeModel
-from mindstream.planning.plan import Plan, PlannedStep
+from mindstream.planning.plan import Plan, PlannedStep, Reference, Text, bind
 from mindstream.planning.planner import Planner
-from mindstream.planning.references import Reference, Text, bind
 
 Json = dict[str, JsonValue]
 

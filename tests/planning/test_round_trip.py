@@ -10,10 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from plans import SCRAPS, TOOLS, plans
 
-from mindstream.planning.check import check
 from mindstream.planning.formats.read import FORMATS, FormatName, open_reader, read
 from mindstream.planning.formats.rewoo import LONGEST_LINE, write_plan
-from mindstream.planning.plan import Plan
+from mindstream.planning.plan import Plan, check
 
 USUAL = settings().max_examples
 often = settings(max_examples=3 * USUAL, suppress_health_check=list(HealthCheck), database=None)

@@ -15,11 +15,11 @@ from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.models.embedders.embedder import embedder
 from mindstream.models.model import Call, ToolSpec
 from mindstream.models.rules import FakeModel
-from mindstream.planning.check import check
 from mindstream.planning.estimate import estimate
 from mindstream.planning.exemplars import choose_exemplars, read_exemplars, shipped_exemplars, to_example
 from mindstream.planning.formats.read import read, read_any, read_json_plan, read_other
 from mindstream.planning.journal import read_run, read_runs
+from mindstream.planning.plan import check
 from mindstream.planning.planner import Planner, planner_tool
 from mindstream.planning.run import plan_task
 from mindstream.tools.call import call_tool

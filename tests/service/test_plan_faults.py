@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from mindstream.planning.check import Fault, check
-from mindstream.planning.plan import Plan, PlannedStep
+from mindstream.planning.plan import Fault, Plan, PlannedStep, check
 from mindstream.service.solving import SolveSettings, find_faults, open_solver
 from mindstream.settings import Settings
 

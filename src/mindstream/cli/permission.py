@@ -21,10 +21,9 @@ from mindstream.cli.shell.output import clean
 from mindstream.errors import InputError
 from mindstream.models.model import ToolSpec
 from mindstream.paths import read_text
-from mindstream.planning.check import check
 from mindstream.planning.formats.read import read_any
 from mindstream.planning.formats.rewoo import write_plan
-from mindstream.planning.plan import Plan, outline
+from mindstream.planning.plan import Plan, check, outline
 from mindstream.tools.approval import ToolRequest, deciding
 from mindstream.tools.mcp.pins import Approve, Changes, show
 

@@ -22,11 +22,10 @@ from mindstream.cli.shell.output import clean, complain, is_answerable, print_js
 from mindstream.cli.solve import MODEL, ROLE, Replans, SolveOptions, Tools, complain_of_tools, solve_task
 from mindstream.errors import InputError
 from mindstream.models.model import ToolSpec
-from mindstream.planning.check import check
 from mindstream.planning.exemplars import solved_plans, to_example, to_instruction
 from mindstream.planning.formats.read import read, read_named, read_plan
 from mindstream.planning.formats.rewoo import write_plan
-from mindstream.planning.plan import Plan, PlannedStep, outline
+from mindstream.planning.plan import Plan, PlannedStep, check, outline
 from mindstream.service.calling import calling
 from mindstream.service.solving import SolveSettings, find_faults, find_specs
 from mindstream.settings import Chosen, Settings

@@ -39,12 +39,11 @@ from mindstream.cli.shell.output import clean, complain, is_answerable, print_js
 from mindstream.cli.shell.stopping import run_until_stopped
 from mindstream.clock import format_iso
 from mindstream.errors import InputError, ModelError
-from mindstream.planning.check import Fault, check
 from mindstream.planning.estimate import Estimate
 from mindstream.planning.executor import RunWatcher
 from mindstream.planning.exemplars import NONE, SHIPPED
 from mindstream.planning.journal import RunCheckpoint
-from mindstream.planning.plan import Plan
+from mindstream.planning.plan import Fault, Plan, check
 from mindstream.planning.planner import UNPLANNED, Strategy
 from mindstream.planning.prompts import QUOTED
 from mindstream.planning.run import Solution

@@ -24,7 +24,7 @@ from mindstream.errors import StorageError
 from mindstream.foreign_code import ForeignFailure, ForeignTask
 from mindstream.log.events import FollowUp
 from mindstream.memory.store.store import Entry
-from mindstream.minds.context import build_chat_record
+from mindstream.minds.responder import build_chat_record
 from mindstream.models.decide import LETTERS, YES_NO, Question, decide
 from mindstream.models.model import Model
 from mindstream.models.prompt import rule

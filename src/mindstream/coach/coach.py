@@ -47,9 +47,17 @@ from mindstream.memory.belief import Belief, read_belief
 from mindstream.memory.recall.exemplars import Exemplars
 from mindstream.memory.store.redaction import MARK
 from mindstream.memory.store.store import Entry, WorkDone, read_log
-from mindstream.minds.context import build_chat_record
 from mindstream.minds.mind import Mind
-from mindstream.minds.responder import AnswerRows, Exchange, Handling, Host, Timeouts, end_turns, stop_turns
+from mindstream.minds.responder import (
+    AnswerRows,
+    Exchange,
+    Handling,
+    Host,
+    Timeouts,
+    build_chat_record,
+    end_turns,
+    stop_turns,
+)
 from mindstream.models.model import Cause, Model, calls_for, estimate_tokens
 from mindstream.models.reply import answer_in
 from mindstream.models.roles import Models

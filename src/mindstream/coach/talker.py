@@ -27,7 +27,7 @@ from mindstream.memory.conversation import DatedLine, Line, Note
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.exemplars import Exemplars, find_examples
 from mindstream.memory.store.store import Entry
-from mindstream.minds.context import gather_context
+from mindstream.minds.responder import gather_context
 from mindstream.models.embedders.embedder import vectors
 from mindstream.models.model import Message, Model, Piece, Request
 from mindstream.models.model import Part as ReplyPart

@@ -24,9 +24,8 @@ from mindstream.memory.policy import AnyPolicy
 from mindstream.memory.recall.exemplars import Exemplars, find_examples
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.store import Entry
-from mindstream.minds.context import HISTORY, HISTORY_TOKENS, gather_context
 from mindstream.minds.mind import Mind
-from mindstream.minds.responder import FunctionResponder, Host
+from mindstream.minds.responder import HISTORY, HISTORY_TOKENS, FunctionResponder, Host, gather_context
 from mindstream.models.embedders.embedder import EmbedderChoice
 from mindstream.models.model import FREELY, Message, Model, Part, Piece, Request, Sampling
 from mindstream.models.prompt import Prompt, rule

@@ -45,8 +45,15 @@ from mindstream.memory.store.record import MAX_UTTERANCE, RecordDraft, checked_t
 from mindstream.memory.store.registry import SAID_ONCE
 from mindstream.memory.store.store import Entry, NewWork, WorkReleased
 from mindstream.minds.calls import CallLog, RefusedMessages
-from mindstream.minds.context import build_chat_record
-from mindstream.minds.responder import Handling, Host, NullResponder, ResponderFactory, Timeouts, make_responder
+from mindstream.minds.responder import (
+    Handling,
+    Host,
+    NullResponder,
+    ResponderFactory,
+    Timeouts,
+    build_chat_record,
+    make_responder,
+)
 from mindstream.models.embedders.embedder import EmbedderChoice
 from mindstream.models.roles import AnyModels, Models, open_models
 from mindstream.moved import renamed_keywords

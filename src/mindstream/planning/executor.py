@@ -22,8 +22,7 @@ from mindstream.memory.lease import LEASE_S
 from mindstream.models.fitting import fit
 from mindstream.models.model import Call
 from mindstream.moved import renamed
-from mindstream.planning.plan import Evidence, Plan, PlannedStep
-from mindstream.planning.references import Reference, insert
+from mindstream.planning.plan import Evidence, Plan, PlannedStep, Reference, insert
 from mindstream.text.links import links
 from mindstream.text.words import batches
 from mindstream.tools.approval import Approver, ToolRequest, refuse

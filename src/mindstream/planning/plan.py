@@ -1,26 +1,221 @@
-"""Plans as data (Xu 2023): steps with a tool, its arguments, a reason and the steps they need; and their evidence.
+"""Plans as data (Xu 2023): steps with a tool, its arguments, a reason and the steps they need; and their evidence; and
+the faults that a plan can have before it runs.
 
-Arguments may contain references to the evidence of earlier steps (see `references`).
+Arguments may contain references to the evidence of earlier steps. A reference is a JSON object,
+`{"$ref": "E1", "path": ["price", 0]}` (written `#E1` in text). It can be part of a text,
+`{"$text": ["What is the capital of ", {"$ref": "E1"}, "?"]}`. Inserted evidence is never searched for references.
 """
 
 from __future__ import annotations
 
+import difflib
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
+from graphlib import CycleError, TopologicalSorter
 from operator import getitem
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, JsonValue, SkipValidation, ValidationError
 
 from mindstream.errors import InputError, clipped
 from mindstream.json_values import JsonObject
+from mindstream.models.model import ToolSpec
 from mindstream.models.prompt import complaints
 from mindstream.models.reply import DECODER, DEEP, MAX_DEPTH
 from mindstream.models.untrusted import without_controls
-from mindstream.planning.references import NESTED, STEP_ID, Keys, Reference, Text, fill, find_parts, parse_part
+
+STEP_ID = re.compile(r"E[1-9][0-9]{0,3}")
+REF, PATH, TEXT = "$ref", "path", "$text"
+SHOWN = 60
+NESTED = (dict, list)
+Keys: TypeAlias = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A reference to the evidence of the step with the id `step`.
+
+    If the evidence is JSON, `path` has the keys and indexes that lead to a part of it; (): the whole evidence.
+    """
+
+    step: str
+    path: Keys = ()
+
+    def as_json(self) -> JsonObject:
+        path: JsonObject = {PATH: list(self.path)} if self.path else {}
+        return {REF: self.step, **path}
+
+    def __str__(self) -> str:
+        keys = (f"[{key}]" if isinstance(key, int) else f".{key}" for key in self.path)
+        return f"#{self.step}{''.join(keys)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text with references, as pieces in order. Adjacent pieces of text are joined, and empty ones are removed."""
+
+    pieces: tuple[str | Reference, ...]
+
+    def __post_init__(self) -> None:
+        joined: list[str | Reference] = []
+        for piece in self.pieces:
+            if isinstance(piece, Reference):
+                joined.append(piece)
+            elif joined and isinstance(last := joined[-1], str):
+                joined[-1] = last + piece
+            elif piece:
+                joined.append(piece)
+        object.__setattr__(self, "pieces", tuple(joined))
+
+    def as_json(self) -> JsonValue:
+        """Return the text as JSON: a plain string if it has no reference, otherwise an object with its pieces."""
+        if not any(isinstance(piece, Reference) for piece in self.pieces):
+            return "".join(str(piece) for piece in self.pieces)
+        return {TEXT: [piece if isinstance(piece, str) else piece.as_json() for piece in self.pieces]}
+
+    def __str__(self) -> str:
+        return "".join(str(piece) for piece in self.pieces)
+
+
+def parse_part(value: JsonValue) -> Reference | Text | None:
+    """Return the reference, or the text with references, that a JSON value represents; None if it is neither."""
+    if not isinstance(value, dict) or not (REF in value or TEXT in value):
+        return None
+    if len(value) == 1 and isinstance(given := value.get(TEXT), list):
+        pieces: list[str | Reference] = []
+        for each in given:
+            if (piece := each if isinstance(each, str) else _parse_reference(each)) is None:
+                return None
+            pieces.append(piece)
+        return Text(tuple(pieces))
+    return _parse_reference(value)
+
+
+def _parse_reference(value: JsonValue) -> Reference | None:
+    if not isinstance(value, dict) or not isinstance(step := value.get(REF), str) or not STEP_ID.fullmatch(step):
+        return None
+    if len(value) == 1:
+        return Reference(step)
+    path = value.get(PATH)
+    if len(value) > 2 or not isinstance(path, list):
+        return None
+    keys = [key for key in path if isinstance(key, str) or (isinstance(key, int) and not isinstance(key, bool))]
+    return Reference(step, tuple(keys)) if len(keys) == len(path) else None
+
+
+def fill(
+    value: JsonValue,
+    part: Callable[[Reference | Text], JsonValue],
+    text: Callable[[str], JsonValue] | None = None,
+) -> JsonValue:
+    """Return a copy of a JSON value in which `part` replaces each reference and each text with references.
+
+    Other texts are replaced by the result of `text`, if it is given. The results are not searched for references.
+    """
+    if isinstance(value, dict):
+        if (found := parse_part(value)) is not None:
+            return part(found)
+        return {
+            key: fill(each, part, text) if text or isinstance(each, NESTED) else each for key, each in value.items()
+        }
+    if isinstance(value, list):
+        return [fill(each, part, text) for each in value]
+    return text(value) if text and isinstance(value, str) else value
+
+
+def find_parts(value: JsonValue, at: Keys = ()) -> Iterator[tuple[Keys, Reference | Text | None]]:
+    """Yield each reference and each text with references, with the keys and indexes that lead to it.
+
+    For an object that has the key `$ref` or `$text` but is neither a reference nor such a text, yield None in its
+    place.
+    """
+    if isinstance(value, dict):
+        if REF in value or TEXT in value:
+            yield at, (found := parse_part(value))
+            if found is not None:
+                return
+        items: Iterator[tuple[str | int, JsonValue]] = iter(value.items())
+    elif isinstance(value, list):
+        items = enumerate(value)
+    else:
+        return
+    for key, each in items:
+        if isinstance(each, NESTED):
+            yield from find_parts(each, (*at, key))
+
+
+def bind(arguments: Mapping[str, JsonValue], evidence: Mapping[str, JsonValue]) -> JsonObject:
+    """Return arguments with evidence in place of references; raises as `insert` does."""
+    return {name: fill(value, lambda part: insert(part, evidence)) for name, value in arguments.items()}
+
+
+def insert(part: Reference | Text, evidence: Mapping[str, JsonValue]) -> JsonValue:
+    """Return the evidence for a reference, or a text with evidence in place of its references.
+
+    A reference that is a whole value is replaced by the evidence itself. A reference inside a text is replaced by the
+    evidence as text; if that has several lines, it is placed on lines of its own.
+
+    Raises:
+        InputError: a step has no evidence, or its evidence has no part at a path.
+    """
+    if isinstance(part, Reference):
+        return _look_up(part, evidence)
+    return "".join(piece if isinstance(piece, str) else _as_piece(_look_up(piece, evidence)) for piece in part.pieces)
+
+
+def _as_piece(value: JsonValue) -> str:
+    """Return evidence as a piece of a text; if it has several lines, it begins and ends with a line break."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return f"\n{text.strip()}\n" if "\n" in text.strip() else text
+
+
+def _look_up(reference: Reference, evidence: Mapping[str, JsonValue]) -> JsonValue:
+    if reference.step not in evidence:
+        there = ", ".join(evidence) or "none"
+        raise InputError(
+            f"there is no evidence of #{reference.step} yet (so far: {there}); run #{reference.step} first"
+        )
+    value = evidence[reference.step]
+    if reference.path and isinstance(value, str):
+        value = _read_json(value, reference)
+    for depth, key in enumerate(reference.path):
+        try:
+            value = _part(value, key)
+        except LookupError:
+            here = Reference(reference.step, reference.path[:depth])
+            raise InputError(
+                f"{reference} does not exist: {here} is {_describe_value(value)}; correct the path"
+            ) from None
+    return value
+
+
+def _part(value: JsonValue, key: str | int) -> JsonValue:
+    if isinstance(value, dict) and isinstance(key, str):
+        return value[key]
+    if isinstance(value, list) and isinstance(key, int):
+        return value[key]
+    raise KeyError(key)
+
+
+def _read_json(text: str, reference: Reference) -> JsonValue:
+    try:
+        return DECODER.decode(text.strip())  # type: ignore[no-any-return]
+    except (ValueError, RecursionError):
+        raise InputError(
+            f"{reference} has a path, but the evidence of #{reference.step} is not JSON: {text[:SHOWN]!r}; "
+            f"remove the path, or let #{reference.step} return JSON"
+        ) from None
+
+
+def _describe_value(value: JsonValue) -> str:
+    if isinstance(value, dict):
+        return f"an object with {', '.join(map(repr, value))[:SHOWN] or 'nothing'}"
+    return f"a list of {len(value)}" if isinstance(value, list) else json.dumps(value, ensure_ascii=False)[:SHOWN]
+
 
 MARKS = {"added": "+", "removed": "-", "changed": "~", "kept": " "}
 
@@ -407,3 +602,145 @@ def still_valid(old: Plan, new: Plan, evidence: Mapping[str, Evidence]) -> dict[
         changed |= more
     ids = {step.id for step in new.steps}
     return {id: each for id, each in evidence.items() if id in ids and id not in changed}
+
+
+MOST_STEPS = 64
+"""Maximum number of steps of a plan."""
+
+LONGEST = 100_000
+"""Maximum length of a saved plan, in characters."""
+SHOWN_FAULTS = 12
+"""Maximum number of tool names in a message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A fault in a plan.
+
+    Attributes:
+        step: the id of the faulty step; "": the fault concerns the plan as a whole.
+        wanted: what was expected.
+        came: what was found.
+        advice: how to correct the plan.
+    """
+
+    kind: Literal["tool", "arguments", "reference", "missing", "forward", "self", "circular", "double", "size"]
+    step: str
+    wanted: str
+    came: str
+    advice: str
+
+    @property
+    def text(self) -> str:
+        """What is wrong and how to correct it, without the id of the step."""
+        return f"expected {self.wanted}, found {self.came}; {self.advice}"
+
+    def __str__(self) -> str:
+        return f"{self.step}: {self.text}" if self.step else self.text
+
+
+def check(plan: Plan, tools: Sequence[ToolSpec], most_steps: int = MOST_STEPS) -> tuple[Fault, ...]:
+    """Return all faults of a plan for these tools; () if it can run. If it has too many steps, they are not checked.
+
+    Evidence is unknown before the run, so a reference is accepted as an argument of any type.
+    """
+    faults = list(_check_size(plan, most_steps))
+    if len(plan.steps) > most_steps:
+        return tuple(faults)
+    checker = StepChecker(tools)
+    circle = _find_circle(plan)
+    ids = [step.id for step in plan.steps]
+    for position, step in enumerate(plan.steps):
+        faults += checker.check_call(step)
+        faults += _check_needs(step, ids[:position], ids, circle)
+    if circle:
+        way = " → ".join((*circle, circle[0]))
+        faults.append(
+            Fault("circular", circle[0], "steps that do not wait for each other", way, "remove one of these references")
+        )
+    return tuple(faults)
+
+
+class StepChecker:
+    """Check whether steps can be called with the given tools."""
+
+    def __init__(self, tools: Sequence[ToolSpec]) -> None:
+        self._schemas = {spec.name: spec.checker for spec in tools}
+
+    def can_begin(self, step: PlannedStep, before: Sequence[PlannedStep]) -> bool:
+        """Return whether a step of an unfinished plan has no fault, so that it can begin before the plan is complete.
+
+        `before`: the steps that were planned before it.
+        """
+        earlier = [each.id for each in before]
+        if step.id in earlier or any(True for _ in self.check_call(step)):
+            return False
+        return not any(True for _ in _check_needs(step, earlier, [*earlier, step.id], ()))
+
+    def check_call(self, step: PlannedStep) -> Iterator[Fault]:
+        """Yield the faults of a step's tool and arguments."""
+        if (schema := self._schemas.get(step.tool)) is None:
+            near = _find_near(step.tool, self._schemas)
+            names = ", ".join([*self._schemas][:SHOWN_FAULTS]) or "none"
+            advice = f"did you mean {' or '.join(near)}?" if near else "use one of these tools"
+            yield Fault("tool", step.id, f"one of the tools {names}", repr(step.tool), advice)
+            return
+        value: JsonValue = step.arguments
+        for malformed in step.malformed:
+            wanted = f'{{"{REF}": "E1", "path": […]}} or {{"{TEXT}": [texts and references]}}'
+            came = json.dumps(malformed, ensure_ascii=False)[:80]
+            yield Fault("reference", step.id, wanted, came, "write it in this form")
+        if parts := step.parts:
+            value = fill(value, lambda part: None if isinstance(part, Reference) else str(part))
+        for words in schema.find_faults(value, parts):
+            came = json.dumps(step.arguments, ensure_ascii=False)[:80]
+            yield Fault(
+                "arguments", step.id, f"arguments that fit {step.tool}", came, f"correct the arguments: {words}"
+            )
+
+
+def _check_size(plan: Plan, most_steps: int) -> Iterator[Fault]:
+    if not 0 < len(plan.steps) <= most_steps:
+        yield Fault("size", "", f"1 to {most_steps} steps", f"{len(plan.steps)}", "write a plan of that size")
+    if (length := len(plan.save())) > LONGEST:
+        came = f"{length} characters"
+        yield Fault("size", "", f"at most {LONGEST} characters", came, "refer to evidence instead of copying it")
+    for id, times in Counter(step.id for step in plan.steps).items():
+        if times > 1:
+            came = f"{times} steps with the id {id}"
+            yield Fault("double", id, "a different id for each step", came, "rename the other steps")
+
+
+def _find_near(name: str, known: Iterable[str]) -> list[str]:
+    """Return up to three known names that contain `name` or are a part of it, else those with a similar spelling."""
+    folded, name = {each.casefold(): each for each in known}, name.casefold()
+    within = [each for each in folded if len(name) > 2 and (name in each or each in name)]
+    return [folded[each] for each in (within or difflib.get_close_matches(name, folded))[:3]]
+
+
+def _check_needs(
+    step: PlannedStep, earlier: Collection[str], ids: Collection[str], circle: Sequence[str]
+) -> Iterator[Fault]:
+    for need in step.needs:
+        if need == step.id:
+            yield Fault(
+                "self",
+                step.id,
+                "a reference to another step",
+                f"#{need}, a reference to itself",
+                f"refer to a step before {need}",
+            )
+        elif need not in ids:
+            there = ", ".join(id for id in ids if id != step.id) or "none"
+            yield Fault("missing", step.id, f"one of the steps {there}", f"#{need}", f"add {need}, or refer to another")
+        elif need not in earlier and not (need in circle and step.id in circle):
+            yield Fault("forward", step.id, "a step that comes before", f"#{need}", f"put {need} before {step.id}")
+
+
+def _find_circle(plan: Plan) -> tuple[str, ...]:
+    """Return the ids of steps that wait for each other in a circle; () if no steps do."""
+    try:
+        TopologicalSorter({step.id: {*step.needs} - {step.id} for step in plan.steps}).prepare()
+    except CycleError as error:
+        return tuple(reversed(error.args[1][1:]))
+    return ()

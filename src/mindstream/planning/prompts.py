@@ -21,8 +21,7 @@ from mindstream.errors import ToolError, clipped
 from mindstream.frozen import Frozen
 from mindstream.models.model import ToolSpec
 from mindstream.models.prompt import Prompt, rule
-from mindstream.planning.plan import Evidence, Plan, PlannedStep
-from mindstream.planning.references import Reference, Text
+from mindstream.planning.plan import Evidence, Plan, PlannedStep, Reference, Text
 from mindstream.tools.calculator import read_formulas, words_in
 
 

@@ -12,9 +12,8 @@ from mindstream.json_values import JsonObject
 from mindstream.models.model import Call, ToolSpec
 from mindstream.models.reply import first_json
 from mindstream.planning.executor import CLOCK, EMPTY, Wish, key_of, refusal
-from mindstream.planning.plan import TOOL_NAME, Evidence, Plan, PlannedStep
+from mindstream.planning.plan import TOOL_NAME, Evidence, Plan, PlannedStep, find_parts
 from mindstream.planning.prompts import ActOnTask
-from mindstream.planning.references import find_parts
 from mindstream.planning.run import PlanningRun
 from mindstream.text.links import links
 from mindstream.tools import loop

@@ -19,9 +19,7 @@ from pydantic import JsonValue, ValidationError
 from mindstream.json_values import JsonObject
 from mindstream.memory.memory import Memory
 from mindstream.models.model import ToolSpec
-from mindstream.planning.check import check
-from mindstream.planning.plan import Plan
-from mindstream.planning.references import Reference, Text, fill, parse_part
+from mindstream.planning.plan import Plan, Reference, Text, check, fill, parse_part
 from mindstream.planning.run import Solution
 from mindstream.text.words import STOP
 

@@ -20,13 +20,24 @@ from mindstream.models.ask import ask, speak
 from mindstream.models.model import Model, ToolSpec
 from mindstream.models.reply import Thinking
 from mindstream.models.wrappers.meter import Budget
-from mindstream.planning.check import LONGEST, MOST_STEPS, StepChecker, check
 from mindstream.planning.executor import CLOCK, Executor, Limits, RunWatcher
 from mindstream.planning.exemplars import LessonText
 from mindstream.planning.formats.read import read, read_other
 from mindstream.planning.formats.rewoo import Rewoo, StepReader, write_plan
 from mindstream.planning.journal import NOTHING_SPENT, RunCheckpoint, Spent
-from mindstream.planning.plan import Change, Evidence, Plan, PlannedStep, describe_arguments, still_valid, table_rows
+from mindstream.planning.plan import (
+    LONGEST,
+    MOST_STEPS,
+    Change,
+    Evidence,
+    Plan,
+    PlannedStep,
+    StepChecker,
+    check,
+    describe_arguments,
+    still_valid,
+    table_rows,
+)
 from mindstream.planning.prompts import (
     QUOTED,
     AnswerAlone,

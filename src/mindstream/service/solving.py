@@ -16,13 +16,12 @@ from mindstream.models.model import Model, ToolSpec
 from mindstream.models.roles import Models
 from mindstream.models.rules import FakeModel, Rules
 from mindstream.models.wrappers.meter import Budget, Budgeted
-from mindstream.planning.check import Fault, check
 from mindstream.planning.estimate import Estimate, estimate
 from mindstream.planning.executor import RunWatcher
 from mindstream.planning.exemplars import NONE, SHIPPED, choose_exemplars, find_exemplars
 from mindstream.planning.formats.read import read_plan
 from mindstream.planning.formats.rewoo import write_plan
-from mindstream.planning.plan import Plan, PlannedStep
+from mindstream.planning.plan import Fault, Plan, PlannedStep, check
 from mindstream.planning.planner import UNPLANNED, Planner, Strategy, planner_tool
 from mindstream.planning.remembered import RememberedPlans
 from mindstream.planning.run import Solution

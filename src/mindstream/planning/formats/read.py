@@ -49,8 +49,7 @@ from mindstream.planning.formats.rewoo import (
     split_arguments,
     split_at,
 )
-from mindstream.planning.plan import Plan, PlannedStep
-from mindstream.planning.references import Reference, parse_part
+from mindstream.planning.plan import Plan, PlannedStep, Reference, parse_part
 
 NUMBER = r"(?:[0-9]{1,4}|[一二三四五六七八九十]{1,3})"
 ITEM = re.compile(

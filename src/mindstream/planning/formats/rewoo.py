@@ -25,8 +25,7 @@ from mindstream.models.model import ToolSpec
 from mindstream.models.prompt import complaints
 from mindstream.models.reply import DECODER, MAX_DEPTH, check_depth
 from mindstream.models.untrusted import without_controls
-from mindstream.planning.plan import Plan, PlannedStep
-from mindstream.planning.references import TEXT, Reference, Text, fill, parse_part
+from mindstream.planning.plan import TEXT, Plan, PlannedStep, Reference, Text, fill, parse_part
 
 Scan = Callable[[str], JsonValue]
 """A function that replaces the references in a text; each plan format has its own notation of references."""

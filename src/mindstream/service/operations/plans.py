@@ -270,7 +270,7 @@ async def open_planner(
 
 def _require_sound(plan: Plan, planner: Planner) -> None:
     """Raise InputError if a plan cannot be run with a planner's tools. This check makes no calls."""
-    from mindstream.planning.check import check
+    from mindstream.planning.plan import check
     from mindstream.service.solving import flags_for
     from mindstream.tools.tool import checked_tools
 
