@@ -289,7 +289,8 @@ def _zone(name: str) -> tzinfo:
 
 
 def _timestamp(when: datetime, zone: tzinfo = UTC, added: float = 0.0) -> Moment:
-    """Return a datetime as a moment that is valid in every time zone."""
+    """Return a datetime plus `added` seconds as a moment, limited to those that are valid in every time zone. `zone`:
+    the time zone of a datetime that names none."""
     if when.year in (MINYEAR, MAXYEAR):  # in another zone, it could be outside the calendar
         when = when.replace(tzinfo=UTC)
     at = (when if when.tzinfo else when.replace(tzinfo=zone)).timestamp() + added

@@ -57,7 +57,8 @@ def checked_name(name: str, what: str = "name") -> str:
     """Return the normal form of the name of a user, agent or session.
 
     Raises:
-        InputError: the name is empty, too long, or contains characters other than letters, digits and ` _.:|@+/'-`.
+        InputError: the name is empty, too long, does not begin with a letter or digit, or contains characters other
+            than letters, digits and ` _.:|@+/'-`.
     """
     normal = normal_name(name)
     if not is_name(normal):

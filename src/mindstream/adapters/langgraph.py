@@ -80,7 +80,8 @@ class MindstreamStore(base.BaseStore):
         self.handle.close()
 
     async def _batch(self, ops: Iterable[base.Op], memory: Memory) -> list[base.Result]:
-        """Perform operations: first all reads, then all writes in one commit."""
+        """Perform operations: first all reads, then the renewal of the lifetimes of items that were read, then all
+        writes in one commit."""
         found: list[base.Result] = []
         read: list[Record] = []
         puts: dict[Place, base.PutOp] = {}

@@ -212,7 +212,8 @@ async def import_file(
 
 
 async def _add(settings: Settings, name: str, pairs: list[Pair], writer: str, json: bool, drafts: bool = False) -> int:
-    """Add pairs by hand, or offer them as a writer; `drafts`: the pairs have no queries yet."""
+    """Add pairs to a pool and print the verdicts; return the exit code, REJECTED if a pair was rejected. `writer`: the
+    author of the pairs; `drafts`: the pairs have no queries yet."""
     async with pools.open_pool(settings, name) as pool, answering(settings) as models:
         scorer = models.of("scorer")
         await pools.go_on_labelling(pool, models)

@@ -391,7 +391,8 @@ class Answering:
         return decision.thinks and decision.waits
 
     async def _wait(self, answer: Answer, exchange: Exchange) -> None:
-        """Wait for the reasoner with a filler phrase; set `late` if the reasoner has no result before the deadline."""
+        """Show a filler phrase and wait for the reasoner. Set `late` if it has no result before the deadline, or if an
+        error occurs, which is logged."""
         deadline_s = self._timeouts.thinking_s if answer.one_answer else self._timeouts.deadline_s
         answer.waited, answer.speaking = True, False
         answer.decision = replace(answer.decision, waits=True)

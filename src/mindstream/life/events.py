@@ -145,7 +145,7 @@ class TaskChanged(Event):
 
 
 class Questioned(Event):
-    """M2, the model role that decides, asks the user a question with its tool I."""
+    """M2, the model role that decides, asked the user a question with its tool `I`."""
 
     kind = "questioned"
     id: Name

@@ -67,5 +67,5 @@ def done(connection: Sql, tenant: str, owner: str, now: Moment) -> None:
 
 
 def let_go(connection: Sql, tenant: str, owner: str) -> None:
-    """Release the claim without having applied the rule."""
+    """Release the claim of `owner` on a tenant's retention rule without having applied the rule."""
     connection.execute("UPDATE retention SET owner = '', lease = 0 WHERE tenant = ? AND owner = ?", (tenant, owner))

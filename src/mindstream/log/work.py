@@ -33,7 +33,7 @@ KEPT = "later"
 """Value of `Work.error` of work that its owner keeps for the slot's next run."""
 HOURS = 2**50
 """Separates the two kinds of occasions (moments, not events, that cause work), which are stored as negative numbers:
-hours of the day up to -HOURS, silences above it."""
+-HOURS and below stand for hours of the day, and numbers between -HOURS and 0 for silences."""
 
 
 def silence_after(seq: int) -> int:

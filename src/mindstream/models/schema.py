@@ -71,7 +71,7 @@ class SchemaChecker:
         return SchemaChecker, (self._schema,)  # a compiled schema cannot be sent to another process
 
     def find_faults(self, value: Any, unknown: Collection[Path] = ()) -> list[str]:
-        """Return messages about the parts of a JSON value that do not fit the schema.
+        """Return messages about the parts of a JSON value that do not fit the schema; [] if the schema cannot be used.
 
         The values at the paths `unknown` are not known yet: there, null means any value, and another value means any
         value of its type.

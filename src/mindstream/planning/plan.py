@@ -449,8 +449,8 @@ class Plan(BaseModel, frozen=True, extra="forbid"):
         return tuple(layers)
 
     def order(self) -> tuple[str, ...]:
-        """Return the step ids in an order in which every step follows the steps that it needs; raises as `layers`
-        does."""
+        """Return the step ids in an order in which every step follows the steps that it needs. Raise InputError if two
+        steps have the same id, or if steps wait for each other."""
         return tuple(id for layer in self.layers() for id in layer)
 
     # Lookup and editing.

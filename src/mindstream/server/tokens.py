@@ -51,7 +51,7 @@ class Token(Frozen):
     usd: float | None = None
 
     def shown(self) -> dict[str, object]:
-        """Return all fields except the hash."""
+        """Return all fields that are set, except the hash."""
         return self.model_dump(exclude={"hash"}, exclude_none=True)
 
 

@@ -123,7 +123,7 @@ async def _habits(opened: Memory, settings: Settings) -> Habits:
 
 
 def _check_header(header: MindHeader, source: str) -> None:
-    """Raise InputError if the header contains a name that is not valid."""
+    """Raise InputError if a name in the header is not valid, or if it names more than MAX_MODELS models."""
     habits = header.settings
     for name, what in ((header.user, "user"), (habits.session, "settings.session")):
         if name:

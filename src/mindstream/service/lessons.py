@@ -96,7 +96,8 @@ def procedure_of(run: RunCheckpoint | Solution, steps: tuple[str, ...] = ()) -> 
 
 
 def calls_of(run: RunCheckpoint | Solution, after: int = 0) -> tuple[tuple[str, str], ...]:
-    """Return the step and the text of each call that did not fail; `after`: as in `work_of`."""
+    """Return the step and the text of each call that did not fail; `after`: number of calls in earlier attempts, from
+    which the numbering of the steps continues."""
     return tuple(
         (_numbered(each.step, after), f"{each.tool}[{describe_arguments(each.arguments)[:MAX_CALL]}]")
         for each in run.evidence.values()

@@ -257,7 +257,9 @@ async def find_specs(settings: Settings, task: SolveSettings) -> list[ToolSpec]:
 async def find_faults(settings: Settings, task: SolveSettings) -> tuple[Plan, tuple[Fault, ...]]:
     """Return the plan in a task's file, and the faults that it has with these settings; no model is called.
 
-    Raises the same errors as `open_solver`.
+    Raises:
+        UserError: a model, a tool, a folder, a server or a file is not valid.
+        ToolError: no tool of the MCP servers may be called.
     """
     async with answering(settings) as models:
         names = _names(task, _worker(models, Budget()))

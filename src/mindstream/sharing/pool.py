@@ -356,6 +356,9 @@ class Pool:
         Args:
             by: the agent that withdraws them: their writer, or the pool's owner.
             erase: also erase their words from records and log.
+
+        Raises:
+            InputError: an exemplar of this id or writer does not exist, or `by` may not withdraw one of those found.
         """
         state = await self.state()
         found = [id_ for id_, each in state.standings.items() if id_ in ids or each.exemplar.writer == writer]

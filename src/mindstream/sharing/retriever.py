@@ -139,7 +139,7 @@ MIN_FOR_MEAN = 12
 
 class AboutMean:
     """Rank by cosine after subtracting the mean of all exemplars that may be served; used while a pool is untrained. If
-    there are fewer than MIN_FOR_MEAN exemplars, rank by plain cosine.
+    fewer than MIN_FOR_MEAN exemplars have a vector, or the question has none, rank by plain cosine.
     """
 
     def rank(self, candidates: Candidates, n: int) -> Ranking:

@@ -41,7 +41,7 @@ class Fitted:
 
 def fit(parts: Sequence[Part], budget: int, tokens: Callable[[str], int] = estimate_tokens) -> Fitted:
     """Select the items that fit into `budget` tokens. Earlier parts have priority. In each part, the first item that
-    does not fit and all items after it are removed."""
+    does not fit and all items after it are removed (if the part keeps its last items: all items before it)."""
     room = budget
     places: dict[str, list[int]] = {}
     for part in parts:

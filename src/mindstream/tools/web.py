@@ -51,6 +51,7 @@ class PublicTransport(httpx2.AsyncHTTPTransport):
 
         Raises:
             OSError: the host is unknown, or none of its addresses is permitted (`may_reach`).
+            httpx2.ConnectError, httpx2.ConnectTimeout: none of the permitted addresses accepts a connection.
         """
         url = request.url
         found = await asyncio.get_running_loop().getaddrinfo(url.host, url.port or 443, type=socket.SOCK_STREAM)

@@ -280,7 +280,7 @@ STUDIO_STYLES = ("tokens.css", "base.css", "parts.css")
 CALLS = "traces"
 """Name of the studio's page that shows model calls."""
 UNQUOTED = "!'()*"
-"""Characters that browsers do not percent-encode in a path, in addition to letters and digits."""
+"""Characters that `quote` would percent-encode, but JavaScript's `encodeURIComponent` leaves as they are."""
 NO_BILL: Data = {"total": {"calls": 0}, "by": {}, "days": {}, "limits": None}
 """The cost shown on saved pages: none, because the cost total covers more than the saved part."""
 

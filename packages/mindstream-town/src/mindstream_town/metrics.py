@@ -74,12 +74,12 @@ class Conduct:
 
     @property
     def adherence(self) -> float:
-        """The share of planned minutes that were spent at the planned place."""
+        """The share of planned minutes that were spent at the planned place; 1 if none were planned."""
         return self.kept / self.planned if self.planned else 1.0
 
     @property
     def believable_share(self) -> float:
-        """The share of permitted acts."""
+        """The share of acts that break no rule and no physical limit; 1 if there were no acts."""
         return self.believable / self.acts if self.acts else 1.0
 
 

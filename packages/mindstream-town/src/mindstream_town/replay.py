@@ -98,7 +98,8 @@ class Life:
 
 
 async def record(store: Store, setting: Setting, since: int | None, until: int | None) -> dict[str, object]:
-    """Return the recording between two steps.
+    """Return the recording between two steps; `since` None: from the beginning; `until` None: to the end of the hour of
+    the last event.
 
     Raises:
         InputError: `until` is not after `since`, or the town has not run beyond `since`.

@@ -166,7 +166,8 @@ WIDTH, HEIGHT = 720, 400
 
 @dataclass(frozen=True)
 class Axes:
-    """Axes of a plot: x from `first` to `last`, y from 0 to `top` (a share)."""
+    """Axes of a plot: x from `first` to `last`, y from 0 to `top` (a share). `below`: the label of the x axis in a
+    picture; `unit`: text after the last number in a terminal."""
 
     last: int
     below: str = "days since a recall last returned them"

@@ -91,7 +91,8 @@ class Gatekeeper:
         self._gate, self._pack = gate, pack
 
     def decide(self, situation: Situation) -> Decision:
-        """Decide about an utterance."""
+        """Decide about an utterance. If the gate fails, `BeliefGate` decides; a hint of danger always wakes the
+        reasoner."""
         try:
             decision = self._gate.decide(situation)
         except Exception as error:  # noqa: BLE001 (a gate is third-party code)

@@ -85,7 +85,7 @@ def find_items(versions: Sequence[Record]) -> list[SlotItem]:
 
 
 def lost_items(versions: Sequence[Record], without: Without) -> list[SlotItem]:
-    """Return the current items that a removal removes."""
+    """Return the items of the newest version that would be missing if what `without` names had never been written."""
     left = {(name, words(each)) for name, _, each in _each(replay(versions, without)[-1])}
     return [item for item in find_items(versions) if (item.field, item.text) not in left]
 

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 
 
 class Weakening(Frozen):
-    """A record that would lose a level, with its strength when the proposal was made."""
+    """A record that would lose a level. `level`, `time`: its level when the proposal was made, and when it was last
+    returned (if it never was: when it was written)."""
 
     id: str
     level: int

@@ -32,7 +32,7 @@ TABLE = (
 
 
 def write(connection: Sql, stream: str, new: Checkpoint, seq: int) -> None:
-    """Replace a checkpoint by its next version.
+    """Store a version of a checkpoint in place of the version before it; the first version is stored without a check.
 
     Raises:
         Conflict: the stored version is not the one before.

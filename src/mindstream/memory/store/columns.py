@@ -194,7 +194,8 @@ class Fields:
 
 
 def field_keys(record: Record) -> Iterator[str]:
-    """Yield the lookup keys of a record."""
+    """Yield the keys under which the fields of a record's data and its slot are looked up; fields with None are left
+    out."""
     if record.data or record.slot is not None:
         for name, value in entries(record):
             if value is not None:
@@ -298,7 +299,7 @@ class Speakers:
         return self._usual
 
     def taking_part(self) -> list[int]:
-        """Return the numbers of the speakers who take part in the conversation."""
+        """Return the numbers of the speakers who wrote more than the share TAKES_PART of all messages."""
         least = TAKES_PART * sum(self._messages)
         return [by for by, messages in enumerate(self._messages) if messages > least]
 

@@ -116,7 +116,7 @@ def writing(path: Path, meta: Mapping[str, Any], arrays: Mapping[str, Array | Li
     If the iteration is closed early, the unfinished file is deleted.
 
     Raises:
-        OSError: another process is writing the file.
+        OSError: the file cannot be written, or another process is writing it.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     new = path.with_name(f".{path.name}.new")

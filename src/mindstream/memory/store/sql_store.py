@@ -468,7 +468,8 @@ class SqlStore(Store):
         await self.write(lambda each: work.release_work(each, key, cause, owner, ended), [key, OPEN])
 
     async def open_to_anybody(self, now: Moment, *, answers: bool) -> list[work.Work]:
-        """Return the work of all minds that any process may claim (see log/work): answers, or work of reasoners."""
+        """Return the work of all minds of this store's tenant that any process may claim (see log/work): answers, or
+        work of reasoners."""
         owned = self.tenant.owned("mind")
         return await self._database.read(
             lambda each: work.find_open(each, now, answers=answers, among=owned), once=True

@@ -181,7 +181,8 @@ class Vectors:
 
     @property
     def is_far_behind(self) -> bool:
-        """Whether more new vectors wait to be processed than fit into one step."""
+        """Whether much work waits for `settling`: more changed vectors than fit into one step, or a new mean of a
+        stream that has more vectors than fit into one step."""
         return len(self._changed) > PORTION or (len(self) > PORTION and measured(len(self)) > self.seen)
 
     def settling(self, *, bits: bool = False) -> Iterator[None]:

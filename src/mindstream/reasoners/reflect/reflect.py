@@ -105,10 +105,11 @@ async def counter(stream: Memory, start: float = START) -> float:
 
 
 async def reflect(stream: Memory, model: Model) -> list[Record]:
-    """Reflect now, even if the counter is above 0; return the new thoughts as records.
+    """Reflect now, even if the importance of new records does not make a reflection due yet; return the new thoughts as
+    records.
 
     Raises:
-        ModelError: the model failed; nothing is written, and the counter is unchanged.
+        ModelError: the model failed; nothing is written.
     """
     async with erasures.reading(stream.store):
         reflection = await _reflection(stream, model)

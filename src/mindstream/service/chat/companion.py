@@ -59,7 +59,7 @@ class TalkZone(tzinfo):
 BEGINS = "### Task:"
 """The beginning of prompts that Open WebUI sends for its own use, such as for a title."""
 SHOWS_TALK = ("<chat_history>", "{{MESSAGES")
-"""Markers of the conversation; a prompt that begins with BEGINS contains at least one of them."""
+"""Markers of the conversation. A text that begins with BEGINS is such a prompt only if it contains one of them."""
 OTHER_FORMS = (
     "Your task is to reflect the speaker's likely facial expression through a fitting emoji.",
     "You have been provided with a set of responses from various models to the latest user query:",

@@ -304,7 +304,7 @@ class Answers(Reply):
 
 @operation("people.users", "read", "GET /users")
 async def users(runtime: Runtime, principal: Principal, request: EmptyRequest) -> UserList:  # noqa: ARG001
-    """List the users that have any data."""
+    """List the users that have any data; with a token for one user, only this user."""
     if principal.only:
         return UserList(users=[principal.only])
     streams = await runtime.tenant(principal).store.minds()

@@ -532,7 +532,8 @@ def _probe(text: str) -> str:
 
 
 def _is_others(connection: sqlite3.Connection, word: str) -> bool:
-    """Return whether another user's rows contain the same text."""
+    """Return whether another user's rows, or the database's schema, contain the same text; the erased user has no rows
+    any more."""
     return any(
         connection.execute(f"SELECT 1 FROM {table} WHERE instr({column}, ?) LIMIT 1", (word,)).fetchone()
         for table, columns in (

@@ -82,7 +82,7 @@ class TalkArms:
         return self._fit(ranked, self.tokens)
 
     def _newest(self) -> list[TalkMessage]:
-        """Return the newest messages that fit, without gaps."""
+        """Return the newest messages that fit into `whole_tokens`, without gaps, the newest first."""
         kept, tokens = list[TalkMessage](), 0
         for each in reversed(self.talk.messages):
             tokens += estimate_tokens(line_of(each))

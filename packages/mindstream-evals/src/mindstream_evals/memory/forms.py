@@ -132,7 +132,8 @@ def _locomo(sample: Mapping[str, Any], n: int) -> AskedTalk:
 
 
 def _turn_ids(named: Sequence[str]) -> Iterator[str]:
-    """Parse the turn ids of evidence: D8:6, several in one text, leading zeros."""
+    """Yield the ids of turns that are named as evidence, such as D8:6. One text may name several; leading zeros are
+    removed."""
     for word in " ".join(named).replace(";", " ").replace(",", " ").split():
         session, _, turn = word.removeprefix("D").strip(":").rpartition(":")
         if session.isdigit() and turn.isdigit():

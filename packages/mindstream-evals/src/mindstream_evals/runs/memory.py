@@ -43,7 +43,7 @@ class Spent:
     usd: float | None = 0.0
 
     def add(self, other: Spent) -> None:
-        """Add the calls, tokens and cost of another counter."""
+        """Add the calls, tokens and cost of another counter; the cost becomes None if either cost is unknown."""
         self.calls, self.tokens = self.calls + other.calls, self.tokens + other.tokens
         self.usd = None if self.usd is None or other.usd is None else self.usd + other.usd
 

@@ -130,7 +130,8 @@ async def open_evaluation(
     approve: Approve | None = None,
     part: str = "",
 ) -> AsyncIterator[Opened]:
-    """Open the questions, models, tools and stored results. `part`: see `EvaluationCache`.
+    """Open the questions, models, tools and stored results. `part`: a name for this process if another one writes the
+    stored results, see `EvaluationCache`; "": no other does.
 
     Raises:
         UserError: a file, a model, a tool, a folder or a server cannot be used.

@@ -229,7 +229,8 @@ class Experiment:
 
 
 def _first(exchanges: Sequence[Exchange], share: float) -> list[Exchange]:
-    """Return the first part (`share`) of an agent's exchanges, without those that a pool cannot store."""
+    """Return the first exchanges of an agent that a pool can store: the given share (0 to 1) of all that it can
+    store."""
     sound = [each for each in exchanges if not find_faults(each.query, each.answer)]
     return sound[: round(len(sound) * share)]
 

@@ -52,7 +52,7 @@ TRIES_BEYOND = 2
 """Number of attempts that an agent has at a training task in addition to the first one and to one for each convention
 that the task needs. (After a wrong answer, a correction states one of them.)"""
 CLOSE = 0.002
-"""Relative difference up to which an answer counts as right."""
+"""Relative difference up to which an answer counts as right. An absolute difference of up to 0.01 does, too."""
 CALLS, TOKENS_IN, TOKENS_OUT = 3, 1_000, 120
 """Model calls of an attempt, and tokens of a call, for the estimate of the cost."""
 

@@ -87,7 +87,8 @@ class Pooled:
         return [each for each in found if arm == "both" or bool(each.lessons) == (arm == "lessons")]
 
     async def learn(self, done: Attempts) -> dict[str, Any]:
-        """Change the lessons by the verdict, and keep accepted work."""
+        """Change the lessons by the verdict, unless the question was judged before, and store accepted work as an
+        exemplar; return a note of what changed."""
         pool, agent, steps, noted = self.member.pool, self.member.agent, tuple[str, ...](), "learned before"
         if not (await pool.state()).lessons.is_judged(question_id(done.question)):
             learned = await learn(
@@ -135,7 +136,7 @@ class NotesFile:
         return {"noted": f"{len(self.notes)} characters", "notes": self.notes}
 
     def load(self, row: Mapping[str, Any]) -> None:
-        """Restore the file."""
+        """Restore the notes from a stored row."""
         self.notes = row["notes"]
 
 

@@ -129,7 +129,7 @@ class Cell:
 
 
 def zero_shot(agent: str, test: int) -> Cell:
-    """Return the cell without exemplars, for which pool, form and stage do not matter."""
+    """Return the cell (a test that an agent answers) without exemplars; the other conditions do not matter for it."""
     return Cell(agent, test, 0, "none", "bare", 0)
 
 

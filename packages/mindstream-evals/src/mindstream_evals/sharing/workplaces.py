@@ -70,7 +70,16 @@ def _split(tasks: list[Assignment], rng: random.Random, training: int, tests: in
 
 @dataclass(frozen=True)
 class BikeRules:
-    """Conventions of the bicycle rental's database."""
+    """Conventions of the bicycle rental's database.
+
+    Attributes:
+        closed: the state of rides that took place; others do not count.
+        units: number of units of a ride's cost that make a euro; tax: the tax in it, in percent.
+        season: the month, 1 to 12, in which a year begins.
+        staff: the kind of members who are staff and never count.
+        old_town: the two zones that make up the old town.
+        regular: minimum rides in a season of a regular member.
+    """
 
     closed: int
     units: int
@@ -328,7 +337,15 @@ def store(seed: int, training: int = 8, tests: int = 12) -> Workplace:
 
 @dataclass(frozen=True)
 class ArchiveRules:
-    """Conventions of a town hall's archive."""
+    """Conventions of a town hall's archive.
+
+    Attributes:
+        codes: the letter of each office in the names of its sheets.
+        hundreds: number of people per unit of the figures on sheets and slips.
+        late: number of months by which sheets are filed late.
+        draft: the letter of sheets that never count.
+        slip: the colour of the slips whose numbers are added; other slips are void.
+    """
 
     codes: tuple[str, ...]
     hundreds: int

@@ -157,8 +157,8 @@ class Embodied:
         return self._speaks_since(heard) or await self._live(self.town.step + 1)
 
     async def do(self, what: str, minutes: int = MINUTES, place: str = "") -> str:
-        """Do something, here or at `place`. Returns and raises: see `go`; also InputError if the text is empty or too
-        long."""
+        """Do something for some minutes, here or at `place`; return the resident who interrupted the act by speaking to
+        the user, or "". Raises the errors of `go`; also InputError if the text is empty or too long."""
         there = find_open_place(self.town, self.resident.person, place) if place else ""
         return await self._do(Do(what=_told(what, LONGEST_DONE), minutes=minutes, place=there))
 

@@ -440,5 +440,5 @@ def _parts(
 
 
 def _lasting(block: Block, minutes: int) -> Block:
-    """Return a block with another duration; if it became longer, it is broken down into tasks again."""
+    """Return a block with another duration; if it became longer, it is marked to be broken down into tasks again."""
     return block.model_copy(update={"minutes": minutes, "fine": block.fine and minutes <= block.minutes})

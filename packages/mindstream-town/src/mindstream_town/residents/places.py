@@ -147,7 +147,8 @@ def is_common(setting: Setting, place: Address) -> bool:
 
 
 def hosts_of(setting: Setting, person: Person, place: str) -> frozenset[str]:
-    """Return the inhabitants of a place that a person may only visit; empty if the person may use the place."""
+    """Return the inhabitants of a place that a person may only visit; empty if the person may use the place, or if
+    there is no such place."""
     if place not in setting.addresses or may_use(setting, person, place):
         return frozenset()
     return setting.homes.get(sector_of(place), frozenset()) - {person.name}

@@ -525,7 +525,8 @@ def begin(turn: ResidentTurn, block: Block, because: str = "") -> None:
 
 
 def is_unanswered_visit(turn: ResidentTurn, block: Block) -> bool:
-    """Return whether a block is a visit to a home and the resident sees none of those who live there."""
+    """Return whether a block is a visit to a home and the resident sees none of those who live there; False if the town
+    does not run in scenes."""
     if not turn.lives_in_scenes or block.asleep:
         return False
     hosts = hosts_of(turn.setting, turn.person, block.place)

@@ -14,7 +14,8 @@ from mindstream_town.state import ResidentState
 
 
 def is_due(state: ResidentState, profile: Profile) -> bool:
-    """Return whether the importance of new memories since the last reflection has reached the threshold."""
+    """Return whether the importance of new memories since the last reflection has reached the threshold; False if
+    residents do not reflect."""
     return profile.reflects and state.gathered >= profile.reflect_at
 
 

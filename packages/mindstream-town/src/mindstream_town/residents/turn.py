@@ -235,7 +235,8 @@ class ResidentTurn:
         return found
 
     async def find(self, n: int, *, kinds: tuple[Kind, ...]) -> list[Record]:
-        """Return the n newest memories of some kinds, newest first, as they were before this step."""
+        """Return the n newest memories of some kinds, newest first, as they were before this step; [] if residents
+        recall nothing (`profile.recalls`)."""
         if not self.profile.recalls:
             return []
         await self.resident.written()
@@ -279,7 +280,8 @@ class ResidentTurn:
         return reply
 
     def ask_ahead(self, prompt: Prompt[Any]) -> None:
-        """Start the model call of a prompt that this turn will certainly ask later; `ask` then waits for its reply.
+        """Start the model call of a prompt that this turn will certainly ask later; `ask` then waits for its reply. If
+        rules answer the prompt, do nothing. If rules answer the prompt, do nothing.
 
         Everything that depends on the reply happens in `ask`, so the rows of the turn keep their order.
         """

@@ -329,7 +329,8 @@ class TalkScene(Prompt[Scene]):
     before: str = ""
     """Time of the last meeting in words; "": never, or they live together."""
     strangers: bool = False
-    """Whether they have not met, and neither description names the other or anyone of the other's household."""
+    """Whether the two persons of the scene have not met, and neither description names the other or anyone of the
+    other's household."""
     at_home: bool = False
     """Whether they live together and are both at home, so that neither comes up to the other."""
     together: str = ""

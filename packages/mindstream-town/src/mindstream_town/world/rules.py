@@ -93,8 +93,8 @@ class PlaceRules:
         return next((rule.purpose for rule in self._around(address) if rule.purpose is not None), ())
 
     def may_enter(self, resident: str, address: Address, at: datetime) -> bool:
-        """Return whether a resident may enter without an invitation: it is an owner, or the place is open to it and
-        not closed now."""
+        """Return whether a resident may enter without an invitation: the place must be open to it (see `lets_in`); an
+        owner may enter at any hour, others only during the opening hours."""
         if self.lets_in(resident, address) is False:
             return False
         return resident in self.owners(address) or self.is_open(address, at)

@@ -149,8 +149,8 @@ class Indexing:
         self._connection: Connection | None = None
 
     def run(self) -> None:
-        """Index all records that are in no segment, unless fewer than SMALLEST are left; short streams have no
-        index."""
+        """Index all records that are in no segment, unless fewer than SMALLEST are left; short streams have no index.
+        If another process is indexing the stream, do nothing."""
         with contextlib.suppress(BrokenOff), self._database.lent(beyond=True) as connection:
             sql = "SELECT pg_try_advisory_lock(?, hashtext(?))"
             if Rows(connection).execute(sql, (BUSY, self._stream)).fetchone() == (True,):
