@@ -181,7 +181,8 @@ def _rename(called: str, names: Mapping[str, str], given: dict[str, Any]) -> Non
 
 
 def renamed_arguments(**names: str) -> Callable[[type[T]], type[T]]:
-    """Return a class decorator that accepts earlier names (old=new) of arguments and attributes, with a warning."""
+    """Return a class decorator that accepts earlier names (old=new) of arguments, with a warning, and of attributes,
+    without one."""
 
     def decorate(cls: type[T]) -> type[T]:
         made: Callable[..., None] = cls.__init__

@@ -201,7 +201,10 @@ def _shown(records: Sequence[Record]) -> str:
 
 
 def _with_part(messages: list[ModelMessage], part: UserPromptPart) -> list[ModelMessage]:
-    """Return messages with a part before the newest words of the user."""
+    """Return messages in which a part is put at the beginning of the last request that has words of the user.
+
+    If there is no such request, return the messages unchanged.
+    """
     for at in reversed(range(len(messages))):
         message = messages[at]
         if isinstance(message, ModelRequest) and any(isinstance(each, UserPromptPart) for each in message.parts):

@@ -272,7 +272,7 @@ class Life:
     # The turn.
 
     async def _turn(self, because: str) -> None:
-        """Run a turn, or resume an interrupted one."""
+        """Run a turn, or resume an interrupted one, until it ends, the budget is spent, or the life is halted."""
         state, self._inbox.reread = self.state, False
         if not state.in_turn:
             await self._fold()

@@ -344,8 +344,8 @@ def is_of_m2(id_: str) -> bool:
 
 
 def shown_arguments(arguments: str) -> str:
-    """Return a call's arguments for the context of M2 (the role that decides), as JSON in which long texts are
-    shortened."""
+    """Return a call's arguments for the context of M2 (the role that decides). A text of up to ARGUMENT characters is
+    returned unchanged; a longer one as JSON of its first 10 arguments, each cut to ARGUMENT characters."""
     if len(arguments) <= ARGUMENT:
         return arguments
     try:

@@ -628,7 +628,8 @@ class Background:
         """Create the work that silence causes if no process has logged an event of the kinds in `on` for `idle_s`
         seconds.
 
-        Otherwise, set the time of the next check.
+        If the last such event is more recent, set the time of the next check; if there is none at all, do nothing until
+        the next utterance.
         """
         now_s, was_silent_at = asyncio.get_running_loop().time(), slot.silent_at
         if was_silent_at is None or now_s < was_silent_at:

@@ -74,7 +74,8 @@ class Server(uvicorn.Server):
                 loop.remove_signal_handler(number)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start to listen; print the address and, if every request needs a token, the command that makes one."""
+        """Start to listen; print the address and, if every request needs a token, the command that makes one; then call
+        `on_start` with the URL."""
         await super().startup(sockets)
         spare_collector()
         if self.started and not self.should_exit:

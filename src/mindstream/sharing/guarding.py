@@ -350,7 +350,8 @@ class OrderDetector:
     own: Doubles
 
     async def hear(self, query: str, answer: str) -> Heard:
-        """Find the sentence of an answer that is most similar to an order to its reader."""
+        """Find the sentence of an answer that is most similar to an order to its reader. It is named in the result only
+        if its contrast is above `threshold`."""
         spoken = _sentences(answer)
         if not spoken:
             return Heard()

@@ -327,7 +327,11 @@ def _rounded(value: Real, places: Real = Fraction(0)) -> Real:
 
 
 def _log(value: Real, base: Real = Fraction(10)) -> Real:
-    """Return a logarithm, exact where it is a whole number."""
+    """Return a logarithm: exact if it is a whole number below 5,000 and the base is exact, else approximate.
+
+    Raises:
+        ToolError: the logarithm is not defined.
+    """
     if value <= 0 or base <= 0 or base == 1:
         raise ToolError("a logarithm is taken of a number above 0, to a base above 0 that is not 1")
     near = round(found := _ln(value) / _ln(base))

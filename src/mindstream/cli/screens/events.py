@@ -300,7 +300,10 @@ def describe_way_on(state: LifeState, is_lived: bool) -> str:
 
 
 def describe_spent(spent: LifeSpent) -> str:
-    """Return the model calls, tokens and US dollars that a life has spent."""
+    """Return as text the model calls, tokens and US dollars that a life has spent.
+
+    Calls without any tokens were answered by rules, not by a model: they are called steps of rules.
+    """
     if spent.calls and not spent.tokens:
         return count_of(spent.calls, "step of rules")
     return f"{count_of(spent.calls, 'call of models')}, {spent.tokens:,} tokens" + (

@@ -34,7 +34,7 @@ class Screen(Protocol):
         """Show a text that is not an event."""
 
     def watch(self, thinker: Thinker) -> None:
-        """Set the object that knows whether a reasoner works."""
+        """Set the object that is asked whether a reasoner is working."""
 
     def show_opening(self, logged: Logged) -> None:
         """Show the event that opened the session, which was logged before this screen got events."""

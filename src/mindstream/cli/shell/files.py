@@ -146,7 +146,11 @@ async def write_lines(file: Path | None, lines: AsyncIterator[str]) -> int:
 
 
 def _opened(file: Path) -> BinaryIO:
-    """Open a regular file, without waiting for the writer of a FIFO."""
+    """Open a regular file, without waiting for the writer of a FIFO.
+
+    Raises:
+        InputError: the path names something else, such as a folder or a FIFO.
+    """
     descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)

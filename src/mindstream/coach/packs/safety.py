@@ -305,7 +305,10 @@ def _in_words(words: Sequence[tuple[str, Span]], cues: Sequence[tuple[str, ...]]
 
 
 def _end(cue: Sequence[str], words: Sequence[tuple[str, Span]], at: int) -> int:
-    """Return the nearest end of a cue that begins at a given word; 0: the cue does not begin there."""
+    """Return the index after the last word of a cue that begins at the word `at`; 0: no cue begins there.
+
+    If gaps (GAP: up to WIDEST skipped words) allow several ends, the nearest one is returned.
+    """
     ends = [at]
     for part in cue:
         if part == GAP:

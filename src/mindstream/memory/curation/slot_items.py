@@ -104,9 +104,13 @@ def replay(versions: Sequence[Record], without: Without) -> list[Fields]:
 
 
 def rewrite(versions: Sequence[Record], without: Without) -> tuple[list[Record], Record | None]:
-    """Return the remaining versions whose state changes, with their new state; and the content of a new last version.
+    """Return what a removal changes in a slot: the remaining versions whose state changes, with their new state; and
+    the content of a new last version.
 
     The latter is None if no new version is needed: the last version stays unchanged, or no version of the slot remains.
+
+    Args:
+        versions: all versions of the slot, the oldest first.
     """
     as_they_are, states = replay(versions, Without()), replay(versions, without)
     rewritten, before = [], Fields()

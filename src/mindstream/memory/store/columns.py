@@ -508,7 +508,10 @@ class Columns:
             self.whole.popitem(last=False)
 
     def around(self, ids: Iterable[str]) -> list[str]:
-        """Return the ids of records, and of the two records before and after each of them in their episodes."""
+        """Return the ids of records, and of the two records before and the two after each of them in its episode.
+
+        The result is in the order of the rows; unknown ids are left out.
+        """
         rows = {at for id_ in ids if (at := self.position.get(id_)) is not None}
         for column in (self.before.values, self.after.values):
             reached = set(rows)

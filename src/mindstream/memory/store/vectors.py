@@ -329,8 +329,8 @@ def signs_of(centred: Floats) -> NDArray[np.uint64]:
 
 
 def measured(count: int) -> int:
-    """Return how many of the first vectors the mean is computed from: `count`, rounded down in steps of up to an
-    eighth.
+    """Return how many of the first vectors the mean is computed from: `count`, rounded down to its four leading
+    binary digits (so 100 becomes 96).
 
     So the mean does not depend on whether vectors were added one by one or loaded at once.
     """

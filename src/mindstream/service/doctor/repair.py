@@ -48,7 +48,7 @@ TABLES = {
 }
 """The columns of each table that are read; the first is the row's number."""
 ACCOUNTS = ("salts", "erasures", "audit", "retention", "kept")
-"""Tables that are copied as they are."""
+"""Tables whose readable rows are copied unchanged."""
 MAX_TRIES = 20_000
 """Maximum number of failed reads per table; an unreadable part is halved to find the readable rows in it."""
 CHANGED, WORDS_SUM, VECTOR_SUM = -4, -2, -1

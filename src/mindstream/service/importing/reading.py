@@ -95,7 +95,11 @@ class Source:
     def members(self, wanted: Callable[[str], bool], tally: Tally) -> Iterator[Source]:
         """Yield the files of an archive whose names (without folders) are `wanted`.
 
-        If this source is not an archive, yield the source itself.
+        If this source is not an archive, yield the source itself. Other files of the archive are counted in `tally`.
+
+        Raises:
+            InputError: the archive is damaged, has too many files or none that is wanted, or a file unpacks to a size
+                that text cannot have.
         """
         self.file.seek(0)
         if self.file.read(len(ZIP)) != ZIP:

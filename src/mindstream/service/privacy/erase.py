@@ -213,7 +213,7 @@ async def withdraw(store: SqlStore, person: str, key: StreamKey, clock: Clock) -
 
 def take_elsewhere(rows: Sql, person: str, key: StreamKey) -> list[Left]:
     """Delete, in the caller's transaction, a person's data in pools and other minds, and documents that no one else
-    reads."""
+    reads; return the places of the data in pools and minds."""
     found = elsewhere.find(rows, person, key)
     for left in found:
         _take_domain(rows, person, left.stream)
@@ -464,7 +464,7 @@ def _pools(connection: Sql) -> Iterator[tuple[str, PoolCreated]]:
 
 
 async def _prove_rows(opened: Memory) -> None:
-    """Verify that no row of the user is left in the tables.
+    """Verify that no row of the user is left in the tables, and none in pools and other minds.
 
     Raises:
         StorageError: a row is left.

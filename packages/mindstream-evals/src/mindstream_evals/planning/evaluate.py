@@ -150,7 +150,7 @@ class RunCalls:
         return f"{asked}.{self._asked[asked]}"
 
     def take(self, used: list[Usage]) -> None:
-        """Count a call: one call, with the tokens of all its attempts."""
+        """Count one call, with the tokens and cost of all its attempts; `usd` becomes None if a cost is unknown."""
         self.calls += 1
         for each in used:
             self.input_tokens += each.input_tokens

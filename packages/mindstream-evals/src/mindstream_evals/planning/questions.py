@@ -55,7 +55,7 @@ def score(kind: Kind, expected: Sequence[str], answer: str) -> Score:
 
 
 def last_line(answer: str) -> str:
-    """Return the last non-empty line of an answer."""
+    """Return the last non-empty line of an answer; "" if there is none."""
     return next((line.strip() for line in reversed(answer.splitlines()) if line.strip()), "")
 
 

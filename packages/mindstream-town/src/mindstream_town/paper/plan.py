@@ -289,7 +289,8 @@ def _fitted(wanted: Sequence[int], minutes: int) -> list[int]:
 
 
 def _hours_around(turn: ResidentTurn, minute: int) -> tuple[str, ...]:
-    """Return the current hour of the plan, and those that start within the next three hours."""
+    """Return the current hour of the plan, and those that start within the next three hours; hours of sleep are left
+    out."""
     return tuple(
         f"{clock(each.start)}-{clock(each.end)} {each.what}"
         for each in turn.state.blocks

@@ -236,7 +236,7 @@ class RenewIdentity(Prompt[Identity]):
 
 @rule(RenewIdentity)
 def stay_the_same(ask: RenewIdentity) -> Identity:
-    """Rule: keep the previous summary."""
+    """Rule: keep the previous summary; if there is none, use the part of the description that never changes."""
     return Identity(summary=(ask.before or ask.person)[:1_200])
 
 

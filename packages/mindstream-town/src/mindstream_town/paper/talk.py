@@ -53,8 +53,8 @@ class Speaker:
     standing: str = ""
 
     def remember(self, records: Sequence[Record]) -> None:
-        """Add memories; earlier ones keep their numbers. Percepts are added only if they are about the other
-        speaker."""
+        """Add the memories that may be told and are not in the list yet; earlier ones keep their numbers. A memory that
+        has a triple is added only if its subject is the other speaker."""
         known = {normalised(record.text) for record in self.minds}
         for each in records:
             words = normalised(each.text)

@@ -157,7 +157,7 @@ class Usual(Frozen):
 
     @property
     def item(self) -> Item:
-        """The same part as an `Item` of a plan."""
+        """The same part as an `Item` of a plan; it lasts at least 5 minutes."""
         minutes = max(5, self.end - self.start)
         return Item(start=clock(self.start), minutes=minutes, what=self.what, place=self.place, keeps=self.keeps)
 

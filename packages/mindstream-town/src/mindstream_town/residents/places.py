@@ -50,7 +50,8 @@ def things_around(turn: ResidentTurn, place: str) -> tuple[str, ...]:
 
 
 def things_open(turn: ResidentTurn, purpose: str) -> tuple[str, ...]:
-    """Return known objects in open places with a purpose ("shop", "eat") outside the home."""
+    """Return the objects that a resident knows and may use, in open places with a purpose ("shop", "eat"), not in its
+    home."""
     when, rules, addresses = turn.when, turn.setting.rules, turn.setting.addresses
     return tuple(
         thing
