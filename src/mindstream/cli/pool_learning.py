@@ -83,7 +83,11 @@ async def train(settings: Settings, name: Name, yes: Yes = False, json: AsJson =
 
 
 async def _agreed(settings: Settings, learner: PoolLearner, yes: bool) -> bool:
-    """Show the estimated cost of labelling; return whether to do it, after a question if it is high."""
+    """Show the estimated cost of labelling; return whether to do it.
+
+    A question is asked only if the cost is at least ASKED_FROM_USD, a person can answer, and neither `yes` nor a budget
+    in US dollars is given.
+    """
     cost = await learner.cost(settings.user)
     if cost is None or learner.labeller is None:
         complain("no model is configured: rules label which exemplars help (--model, or --role labeller=NAME)")

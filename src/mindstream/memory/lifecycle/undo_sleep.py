@@ -107,7 +107,11 @@ async def _plan(stream: Stream, steps: dict[str, Logged]) -> tuple[UndoneSleep, 
 
 
 async def _read(stream: Stream, steps: dict[str, Logged], step: str, *, may_be_gone: bool = False) -> list[Record]:
-    """Read the records that a step names in its event."""
+    """Return the records that a step of the sleep names in its event; none if the sleep has no such step.
+
+    Raises:
+        InputError: one of the records was deleted, unless `may_be_gone`.
+    """
     event = steps[step].event if step in steps else Slept(step="undo")
     assert isinstance(event, Slept)
     found = await stream.records(event.records)

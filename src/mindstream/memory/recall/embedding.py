@@ -136,7 +136,10 @@ class Embedding:
         self._recent.clear()
 
     async def at_once(self, texts: Sequence[str]) -> list[Vector | None]:
-        """Embed the texts of records that are being written; None for each text whose vector did not arrive in time."""
+        """Embed the texts of records that are being written; None for each text whose vector did not arrive in time.
+
+        While `is_slow` is True, the embedder is not called, and every text gets None.
+        """
         vectors: list[Vector | None] = []
         for start in range(0, len(texts), BATCH):
             some = texts[start : start + BATCH]

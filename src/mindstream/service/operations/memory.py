@@ -308,7 +308,8 @@ async def forget(runtime: Runtime, principal: Principal, request: ForgetRequest)
 
 
 async def remove(runtime: Runtime, principal: Principal, removal: Removal, *, dry_run: bool) -> ForgetResult:
-    """Delete the memories that a removal lists, unless this is a dry run; return their ids."""
+    """Delete the memories that a removal lists, unless this is a dry run; return what was deleted or would be: ids of
+    memories, and items of beliefs and plans."""
     done = Forgotten()
     if not dry_run:
         memory = await runtime.memory(principal)

@@ -133,7 +133,8 @@ class KeepVisit:
 
 
 async def _lines_around(heard: Logged, stream: Memory) -> tuple[str, ...]:
-    """Return a visitor's utterance, after the resident's line before it, and followed by the resident's answer."""
+    """Return a visitor's utterance as `name: words`, with the resident's line before it, if there is one, and the
+    resident's lines after it. If it is not among the last LINES lines of the talk, return it alone."""
     assert isinstance(heard.event, Heard)
     talk = await stream.latest("chat", LINES, episode=heard.event.session)
     at = next((n for n, each in enumerate(talk) if each.id == heard.event.record), None)
