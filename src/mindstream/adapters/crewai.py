@@ -73,7 +73,12 @@ class MindstreamStorage:
         *,
         memory: Memory,
     ) -> list[tuple[MemoryRecord, float]]:
-        """Return the records nearest to a vector, with the cosine (0 to 1), best first."""
+        """Return at most `limit` records nearest to a vector, with the cosine (0 to 1, at least `min_score`), best
+        first.
+
+        Raises:
+            EmbeddingDimensionMismatchError: a record that passes the filters has a vector of another width.
+        """
         passing = await self._all(scope_prefix, categories, metadata_filter=metadata_filter, memory=memory)
         for width in {len(each.vector) for each in passing} - {0, len(query_embedding)}:
             raise EmbeddingDimensionMismatchError(width, len(query_embedding))

@@ -156,7 +156,8 @@ class MemoryCapability(AbstractCapability[Any]):
         return result
 
     async def _keep(self, ctx: RunContext[Any], output: Any) -> None:
-        """Store the text of the prompt and of the answer, in parts if they are long."""
+        """Store the text of the prompt and of the answer, in parts if they are long; nothing if the prompt has no
+        text."""
         answer = output if isinstance(output, str) else to_json(output, fallback=str).decode()
         talk = [{"role": "user", "content": each} for each in split_text(_text(ctx.prompt))]
         if talk:

@@ -337,7 +337,8 @@ class Life:
     # When the life wakes.
 
     async def _beat(self, due: DueOrder) -> bool:
-        """Decide whether a due standing order is worth a turn; if it is, add its task to the ledger."""
+        """Decide whether a due standing order is worth a turn, log the decision, and return it; if it is, add its task
+        to the ledger. An order whose task is still open, or does not fit into the full ledger, is not worth a turn."""
         try:
             task = self.state.ledger.add(due.order.what)
         except InputError:  # the order's task is still open, or the ledger is full

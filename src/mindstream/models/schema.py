@@ -161,7 +161,8 @@ def _is_open(error: ValidationError, unknown: Collection[Path]) -> bool:
 
 
 def _measure(value: Any) -> tuple[int, int]:
-    """Return the number of a value's parts, and the depth of their nesting."""
+    """Return the number of a value's parts, and the depth of their nesting; a text counts as one part more for each
+    LONG_TEXT characters."""
     parts, depth, level = 0, -1, [value]
     while level:
         inner: list[Any] = []

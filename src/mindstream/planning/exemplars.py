@@ -103,7 +103,9 @@ def read_exemplars(text: str) -> tuple[str, ...]:
     else:
         found = [part.strip() for part in BETWEEN.split(text) if part.strip()]
     if not 0 < len(found) <= MOST:
-        raise InputError(f"expected 1 to {MOST} exemplars, separated by lines of ---; found {len(found)}")
+        raise InputError(
+            f"expected 1 to {MOST} exemplars, as JSON Lines or separated by lines of ---; found {len(found)}"
+        )
     return tuple(found)
 
 

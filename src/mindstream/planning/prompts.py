@@ -340,7 +340,8 @@ def calculate_or_look_up(ask: MakePlan) -> str:
 
 
 def _is_formula(task: str) -> bool:
-    """Return whether a task is a formula: an equation, or expressions without words that are not only numbers."""
+    """Return whether a task is a formula: an equation, or expressions that contain no words and are not all just
+    numbers."""
     try:
         formulas = read_formulas(task)
     except ToolError:

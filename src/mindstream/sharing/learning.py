@@ -363,7 +363,10 @@ class Newest:
 
 
 async def read_newest(stream: Memory, number: int) -> Newest:
-    """Read the newest version from the checkpoint; `number`: the newest number according to the log."""
+    """Read the newest version from the checkpoint; `number`: the newest number according to the log.
+
+    If it is missing, damaged or was trained with another embedder, the result has no version; its `fault` says why.
+    """
     kept = await stream.store.checkpoint(stream.key, NAME)
     if kept is None:
         return Newest(number, fault=f"the weights of version {number} are lost or damaged; training starts over")

@@ -37,7 +37,8 @@ FILLERS, QUALIFIERS = frozenset(FILLER_WORDS.split()), frozenset(QUALIFYING_WORD
 
 
 def alike(one: str, other: str) -> bool:
-    """Return whether two texts say the same in nearly the same words."""
+    """Return whether two texts say the same in nearly the same words: the longer one has up to a fifth more words, and
+    none of these is a number or in QUALIFIERS."""
     short, long = sorted((_words(one), _words(other)), key=len)
     if short == long:
         return True

@@ -87,7 +87,11 @@ class Endpoint:
         raise AssertionError("unreachable")
 
     def _checked(self, rows: Sequence[Sequence[float]], count: int) -> Floats:
-        """Return vectors as an array if their number, width and values are valid."""
+        """Return vectors as an array, and record their width.
+
+        Raises:
+            ModelUnavailable: their number, width or values are not valid.
+        """
         with np.errstate(over="ignore"):
             vectors = np.array(rows, dtype=np.float32)
         width = vectors.shape[1] if vectors.ndim == 2 else 0

@@ -104,7 +104,8 @@ async def stdio_transport(process: Process, ending: Ending) -> AsyncIterator[Str
 
 
 async def _read(process: Process, got: Got, ending: Ending, listening: asyncio.Task[None]) -> None:
-    """Pass the server's messages on; skip lines that are not messages, because some servers print other text."""
+    """Pass the server's messages on, of notifications only LIST_CHANGED; skip lines that are not messages, because some
+    servers print other text. When the output ends, or the server breaks a limit, note how it ended in `ending`."""
     assert process.stdout is not None
     try:
         with got, suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):

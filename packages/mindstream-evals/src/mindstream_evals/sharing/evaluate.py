@@ -265,7 +265,8 @@ class Evaluation:
         count: Callable[[], None],
     ) -> None:
         """Let an experience learn from all training tasks. If each arm trains alone, or for the pool, an agent attempts
-        the tasks; otherwise the stored attempts of the pool's training are used."""
+        the tasks, and the attempts are added to `found`; otherwise the stored attempts of the pool's training are
+        used."""
         trainee = group if self.separate else "pool"
         title = f"training {arm}" if self.separate else "training"
         said, trials = list[str](), list[Trial]()

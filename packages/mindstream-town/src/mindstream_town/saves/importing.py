@@ -521,7 +521,8 @@ def unpack_world(name: str, folder: Path) -> None:
 
 
 def pack(folder: Path, file: Path) -> int:
-    """Write the database of a data folder to a packed file, and return its size in bytes.
+    """Write the database of a data folder to a packed file, and return its size in bytes. Vectors that `unpack` can
+    compute again are left out.
 
     Raises:
         InputError: the folder has no database.

@@ -1185,7 +1185,7 @@ async def think_about_the_day(turn: ResidentTurn) -> None:
 
 async def _evening_come_to_mind(turn: ResidentTurn) -> list[Record]:
     """Return the results and the most important memories of the last 24 hours, and memories related to the resident's
-    concerns, in the order of time; without memories of appointments that are over, descriptions and plans."""
+    concerns, in the order of time. Descriptions, plans, and memories of appointments that are over are left out."""
     memory = turn.resident.memory
     newest = await memory.store.latest(memory.key, ("observation", "thought"), LOOKED_THROUGH, now=turn.now)
     own = [each for each in newest if each.created > turn.now - DAY_S and not _is_in_passing(each)]

@@ -161,7 +161,12 @@ class PostgresDatabase:
         return await asyncio.to_thread(self.run, look, AT_ONCE)
 
     def run(self, look: Callable[[Rows], T], first: bytes = OF_ONE_MOMENT, within_s: float = WAIT_S) -> T:
-        """Read in the caller's thread; if the server becomes unreachable, retry for `within_s` seconds."""
+        """Run `look` in the caller's thread and return its result; if the server becomes unreachable, retry for
+        `within_s` seconds.
+
+        Args:
+            first: the statement that begins the transaction; empty: `look` runs without one.
+        """
 
         def read() -> T:
             with self.lent() as connection:

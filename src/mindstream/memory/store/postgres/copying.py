@@ -186,7 +186,7 @@ def _reading(place: Location) -> Iterator[Source]:
 
 @contextlib.contextmanager
 def _writing(place: Location) -> Iterator[Source]:
-    """Open a location for writing, in one transaction."""
+    """Open a location for writing, in one transaction, which is committed when the block ends without an error."""
     if (folder := place.folder) is None:
         with _all_tenants(place) as rows:
             yield rows
