@@ -273,7 +273,8 @@ async def _open_tools(
 
 
 def _bill(models: Models, billed: list[BilledModel]) -> Models:
-    """Return models for tools, whose calls are billed to the life; the rule-based default costs nothing."""
+    """Return models for tools, whose calls are billed to the life; add these models to `billed`. The rule-based default
+    costs nothing and is not added."""
 
     def bill(model: Model) -> Model:
         if model.name == Rules.name:

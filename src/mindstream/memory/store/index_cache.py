@@ -285,7 +285,11 @@ class IndexCache:
         task.add_done_callback(lambda done: tasks.pop(stream, None) if tasks.get(stream) is done else None)
 
     def _used(self, columns: Columns) -> Columns:
-        """Mark columns as the most recently used; if they have grown enough, start writing them to a file."""
+        """Cache columns as the most recently used ones, and return them; drop the least recently used ones if the cache
+        is full. If the columns have grown enough, start writing them to a file.
+
+        Columns from which a record was erased while they were filled are returned, but not cached.
+        """
         stream, count = columns.stream, len(columns)
         self._drop(stream)
         if columns.traces:  # a record was erased while the columns were filled: the next access rebuilds them

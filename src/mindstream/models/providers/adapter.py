@@ -95,7 +95,8 @@ class Gathered:
         return got
 
     async def take(self, stream: AsyncGenerator[Arrival]) -> None:
-        """Read a generator until it ends, and close it."""
+        """Read a generator until it ends, and close it; pause while MAX_GATHERED parts wait for the reader. The reader
+        of the parts gets the generator's error after the parts before it."""
         try:
             async with aclosing(stream):
                 async for arrival in stream:

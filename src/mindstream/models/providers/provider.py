@@ -251,7 +251,7 @@ class _Reading:
         return self._piece(answer)
 
     def release(self) -> Piece | None:
-        """Return the text that was held back, and hold back no further text of this reply."""
+        """Return the text that was held back (None: no text was), and hold back no further text of this reply."""
         self.until, self._briefly = None, False
         return self._piece(self._thinking.release())
 

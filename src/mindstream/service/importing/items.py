@@ -204,7 +204,7 @@ def read_moment(value: object) -> Moment | None:
 
 
 def _read_mail_date(text: str) -> Moment | None:
-    """Parse a date as in mails and HTTP headers: Wed, 01 May 2024 12:00:00 GMT."""
+    """Parse a date as in mails and HTTP headers (Wed, 01 May 2024 12:00:00 GMT); None: the text is not one."""
     found = parsedate_tz(text) if MAIL_DATE.match(text) else None
     if found is None:
         return None

@@ -131,7 +131,8 @@ async def _memories(place: TenantData) -> AsyncIterator[Memory]:
 
 
 async def _of_user(place: TenantData, memory: Memory, rule: Rule, until: Moment, *, erase: bool) -> Expired:
-    """Erase one user's expired data, or only count them if `erase` is false."""
+    """Erase one user's expired data and return their numbers; if `erase` is false, only count them (the lines of the
+    input history are not counted then)."""
     kinds: tuple[Kind, ...] = rule.kinds  # type: ignore[assignment]
     removal = await find_removal(memory, ForgetRequest(until=until, kinds=kinds))
     rows = frozenset() if kinds else await _wordy_rows(memory, until)

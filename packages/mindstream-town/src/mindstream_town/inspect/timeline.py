@@ -52,7 +52,8 @@ class Moment:
 def read_timeline(
     history: History, name: str, start: int = 0, end: int | None = None, about: str = "", *, full: bool = False
 ) -> list[Moment]:
-    """Return a resident's acts, utterances and thoughts between two steps.
+    """Return a resident's acts, utterances and thoughts between two steps. Minor ones (`Moment.aside`) are listed only
+    with `full` or `about`.
 
     Args:
         about: only moments whose text contains this, such as a name.

@@ -214,7 +214,7 @@ def _file(folder: Path, begin: str) -> Iterator[sqlite3.Connection]:
 @contextlib.contextmanager
 def _all_tenants(place: Location) -> Iterator[Rows]:
     """Open a transaction in which the owner of the tables sees the rows of all tenants. Other connections wait until it
-    ends."""
+    ends. The caller commits it; otherwise it is rolled back."""
     with (
         explain_errors(str(place)),
         contextlib.closing(open_database_of(place.url, "", tables.MIGRATIONS)) as connection,
