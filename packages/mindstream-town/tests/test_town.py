@@ -144,6 +144,18 @@ def test_an_export_can_be_imported(town: tuple[str | Path, ...], tmp_path: Path)
     assert "is in the past" in mistaken(run_here("town", "run", "--until", "07:30", *town))
 
 
+def test_the_export_of_a_town_without_a_map_names_no_map(tmp_path: Path) -> None:
+    file, where = tmp_path / "roads.toml", ("--data", tmp_path / "town")
+    file.write_text(
+        '[town]\nname = "Ferry"\n[[roads]]\nfrom = "quay"\nto = "hut"\nsteps = 5\n[[places]]\naddress = "hut:room"\n'
+        'objects = ["bed"]\n[[residents]]\nname = "Ida Moe"\nage = 40\nhome = "hut:room:bed"\n'
+    )
+    assert run_here("town", "new", file, *where).code == 0
+    run_here("town", "run", "--hours", "1", *where)
+    done = run_here("town", "export", "--out", tmp_path / "saved", *where)
+    assert "1 resident as of" in done.out and "map" not in done.out, done.err
+
+
 def test_the_cost_is_estimated_in_advance(town: tuple[str | Path, ...]) -> None:
     rows = run_here("town", "estimate", "--hours", "9", "--model", "openai:gpt-5-mini", "--json", *town).rows
     assert rows[-1]["usd"] > 0 and rows[-1]["calls"] == sum(row["calls"] for row in rows[:-1])

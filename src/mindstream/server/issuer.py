@@ -151,7 +151,11 @@ class Issuer:
             return None
 
     async def _key(self, name: str) -> jwt.PyJWK | None:
-        """Return a key by its name, or None; fetch the keys if the name is unknown or they are older than KEPT_S."""
+        """Return a key by its name, or None; fetch the keys if the name is unknown or they are older than KEPT_S.
+
+        Raises:
+            Refusal: no keys could be fetched yet.
+        """
         if self._is_stale(name):
             async with self._fetching:
                 retry_s = FIRST_RETRY_S if self._fetched is None else RETRY_S

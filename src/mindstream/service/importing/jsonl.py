@@ -111,7 +111,8 @@ def _messages(raw: Any) -> list[Any]:
 
 
 def _question_and_answer(raw: Mapping[str, Any]) -> list[Any]:
-    """Return a question and its answer as two messages; [] if the object has no such fields."""
+    """Return a question and its answer as two messages (of an empty text, no message is made); [] if the object has no
+    such fields."""
     keys = {bare_name(key): key for key in raw}
     for asked, answered in PAIRS:
         if asked in keys and answered in keys:

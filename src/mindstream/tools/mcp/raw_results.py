@@ -44,7 +44,7 @@ def readable(line: bytes) -> bytes:
 
 class RawStream:
     """A transport's incoming messages. Results of `tools/list` and `tools/call` are moved into `_meta`, unvalidated; an
-    incomplete result of the opening is completed."""
+    incomplete result of `initialize` is completed."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream

@@ -182,7 +182,8 @@ async def _export(
                     save_map(look.setting.world, beside / save.meta.maze_name)
             who, time = len(save.personas), format_time(look.setting, save.meta.step - 1)
             row |= {"out": str(out), "residents": who, "step": save.meta.step - 1, "time": time}
-            told.append(f"{who} residents as of {time}, and their map, are in {out}")
+            mapped = ", and their map," if isinstance(look.setting.world, TileWorld) else ""
+            told.append(f"{count_of(who, 'resident')} as of {time}{mapped} {'is' if who == 1 else 'are'} in {out}")
     return row, told
 
 
