@@ -103,7 +103,8 @@ class Database:
         return result if is_read else await self._readers.read(look)  # type: ignore[return-value]
 
     def _is_long(self) -> bool:
-        """Return whether SQLite must interrupt a read on the event loop's thread; called each STEPS_AT_ONCE steps."""
+        """Count STEPS_AT_ONCE more steps of a read on the event loop's thread, after which SQLite calls this; return
+        whether SQLite must interrupt the read."""
         self._steps -= STEPS_AT_ONCE
         return self._steps < 0
 

@@ -150,7 +150,7 @@ async def trim(pool: Pool, capacity: str, by: str) -> list[str]:
         capacity: the number of exemplars to keep, or "best": the measured size at which the pool helps best.
 
     Raises:
-        InputError: `capacity` is neither a number nor "best".
+        InputError: `capacity` is neither a number of at least 1 nor "best", or `by` is not the pool's owner.
     """
     if capacity != "best" and not (capacity.isascii() and capacity.isdigit() and len(capacity) < 10):
         raise InputError(f"--capacity must be a number of exemplars or `best`, not {capacity!r}")

@@ -554,7 +554,8 @@ def _symbolic(tree: Tree, real: bool) -> Any:
 
 
 def _show(value: Any) -> str:
-    """Write a value, exact and rounded."""
+    """Return a value as text: a rational number, or a formula with unknowns, exactly; any other number exactly, if that
+    is short, and rounded to 10 digits."""
     import sympy
 
     exact = str(value).replace("**", "^")

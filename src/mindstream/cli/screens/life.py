@@ -73,7 +73,8 @@ class LifeScreen:
         self._print(Text(clean(text), style), depth)
 
     def _new(self, text: str, limit: int) -> str:
-        """Return a text with AS_ABOVE in place of longer texts that this turn has shown in full.
+        """Return a text with AS_ABOVE in place of texts that this turn has shown in full before. Remember the text as
+        shown in full if it has at least LEAST_REPEATED characters, and at most `limit`.
 
         Args:
             limit: maximum characters of the text that are shown.

@@ -254,7 +254,7 @@ async def _talk(settings: Settings, name: str, text: str, by: str, json: bool) -
 
 
 async def _next_line(lines: Lines, prompt: str) -> str:
-    """Return the next utterance; "" at the end of the input."""
+    """Print the prompt on standard error, and return the next utterance; "" at the end of the input."""
     if prompt:
         print(prompt, end="", file=sys.stderr, flush=True)
     found = await lines.next()

@@ -83,7 +83,8 @@ def _is_settled(turn: ResidentTurn, percept: Percept) -> bool:
 
 
 def _leave_to_another(turn: ResidentTurn, others: Mapping[str, ResidentState]) -> bool:
-    """Stop a repair if another resident began the same repair earlier; return whether it was stopped."""
+    """Stop a repair if another resident began the same repair earlier; return whether it was stopped. The repair of a
+    danger in sight is never stopped."""
     act = turn.state.act
     if act is None or act.why != "react" or not act.sees_to:
         return False
