@@ -178,10 +178,13 @@ class AsyncMindstreamMemoryTool(_OnFiles, BetaAsyncAbstractMemoryTool):
 
 
 def _checked(path: str) -> str:
-    """Return the normal form of a path; raise a ToolError if it is neither ROOT nor below it."""
+    """Return the normal form of a path; raise a ToolError if it is neither ROOT nor below it, or contains `.`, `..` or
+    control characters."""
     parts = [part for part in path.split("/") if part]
     if not path.startswith("/") or parts[:1] != [ROOT[1:]] or {".", ".."} & {*parts} or not path.isprintable():
-        raise ToolError(f"Path must start with {ROOT} and stay within it, got: {path}")
+        raise ToolError(
+            f"Path must start with {ROOT}, stay within it, and contain no control characters, got: {path!r}"
+        )
     return "/" + "/".join(parts)
 
 

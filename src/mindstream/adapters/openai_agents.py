@@ -62,7 +62,8 @@ class MindstreamSession:
                 await self.handle.do(lambda memory: retain_each(memory, drafts))
 
     async def pop_item(self) -> Any | None:
-        """Remove and return the newest item: it is forgotten, with the records that are derived only from it."""
+        """Remove and return the newest item (None: there is none): it is forgotten, with the records derived only from
+        it."""
 
         async def pop(memory: Memory) -> Any | None:
             async with self._popping:

@@ -434,7 +434,8 @@ class SafetyClassifier:
     async def _read(
         self, model: Model, asked: SuggestsDanger, turn: asyncio.Task[None], head_start_s: float | None
     ) -> str:
-        """Return the likeliest answer; "" if the model failed or is guessing.
+        """Return the likeliest answer; "" if the model failed, or if the likeliest answer is less than SURER times as
+        likely as the second (the model is guessing).
 
         Args:
             head_start_s: seconds to wait for the turn before the model is called; None: wait until the turn has ended.

@@ -241,7 +241,8 @@ class Talker:
         return self.phrase(move, text, self.failures)
 
     def phrase(self, move: str, text: str, place: int = 0) -> str:
-        """Return one of the pack's phrases for a move, in the language of a text."""
+        """Return one of the pack's phrases for a move, in the language of a text; "…" if the pack has none. `place`
+        selects the phrase: its index, which wraps around."""
         found = phrases(self.pack, move, language_of(text, self.pack.languages))
         return found[place % len(found)] if found else "…"
 

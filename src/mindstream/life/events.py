@@ -54,7 +54,7 @@ class TurnBegan(Event):
     because: Name
     """The reason of the turn in a word, such as task, order, user or news."""
     words: Quotes[str]
-    """The message to M2 at the beginning of the turn: the time, news, the ledger."""
+    """The message to M2 (the role that decides) at the beginning of the turn: the time, news, the ledger of tasks."""
     seen: int = 0
     """The last log row whose news M2 has been shown."""
 
@@ -151,7 +151,7 @@ class Questioned(Event):
     id: Name
     tip: Quotes[str]
     until: Moment
-    """When M2 stops waiting; a later answer is shown to M2 as news."""
+    """When M2 (the role that decides) stops waiting for the answer; a later answer is shown to M2 as news."""
     shown: bool = True
     """Whether the user is notified of the question. False outside active hours, and if the day's word limit would be
     exceeded.
@@ -212,7 +212,7 @@ class Proposed(Event):
     """Proposed tasks for the ledger; (): M2 found no work."""
     because: Quotes[str] = ""
     until: Moment | None = None
-    """When M2 wants to look for work again; None: it named no time."""
+    """When M2 (the role that decides) wants to look for work again; None: it named no time."""
 
 
 class Noticed(Event):

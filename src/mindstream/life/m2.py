@@ -94,7 +94,8 @@ class M2:
         return "\n".join(parts)
 
     async def _reply(self, id_: str, asked: Request) -> Replied:
-        """Return M2's reply to its context (this turn and earlier ones); the messages of the tool loop are not used."""
+        """Return the reply `id_` of M2 (the role that decides) from the log, or else ask M2 and log its reply. M2 reads
+        this turn and earlier ones; the messages of the tool loop are not used."""
         state = self.steps.state
         if known := state.replies.get(id_):
             return known

@@ -55,7 +55,8 @@ def check_plain(path: Path) -> None:
     """Check that a database and SQLite's files for it are regular files, without opening them.
 
     Raises:
-        StorageError: one is not a regular file; opening it could block for ever.
+        StorageError: one is not a regular file (opening it could block for ever), is a broken link, or cannot be
+            examined.
     """
     for each in (path.with_name(path.name + end) for end in BESIDE):
         try:

@@ -234,7 +234,8 @@ class Taken(NamedTuple):
 
     Attributes:
         ids, slots: the ids of the work rows, and the slots that they are for.
-        newest: the largest absolute value of their causes (`Work.cause`; occasions are negative).
+        newest: the largest absolute value of their causes (`Work.cause`: the log row of an event, or, for silence and
+            set times, a negative number).
         holder: the name under which the work is claimed.
     """
 

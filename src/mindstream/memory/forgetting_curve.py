@@ -104,7 +104,7 @@ def after_passing_over(held: StrengthState, now: Moment, laws: Strength) -> Stre
 
 
 def after_sleep(held: StrengthState, now: Moment, laws: Strength) -> StrengthState:
-    """Return the strength of a record after a sleep has drawn the record."""
+    """Return the strength of a record that a sleep has drawn (chosen at random among the records that can decay)."""
     return _weaker(held, now, math.inf if laws.keeps_all else laws.asleep_s)
 
 

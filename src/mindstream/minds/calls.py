@@ -241,7 +241,7 @@ class _Attempts(Layer):
 
     async def _of_several(self, candidates: Sequence[Record]) -> list[Record]:
         """Return the messages among `candidates` that are refused: those that are refused alone, or else all; [] if the
-        prompt is refused even without all of them."""
+        prompt is refused even with all of them left out."""
         passes = _without(self.asked, [each.text for each in candidates])
         if not await self._takes(passes):
             return []

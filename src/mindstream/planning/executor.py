@@ -129,7 +129,7 @@ class Wish(ToolRequest):
 
 
 def refusal(wish: Wish) -> str:
-    """Return the message for a call that was not approved; it says what would allow the call."""
+    """Return the message for a call that was not approved: the reason and, if there is one, the flag that allows it."""
     if wish.address:
         return refusal_of(wish.address)
     if wish.foreign:

@@ -210,6 +210,7 @@ async def conclude(
 
     Raises:
         LeaseLost: another process has taken over the work.
+        Conflict: in each of WRITES attempts, another writer was first.
         StorageError, ForeignFailure, Overdue: the result could not be built or written.
     """
 
@@ -401,7 +402,7 @@ class Background:
         return tuple(self._slots)
 
     async def work(self) -> list[Work]:
-        """List the mind's open work for these slots, oldest first."""
+        """Return the mind's open work for the reasoners of this runner, oldest first."""
         return [work for work in await self.memory.store.open_work(self.memory.key) if work.slot in self._slots]
 
     def cancel(self, slot: str | None = None) -> int:

@@ -209,6 +209,7 @@ class Batch(NamedTuple):
 
 class Learner:
     """Trains a head (the projection that ranks exemplars), starting from the untrained one.
+
     Args:
         means: two mean vectors as rows, which are subtracted from the vectors of questions and of exemplars.
     """

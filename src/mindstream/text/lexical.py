@@ -83,8 +83,8 @@ class Postings:
         return self._found[key]
 
     def without(self, gone: Mapping[str, Sequence[int]], removed_below: Numbers, bits: int = 0) -> Postings | None:
-        """Return a copy without some numbers, in which the documents after removed ones get lower numbers; None if some
-        of the numbers to remove are not stored.
+        """Return a copy without some of the keys' numbers (each begins with the number of a document), in which the
+        documents after removed ones get lower numbers; None if some of the numbers to remove are not stored.
 
         Args:
             gone: by key, the numbers to remove.
@@ -156,7 +156,7 @@ def merged(
     hashes: NDArray[np.uint64],
     parts: Sequence[Numbers],
 ) -> tuple[NDArray[np.uint64], Ints, Numbers]:
-    """Merge the stored numbers of keys with new numbers, which follow the stored ones of the same key.
+    """Merge the stored numbers of keys (see Postings) with new numbers, which follow the stored ones of the same key.
 
     Args:
         kept: the stored keys' hashes, where the numbers of each key start, and all numbers.

@@ -378,7 +378,9 @@ FUNCTIONS = OF_NUMBERS.keys() - {"mod", "//", "**"}
 
 
 def written(value: Real) -> str:
-    """Write a number as a whole number or a finite decimal if possible, else as a fraction with its rounded value."""
+    """Write a number exactly, as a whole number or a finite decimal, if possible; else as a fraction with its rounded
+    value, or as the rounded value alone ("≈ 0.3333333333") if the fraction has more than 24 characters or the number is
+    a float."""
     if isinstance(value, float):
         short = f"{value:.10g}"
         return short if abs(value - float(short)) < TINY * max(1.0, abs(value)) else f"≈ {short}"

@@ -233,7 +233,8 @@ def _host(url: str) -> str:
 
 
 def _quote(text: str) -> str:
-    """Return a server's text for an error message: in one line of at most MAX_QUOTED characters, without keys."""
+    """Return a server's text for an error message: in one line of at most MAX_QUOTED characters, with API keys
+    masked."""
     return clipped(" ".join(mask(text[: 10 * MAX_QUOTED]).split()), MAX_QUOTED)
 
 

@@ -808,7 +808,8 @@ def is_asking(text: str) -> bool:
 
 
 def _asking(text: str) -> tuple[bool, bool]:
-    """Return whether the last characters of a text contain a question, and whether the text contains only questions."""
+    """Return whether the last ASKS_WITHIN characters of a text contain a question mark, and whether each sentence of
+    the text is a question (False if it has more than QUESTION_CHARS characters)."""
     ending = text[-ASKS_WITHIN:].rstrip()
     asks = "?" in ending or "？" in ending
     if not asks or not ending.endswith(("?", "？")) or len(text) > QUESTION_CHARS:

@@ -110,7 +110,7 @@ def delete_copies(connection: Sql) -> None:
 
 
 def forget_reader(connection: Sql, person: str, own: StreamKey) -> None:
-    """Delete the rows that say that a person searches the documents of some stream."""
+    """Delete the log rows that record that a person searches documents; `own`: any stream of the tenant concerned."""
     read = connection.execute("SELECT seq, mind FROM log WHERE kind = ? AND by = ?", (DocumentsRead.kind, person))
     for seq in [seq for seq, stream in read if tenant_of(stream) == tenant_of(own)]:
         connection.execute("DELETE FROM log WHERE seq = ?", (seq,))

@@ -88,8 +88,8 @@ class BackgroundWork(Protocol):
     """An object that works in the background for a store, such as an index cache."""
 
     async def lose(self, stream: StreamKey, gone: Sequence[Record], changed: Sequence[tuple[Record, Record]]) -> bool:
-        """Remove erased records from memory, and return whether that succeeded. If not, the caller must drop the whole
-        stream from memory (`caches.empty`)."""
+        """Remove erased records from memory, and update reworded ones (`changed`: old and new form); return whether
+        that succeeded. If not, the caller must drop the whole stream from memory (`caches.empty`)."""
 
     async def close(self) -> None:
         """Cancel the background work and discard its unfinished results."""

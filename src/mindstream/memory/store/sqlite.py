@@ -45,9 +45,9 @@ PLAIN = frozenset({str, int, float, bool, type(None)})
 
 
 class OwnChanges:
-    """The changes by this process. They are complete only if no other process has committed in between: the commits of
-    one call have the next number of a counter that all processes share, so a missing number shows a commit of another.
-    """
+    """The recent changes by this process, so that it need not read them from the database. They are complete only if no
+    other process has committed in between. All processes share a counter, which gives each commit the next number, so a
+    missing number shows a commit of another process."""
 
     def __init__(self) -> None:
         self._first, self._last = 0, -1  # all commits with these and the numbers between them are by this process

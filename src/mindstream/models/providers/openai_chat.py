@@ -323,7 +323,7 @@ class _Exchange:
         return joined(came)
 
     async def _read(self, came: list[Arrival], gap_s: float) -> None:
-        """Read what has arrived, or wait for it."""
+        """Read what has arrived, or wait for it, and add it to `came`."""
         assert self._response is not None
         events, self._events = self._events, []
         if not events:

@@ -379,7 +379,8 @@ def _tagged(text: str) -> dict[str, str]:
 
 
 def _python_calls(text: str) -> list[dict[str, Any]]:
-    """Return the calls in a text that is nothing but calls in Python with named, literal arguments; [] for others."""
+    """Return the calls in a text that is nothing but calls in Python whose named arguments are literals; [] for other
+    texts. Calls with positional arguments are left out."""
     whole = PYTHON.fullmatch(text.strip()) if len(text) <= MAX_PYTHON else None
     if whole is None:
         return []

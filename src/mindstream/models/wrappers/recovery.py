@@ -424,7 +424,7 @@ MAX_ATTEMPTS = 4
 USABLE_SHARE = 0.95
 """Share of the window that is used, since token counts are estimates."""
 MAX_OLD_RESULT = 500
-"""Maximum length of an older tool result that is shortened, in characters."""
+"""Length, in characters, to which an older tool result is shortened if it is more than twice as long."""
 MAX_TEXTS = (4_000, 2_000, 1_000, 500)
 """Successive limits for the length of texts in characters; the beginning and the end of a text stay."""
 

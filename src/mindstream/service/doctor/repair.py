@@ -52,7 +52,8 @@ ACCOUNTS = ("salts", "erasures", "audit", "retention", "kept")
 MAX_TRIES = 20_000
 """Maximum number of failed reads per table; an unreadable part is halved to find the readable rows in it."""
 CHANGED, WORDS_SUM, VECTOR_SUM = -4, -2, -1
-"""Positions of columns in a row of the records."""
+"""Indexes, counted from the end, of three columns in a row of the table `records`: the number of its last change, and
+the checksums of its content and of its vector."""
 MAX_NUMBER = 2**53
 """The highest row number that is accepted; with SQLite's highest number no further row could be written."""
 UNSUMMED = "rows without a checksum, written by an early version or changed on purpose"

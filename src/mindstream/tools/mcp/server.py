@@ -30,7 +30,7 @@ HARMLESS = (
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "TEMP", "TMP",
     "SYSTEMROOT", "SYSTEMDRIVE", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "PATHEXT", "COMSPEC",
 )  # fmt: skip
-"""Environment variables that every command gets."""
+"""Environment variables of this process that the command of every MCP server gets, if they are set."""
 ODD = re.compile(r"[^A-Za-z0-9_-]+")
 
 
@@ -71,7 +71,7 @@ class McpServer:
         """The words of the command; () for a URL.
 
         Raises:
-            SettingsError: the command cannot be split into words, or is empty.
+            SettingsError: the command cannot be split into words, is empty, or contains a null character.
         """
         if self.address.lower().startswith(("http://", "https://")):
             return ()

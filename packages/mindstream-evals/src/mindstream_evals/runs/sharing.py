@@ -391,7 +391,7 @@ def _pools_folder(wish: ExperimentSettings) -> Iterator[Path]:
 
 
 def experiment_estimate(settings: Settings, wish: ExperimentSettings) -> Estimate:
-    """Return the maximum use of models of a whole experiment: answers and grades.
+    """Estimate the use of models of a whole experiment, for answers and grades, as if no answer were stored yet.
 
     Raises:
         InputError: agents cannot be read.

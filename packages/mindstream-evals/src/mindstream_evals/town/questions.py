@@ -35,7 +35,7 @@ NO_EVENT = "anything that people here come together for"
 
 @dataclass(frozen=True)
 class Question:
-    """A question with the placeholders {other}, {event}, {time}."""
+    """A question; its text may contain the placeholders {other}, {event} and {time}."""
 
     id: str
     category: str

@@ -550,7 +550,8 @@ def _weather(said: list[str] | dict[str, str]) -> Weather:
 
 
 def _parse_tables(text: str, faults: Faults) -> tuple[TownTables | None, Counter[str]]:
-    """Return the tables without their invalid parts (None if too little is left), and count the residents' names."""
+    """Return the tables without their invalid parts (None if too little is left), and how often each resident's name
+    occurs; add the mistakes to `faults`."""
     try:
         given = tomllib.loads(unicodedata.normalize("NFC", text))
     except tomllib.TOMLDecodeError as error:

@@ -377,7 +377,7 @@ async def leave(runtime: Runtime, principal: Principal, request: EmbodiedName) -
 
 
 def _person(principal: Principal, request: EmbodiedName) -> str:
-    """Return the name of the user who controls a resident; "": it is the name of the visitor."""
+    """Return the name of the user who controls a resident; "" for a visitor, whose own name is used."""
     return principal.bound_user or ("" if request.visitor else request.person)
 
 

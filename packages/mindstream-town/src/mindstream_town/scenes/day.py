@@ -1133,8 +1133,9 @@ MIN_IMPORTANCE = 10.0
 
 
 async def reflect_in_scene(turn: ResidentTurn, before: Act | None) -> None:
-    """Reflect when the resident goes to bed and the memories since its last reflection reach MIN_IMPORTANCE, or before
-    the evening (EVENING) when they reach the profile's threshold and the daily budget suffices.
+    """Reflect when the resident goes to bed and the summed importance of the memories since its last reflection reaches
+    MIN_IMPORTANCE, or before the evening (EVENING) when it reaches the profile's threshold and the daily budget
+    suffices.
 
     Args:
         before: the act at the beginning of the turn.

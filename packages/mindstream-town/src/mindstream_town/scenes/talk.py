@@ -301,7 +301,8 @@ def _sides(
 
 
 def _day_of(turn: ResidentTurn, record: Record) -> str:
-    """Return the weekday on which a memory was created; "" if it was today, or before the town began."""
+    """Return the weekday on which a memory was created; "" if it was today, or for a note (a plan, a user's whisper, or
+    a memory from before the town began)."""
     written = datetime.fromtimestamp(record.created, UTC)
     return "" if record.kind == "note" or written.date() == turn.when.date() else f"{written:%A}"
 

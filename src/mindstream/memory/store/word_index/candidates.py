@@ -96,7 +96,8 @@ class Place:
         return at[np.isin(self.numbers[at], numbers)]
 
     def around(self, at: Ints, reach: int) -> Ints:
-        """Return the numbers of the records at `at`, and of the `reach` ones before and after each in its episode."""
+        """Return the numbers of the records at the positions `at`, and of up to `reach` records before and after each
+        of them in the same episode."""
         if not len(at):
             return at
         order, stands = self._order
