@@ -42,7 +42,8 @@ def private_database(path: Path) -> None:
     A missing database file is created, because SQLite gives the same permissions to the files that it adds.
 
     Raises:
-        StorageError: one of them is not a regular file (a pipe, a device, a folder) or is a broken link.
+        StorageError: one of them is not a regular file (a pipe, a device, a folder), is a broken link, or cannot be
+            examined.
     """
     check_plain(path)
     with contextlib.suppress(OSError):  # it exists already, or SQLite will report why it cannot be created

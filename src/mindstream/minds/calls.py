@@ -174,7 +174,8 @@ class _WithoutRefused(Layered):
     If a prompt is refused, it is sent again without the user's newest message in it, then with that message but without
     the next older one, and so on. If the prompt is accepted without a message, this message is the refused one. If the
     prompt is refused each time, it is sent without all these messages, and then with each of them alone, to find those
-    that are refused. If it is refused even without all of them, no message is recorded as refused. A prompt that asks
+    that are refused. If it is refused even with all of them left out, no message is recorded as refused. A prompt that
+    asks
     for the answer to a refused message fails, because a reply to MARKER, which replaces it, would not be an answer.
     """
 

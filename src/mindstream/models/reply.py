@@ -171,7 +171,7 @@ class Thinking:
         return self.release() + pending
 
     def _think(self, text: str, at: int, thoughts: list[str]) -> int:
-        """Read thoughts up to the next mark."""
+        """Read thoughts from the position `at` to the next mark; return the position up to which the text was read."""
         found = self._ends.search(text, at)
         if found is None or (found.lastgroup or "") not in ("open", "close"):
             end = found.end() if found else _begun(text, at, plain=self._ends is PLAIN_END)

@@ -110,7 +110,8 @@ async def follow(
 ) -> AsyncGenerator[bytes]:
     """Yield the log as server-sent events: first the rows after `after`, then new rows; each row once.
 
-    The stream ends when the request's token expires; `left_s` returns the seconds until then.
+    The stream ends when the request's token expires (`left_s` returns the seconds until then), or when the server
+    closes or the client reads too slowly (its queue is full).
     """
     async with hub.listening(wants, mind, after or 0) as listener:
         start = listener.begins if after is None else after

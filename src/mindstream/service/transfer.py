@@ -413,7 +413,7 @@ async def _check_owners(opened: Memory, export: Export[Header]) -> None:
 
 
 async def _own_slots(opened: Memory, export: Export[Header]) -> set[str | None]:
-    """Return the slots of which this memory has a version that the import does not contain.
+    """Return the slots whose latest version in this memory is not in the import.
 
     The import leaves these slots out, so that two histories of a slot are not mixed.
     """

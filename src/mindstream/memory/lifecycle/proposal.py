@@ -81,7 +81,7 @@ class Proposal(Frozen):
 
 
 async def propose(stream: Stream, model: Model | None = None, n: int = DRAWN) -> Proposal:
-    """Return what a sleep would archive, merge and dream now. Nothing is written until the proposal is accepted.
+    """Return what a sleep would archive, merge and dream now. None of it is written until the proposal is accepted.
 
     Raises:
         InputError: n is below 0.

@@ -79,7 +79,11 @@ async def _steps(stream: Stream, sleep: int) -> dict[str, Logged]:
 
 
 async def _plan(stream: Stream, steps: dict[str, Logged]) -> tuple[UndoneSleep, list[Revision]]:
-    """Return the result of undoing a sleep, and the revisions that have to be written."""
+    """Return the result of undoing a sleep, and the revisions that have to be written.
+
+    Raises:
+        InputError: records that the sleep archived or created were changed since, so that it cannot be undone.
+    """
     forgotten = await _read(stream, steps, "fading")
     at = steps["fading"].at
     if gone := sum(each.forgotten is None or each.forgotten > at for each in forgotten):

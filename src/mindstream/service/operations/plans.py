@@ -162,7 +162,7 @@ async def solve(runtime: Runtime, principal: Principal, request: SolveRequest, o
 
 @operation("plans.run", "write", "POST /users/{user}/plans/run", long=True, cli="plan run")
 async def run(runtime: Runtime, principal: Principal, request: RunRequest, one: RunningOperation) -> RunShape:
-    """Run the plan in the request, without a planner."""
+    """Run the plan in the request instead of making a plan."""
     if not (task := request.task or request.plan.task):
         raise InputError("the plan names no task: pass one in the field `task`")
     one.name_run(token(10))

@@ -94,7 +94,8 @@ async def drop_rule(store: SqlStore, tenant: str) -> None:
 
 
 async def rules_of(store: SqlStore, tenant: str | None = None) -> list[Rule]:
-    """Return a tenant's retention rule as a list; for None, the rules of all tenants that this store can read."""
+    """Return a tenant's retention rule as a list. A tenant's store returns only its own tenant's rule; a store without
+    a tenant returns that of `tenant`, or the rules of all tenants for None."""
     seen = store.tenant.name or tenant
     return await store.read(lambda rows: retention.read(rows, seen))
 

@@ -474,7 +474,8 @@ class PlaceNames:
 
 
 def _whispers_of(save: Save, whispers: Mapping[str, Iterable[str]], tell: Tell) -> dict[str, tuple[str, ...]]:
-    """Return the whispers of each resident; an unknown name is interpreted as the most similar one."""
+    """Return the whispers of each resident. An unknown name is interpreted as the most similar one, or left out if none
+    is similar; `tell` reports both."""
     found: dict[str, tuple[str, ...]] = {}
     for name, texts in whispers.items():
         like = name if name in save.personas else nearest(name, save.personas, 0.8)
