@@ -11,6 +11,10 @@ import pytest
 from fake_endpoint import Fails, FakeEndpoint, Says, Stalls
 from running import mistaken, run, terminal
 
+from mindstream.cli.permission import edit
+from mindstream.errors import InputError
+from mindstream.planning.plan import Plan, PlannedStep
+
 PLAN = """Plan: Work out the share.
 #E1 = calculator[17.5% of 2480]
 Plan: Put it in words.
@@ -104,6 +108,13 @@ def test_a_plan_can_be_shown_edited_and_approved(door: FakeEndpoint, folder: Pat
         screen.type("\r")
         screen.until("the changed plan was refused; partial results are stored")
         assert screen.ended() == 2
+
+
+def test_an_editor_with_an_open_quotation_mark_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VISUAL", "vim 'unclosed")
+    plan = Plan(task="How much?", steps=(PlannedStep(id="E1", tool="calculator", arguments={"formula": "6 * 7"}),))
+    with pytest.raises(InputError, match=r"cannot be run \(No closing quotation\): set VISUAL or EDITOR"):
+        edit(plan, ())
 
 
 def test_ctrl_c_keeps_the_evidence_and_the_run_resumes(door: FakeEndpoint, folder: Path) -> None:

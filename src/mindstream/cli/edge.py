@@ -99,7 +99,7 @@ def _cause(error: BaseException) -> BaseException:
 
 
 def _print_error(error: BaseException) -> int:
-    """Print the message of an error; return the exit code."""
+    """Print the message of an error; return the exit code. For OUR_FAULT (an unexpected error), print nothing."""
     from asyncio import CancelledError
 
     from mindstream.cli.shell.output import no_more_output

@@ -123,9 +123,10 @@ def edit(plan: Plan, tools: Sequence[ToolSpec]) -> Plan:
         file.write_text(write_plan(plan, tools), "utf-8")
         try:
             done = subprocess.run([*shlex.split(named), str(file)], check=False)
-        except OSError as error:
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else error
             raise InputError(
-                f"the editor {named!r} cannot be run ({error.strerror}): set EDITOR to another one"
+                f"the editor {named!r} cannot be run ({why}): set VISUAL or EDITOR to another one"
             ) from None
         if done.returncode:
             raise InputError(f"the editor {named!r} ended with exit code {done.returncode}; the plan is not changed")

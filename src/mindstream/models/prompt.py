@@ -343,8 +343,10 @@ def _text_of(prompt: type[Prompt[Any]]) -> str:
     path = Path(module.__file__ or ".").with_name(f"{prompt.label()}.md")
     try:
         return path.read_text("utf-8")
-    except OSError:
-        raise SettingsError(f"the text of the prompt {prompt.label()!r} is missing: expected it in {path}") from None
+    except OSError as error:
+        raise SettingsError(
+            f"the text of the prompt {prompt.label()!r} cannot be read from {path}: {error.strerror}"
+        ) from None
 
 
 @cache

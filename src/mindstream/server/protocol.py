@@ -204,7 +204,7 @@ class BoundedConnection(Connection):
                 return
 
     def _break_off(self, why: str) -> None:
-        """Close the connection without sending pending bytes."""
+        """Close the connection without sending pending bytes. `why` is logged, at most once every TELL_S seconds."""
         if self.loop.time() - BoundedConnection._told_at > TELL_S:
             BoundedConnection._told_at = self.loop.time()
             LOG.warning("mindstream: a connection was closed: %s", why)

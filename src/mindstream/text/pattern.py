@@ -196,8 +196,8 @@ class SearchBudget:
         self._left = MAX_SECONDS
 
     def search(self, exact: regex.Pattern[str], text: str) -> bool | None:
-        """Return whether a pattern matches in a text, and subtract the search's CPU time; None: there was not enough
-        time."""
+        """Return whether a pattern matches in a text; None: the time that was left did not suffice. The search's CPU
+        time is subtracted from that time."""
         if self._left <= 0:
             return None
         began = time.process_time()

@@ -424,7 +424,7 @@ def statements_of(text: str) -> tuple[list[tuple[Tree, Tree]], list[Tree]]:
     equations = [pair for each in formulas for pair in pairwise(each)]
     asked = [each[0] for each in formulas if len(each) == 1]
     if len(equations) + len(asked) > MAX_EQUATIONS:
-        raise ToolError(f"at most {MAX_EQUATIONS} equations are solved together")
+        raise ToolError(f"at most {MAX_EQUATIONS} equations and expressions are computed together")
     return equations, asked
 
 

@@ -162,7 +162,7 @@ class Recorder:
         self._things: Timeline = []
 
     def take(self, row: Logged) -> None:
-        """Apply a row."""
+        """Apply a row of the log to the recording."""
         step, name = _step(row, self._setting), resident_of(row)
         before = self._town.states.get(name)
         self._town.apply(row)

@@ -340,4 +340,4 @@ def is_answerable() -> bool:
 
 def _require_terminal() -> None:
     if not is_answerable():
-        raise InputError("this cannot be undone: without a terminal to ask in, add --yes")
+        raise InputError("this needs your confirmation: without a terminal to ask in, add --yes")

@@ -225,8 +225,8 @@ def _revise(connection: Sql, commit: Commit, changed: int) -> None:
                 touched = connection.execute(*_update(commit, replace(revision, was=None), changed)).rowcount
             if not touched and (revision.was or revision.holds):
                 raise Conflict(
-                    f"the record {revision.id} was changed, superseded, archived or deleted since it was read: read it"
-                    " again"
+                    f"since the record {revision.id} was read, it was changed, superseded, archived or deleted, or its"
+                    " validity has ended: read it again"
                 )
 
 

@@ -96,7 +96,7 @@ class Endpoint:
             vectors = np.array(rows, dtype=np.float32)
         width = vectors.shape[1] if vectors.ndim == 2 else 0
         if len(vectors) != count or not 0 < width <= MAX_WIDTH or width != (self.width or width):
-            expected = f"{count} vectors" + (f" of {self.width} numbers" if self.width else "")
+            expected = f"{count} vectors of {self.width or f'at most {MAX_WIDTH:,}'} numbers"
             raise ModelUnavailable(f"{self.name} returned an array of shape {vectors.shape} instead of {expected}")
         norms = np.linalg.norm(vectors.astype(np.float64), axis=1)
         if not np.all(np.isfinite(norms) & (norms > 0)):

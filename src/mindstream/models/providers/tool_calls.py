@@ -121,7 +121,8 @@ class ToolCalls:
         return piece or name
 
     def whole(self) -> Iterator[Call]:
-        """Yield all calls, and remove them from this object."""
+        """Yield all calls that have a name or arguments, each with an id of its own, and remove all from this
+        object."""
         calls, self._calls = self._calls, []
         ids: set[str] = set()
         for call in calls:

@@ -112,7 +112,7 @@ class Fields:
         self._tally, self._within = tally, within
 
     def value(self, name: str) -> Any:
-        """Read a field; None if it is missing."""
+        """Read a field, and count it as kept; None if it is missing."""
         value = self._left.pop(name, None)
         if value is not None:
             self._tally.keep(self._within + name)

@@ -80,7 +80,9 @@ class McpServer:
         except ValueError as error:
             raise SettingsError(f"{self.address[:200]!r} is not a command line: {error}") from None
         if not words or any("\0" in word for word in words):
-            raise SettingsError(f"a server is a command line or a URL, not {self.address[:200]!r}")
+            raise SettingsError(
+                f"a server is a command line (without null characters) or a URL, not {self.address[:200]!r}"
+            )
         return words
 
     @cached_property

@@ -59,7 +59,7 @@ class IndexReader(Protocol):
         """
 
     def newest(self, stream: StreamKey, n: int, kinds: Sequence[Kind]) -> Iterable[int]:
-        """Return the numbers of the n newest records of these kinds, and of the n strongest records."""
+        """Return the numbers of the n newest records of these kinds, and of the n strongest records of any kind."""
 
     def created(self, numbers: Sequence[int]) -> Mapping[int, float]:
         """Return the time of writing of each record, by number."""
