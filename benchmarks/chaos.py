@@ -33,8 +33,8 @@ from mindstream.coach.events import Decided
 from mindstream.coach.gates.gate import Decision, Situation
 from mindstream.coach.talker import Talk
 from mindstream.errors import ModelUnavailable, SettingsError, StorageError
+from mindstream.identifiers import StreamName
 from mindstream.log.events import Logged
-from mindstream.log.names import StreamName
 from mindstream.models.embedders.embedder import embedder
 from mindstream.models.model import Part, Piece, Request
 from mindstream.models.rules import Rules

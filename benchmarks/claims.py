@@ -18,8 +18,8 @@ from typing import Any
 from mindstream_evals.conformance.samples import THEN, build_event
 from own_postgres import OwnPostgres
 
+from mindstream.identifiers import StreamName
 from mindstream.log.events import Heard
-from mindstream.log.names import StreamName
 from mindstream.memory.store.postgres.postgres import PostgresStore
 from mindstream.memory.store.sql_store import SqlStore
 from mindstream.memory.store.store import Commit, Entry, NewWork

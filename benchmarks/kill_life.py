@@ -26,11 +26,11 @@ from killed import FORK, books, kill_again_and_again, lines_of
 from life_model import LifeModel, Say, call, result
 
 from mindstream.clock import ManualClock
+from mindstream.identifiers import StreamName
 from mindstream.life.life import Life, LifeConfig
 from mindstream.life.permission import Permits
 from mindstream.life.state import LifeState
 from mindstream.log.events import Logged
-from mindstream.log.names import StreamName
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.models.embedders.embedder import embedder

@@ -26,8 +26,8 @@ import numpy as np
 from locomo_data import Conversation, conversations
 
 from mindstream.clock import DAY_S
+from mindstream.identifiers import StreamName
 from mindstream.log.events import Remembered
-from mindstream.log.names import StreamName
 from mindstream.memory.recall.ranking import (
     Bounded,
     Candidates,

@@ -25,8 +25,8 @@ from mindstream_town.events import TownBegan
 
 from mindstream import Coach
 from mindstream.clock import SystemClock
+from mindstream.identifiers import StreamName
 from mindstream.log.events import Heard, Logged, Said
-from mindstream.log.names import StreamName
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.minds.mind import Mind
 from mindstream.minds.responder import Timeouts

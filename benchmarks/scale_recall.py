@@ -28,8 +28,8 @@ import numpy as np
 import scale_texts
 
 from mindstream.clock import ManualClock
+from mindstream.identifiers import StreamKey
 from mindstream.log.events import Remembered
-from mindstream.log.names import StreamKey
 from mindstream.memory.memory import Memory
 from mindstream.memory.opening import open_store
 from mindstream.memory.store import vectors as vectors_of_stream

@@ -38,8 +38,8 @@ from typing import Any
 
 from talker import SAID, latency_server, percentile, served
 
+from mindstream.identifiers import shown_name
 from mindstream.log.events import Heard, Said
-from mindstream.log.names import shown_name
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.minds.responder import Timeouts
 

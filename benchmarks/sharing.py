@@ -27,7 +27,7 @@ from sharing_sources import compare_sources, scrambled, shuffled
 
 from mindstream.arrays import Floats
 from mindstream.clock import SystemClock
-from mindstream.log.names import StreamName
+from mindstream.identifiers import StreamName
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.recall import recaller_of
 from mindstream.memory.store.record import RecordDraft

@@ -23,8 +23,8 @@ import numpy as np
 from babble import Babble
 
 from mindstream.clock import SystemClock
+from mindstream.identifiers import StreamName
 from mindstream.log.database import FILE
-from mindstream.log.names import StreamName
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.columns import Columns
 from mindstream.memory.store.record import RecordDraft

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mindstream.log.names import StreamKey, StreamName
+from mindstream.identifiers import StreamKey, StreamName
 
 
 def key_of(user: str) -> StreamKey:

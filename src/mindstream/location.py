@@ -18,11 +18,9 @@ from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from mindstream.errors import InputError, SettingsError
+from mindstream.identifiers import OWN
 from mindstream.paths import own_folder, usable
 
-OWN = "_"
-"""First character of the names of tenants that mindstream creates for itself; `log.names.checked_tenant` rejects a
-tenant's name that begins with it if a caller gives it."""
 SHOWN = ("host", "port", "user", "dbname", "sslmode", "options", "target_session_attrs")
 """Settings in a URL that may be shown; others may contain a password."""
 NO_URL = (

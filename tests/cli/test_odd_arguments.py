@@ -11,7 +11,7 @@ from running import mistaken, run, run_process
 
 from mindstream.clock import format_iso
 from mindstream.errors import InputError
-from mindstream.log.names import checked_name
+from mindstream.identifiers import checked_name
 
 LONG, HUGE = "b" * 300, "9" * 30
 ODD = [

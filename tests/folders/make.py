@@ -19,8 +19,8 @@ import tempfile
 from pathlib import Path
 
 from mindstream import FakeModel, ManualClock, Memory, SqliteStore
+from mindstream.identifiers import StreamName
 from mindstream.log.events import Heard
-from mindstream.log.names import StreamName
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.store import Commit, Entry, NewWork
 from mindstream.models.embedders.embedder import WordLlama

@@ -11,8 +11,8 @@ import json
 import sys
 
 from mindstream import Record, SqliteStore
+from mindstream.identifiers import StreamName
 from mindstream.log.events import Remembered
-from mindstream.log.names import StreamName
 from mindstream.memory.store.store import Commit, Entry, Revision
 
 

@@ -9,8 +9,8 @@ import pytest
 from keys import key_of
 
 from mindstream.clock import SystemClock
+from mindstream.identifiers import StreamKey
 from mindstream.log.events import Remembered
-from mindstream.log.names import StreamKey
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.recall import HELD_AT_ONCE
 from mindstream.memory.store.columns import WHOLE_OF_STREAM, Columns

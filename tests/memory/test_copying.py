@@ -14,8 +14,8 @@ from mindstream_evals.conformance.samples import ANN, THEN, build_event, build_r
 from mindstream import ManualClock, Memory, SqliteStore
 from mindstream.cli import edge
 from mindstream.errors import InputError, StorageError
+from mindstream.identifiers import StreamName
 from mindstream.log.events import Heard
-from mindstream.log.names import StreamName
 from mindstream.memory.opening import copy_data
 from mindstream.memory.store.checkpoints import Checkpoint
 from mindstream.memory.store.record import Record

@@ -15,12 +15,12 @@ from world import World
 
 from mindstream import Coach, Memory, Mind, SqliteStore
 from mindstream.errors import InputError, StorageError
+from mindstream.identifiers import StreamKey
 from mindstream.log.audit import Deed
 from mindstream.log.database import FILE
 from mindstream.log.erasure import finish_all
 from mindstream.log.events import Corrected, Failed, Heard, Said, Thought, ToolCalled
 from mindstream.log.files import history
-from mindstream.log.names import StreamKey
 from mindstream.memory.curation.forgetting import Forgotten, Removal
 from mindstream.memory.store.record import Record, RecordDraft, Triple
 from mindstream.memory.store.redaction import MARK

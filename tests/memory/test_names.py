@@ -15,11 +15,7 @@ from world import Words
 
 from mindstream import ManualClock, Memory, Mind, SqliteStore
 from mindstream.errors import Conflict, InputError, MindstreamError
-from mindstream.location import Location
-from mindstream.log.database import FILE, open_database
-from mindstream.log.events import Failed, Remembered
-from mindstream.log.files import history
-from mindstream.log.names import (
+from mindstream.identifiers import (
     StreamKey,
     StreamKind,
     StreamName,
@@ -30,6 +26,10 @@ from mindstream.log.names import (
     shown_name,
     tenant_of,
 )
+from mindstream.location import Location
+from mindstream.log.database import FILE, open_database
+from mindstream.log.events import Failed, Remembered
+from mindstream.log.files import history
 from mindstream.memory.opening import open_store
 from mindstream.memory.store.record import Kind, Record, RecordDraft, new_id
 from mindstream.memory.store.rows import INSERT, insertion, sum_of_event

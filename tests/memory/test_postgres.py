@@ -20,8 +20,8 @@ from mindstream import ManualClock, Memory, Mind, SqliteStore
 from mindstream.chance import token
 from mindstream.coach.coach import Coach
 from mindstream.errors import MindstreamError, StorageError
+from mindstream.identifiers import StreamName
 from mindstream.log.events import Heard, Thought
-from mindstream.log.names import StreamName
 from mindstream.memory.opening import open_store
 from mindstream.memory.store.store import Commit, Entry, NewWork, WorkDone
 from mindstream.models.embedders.embedder import WordLlama

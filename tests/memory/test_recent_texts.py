@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from mindstream.log.names import StreamKey
+from mindstream.identifiers import StreamKey
 from mindstream.memory.recall.recall import FOR_S, RECORDS, RecentTexts
 from mindstream.memory.store.record import Record
 

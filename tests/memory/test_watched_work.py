@@ -11,8 +11,8 @@ import pytest
 from keys import key_of
 
 from mindstream.clock import ManualClock
+from mindstream.identifiers import StreamKey
 from mindstream.log.events import Failed
-from mindstream.log.names import StreamKey
 from mindstream.log.work import Work
 from mindstream.memory import lease
 from mindstream.memory.lease import looking

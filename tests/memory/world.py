@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mindstream import ManualClock, Memory, SqliteStore, chance
+from mindstream.identifiers import StreamName
 from mindstream.log.events import Event, Slept
-from mindstream.log.names import StreamName
 from mindstream.memory.forgetting_curve import Strength
 from mindstream.memory.store.record import Record
 from mindstream.text.words import terms

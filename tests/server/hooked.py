@@ -14,8 +14,8 @@ from typing import Any
 
 from mindstream import SqliteStore
 from mindstream.coach.events import LeftUnsaid
+from mindstream.identifiers import StreamName
 from mindstream.log.events import FollowUp
-from mindstream.log.names import StreamName
 from mindstream.memory.opening import open_store
 from mindstream.memory.store.store import Commit, Entry
 

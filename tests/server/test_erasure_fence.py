@@ -17,8 +17,8 @@ from fake_endpoint import KEY, Asked, Behaviour, FakeEndpoint, Says, Stalls
 from served import Served
 
 from mindstream.clock import DAY_S, SystemClock
+from mindstream.identifiers import StreamKey
 from mindstream.log.database import FILE
-from mindstream.log.names import StreamKey
 from mindstream.log.retention import Rule
 from mindstream.memory.opening import open_store
 from mindstream.memory.store import erasure

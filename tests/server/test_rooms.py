@@ -13,8 +13,8 @@ import pytest
 from fake_endpoint import FakeEndpoint, Says
 from served import Served
 
+from mindstream.identifiers import StreamName
 from mindstream.log.events import BeliefChanged
-from mindstream.log.names import StreamName
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.sqlite import SqliteStore

@@ -28,9 +28,9 @@ from mindstream import Coach, FakeModel, ManualClock, Memory, Mind, SqliteStore,
 from mindstream.cli.shell.files import write_lines
 from mindstream.coach.packs.check import new as new_pack
 from mindstream.coach.packs.load import load
+from mindstream.identifiers import StreamName
 from mindstream.log import erasure
 from mindstream.log.database import FILE
-from mindstream.log.names import StreamName
 from mindstream.log.work import ANSWER
 from mindstream.memory.facts import ExtractFacts
 from mindstream.memory.store.record import Record, RecordDraft

@@ -11,7 +11,7 @@ from both_stores import STORES, opener
 from world import Words
 
 from mindstream import ManualClock, Memory, caches
-from mindstream.log.names import StreamName
+from mindstream.identifiers import StreamName
 from mindstream.memory import privacy_watch
 from mindstream.memory.privacy_watch import LOOK_S, ErasureWatch, watching
 from mindstream.memory.store import kept_columns

@@ -14,11 +14,11 @@ from world import Words
 
 from mindstream import ManualClock, Memory
 from mindstream.errors import InputError, StorageError
+from mindstream.identifiers import StreamName
 from mindstream.log.audit import Deed
 from mindstream.log.erasure import ROWS
 from mindstream.log.files import history
 from mindstream.log.kept import RESULT
-from mindstream.log.names import StreamName
 from mindstream.log.sql import Sql
 from mindstream.models.ask import ask
 from mindstream.models.rules import Rules

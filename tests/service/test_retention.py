@@ -13,9 +13,9 @@ from world import Words
 from mindstream import Coach, ManualClock, Memory, Mind
 from mindstream.clock import DAY_S
 from mindstream.errors import InputError
+from mindstream.identifiers import StreamName
 from mindstream.log import retention
 from mindstream.log.files import history
-from mindstream.log.names import StreamName
 from mindstream.log.retention import Rule
 from mindstream.memory.store.sql_store import SqlStore
 from mindstream.service.operations.runtime import Runtime

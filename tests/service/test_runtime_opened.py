@@ -11,8 +11,8 @@ from hamlet import hamlet
 from mindstream import SystemClock, Town
 from mindstream.chance import LETTERS
 from mindstream.errors import InputError, StorageError
+from mindstream.identifiers import StreamKey
 from mindstream.log.kept import RESULT
-from mindstream.log.names import StreamKey
 from mindstream.memory.opening import open_store
 from mindstream.memory.store.sql_store import SqlStore
 from mindstream.memory.store.store import Kept

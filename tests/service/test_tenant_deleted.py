@@ -18,11 +18,11 @@ from world import Words
 from mindstream import Coach, ManualClock, Memory, Mind
 from mindstream.clock import DAY_S
 from mindstream.errors import ErasedMeanwhile, InputError, StorageError
+from mindstream.identifiers import StreamName
 from mindstream.log.audit import Deed
 from mindstream.log.events import Opened, Remembered, Thought
 from mindstream.log.files import history
 from mindstream.log.kept import RESULT
-from mindstream.log.names import StreamName
 from mindstream.log.retention import Rule
 from mindstream.memory.opening import open_store
 from mindstream.memory.store.checkpoints import Checkpoint

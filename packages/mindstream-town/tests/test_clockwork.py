@@ -15,8 +15,8 @@ from mindstream_town.residents.places import may_use
 from mindstream_town.town import Town
 
 from mindstream.errors import InputError
+from mindstream.identifiers import StreamName
 from mindstream.log.events import Logged, Remembered
-from mindstream.log.names import StreamName
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Commit, Entry
 

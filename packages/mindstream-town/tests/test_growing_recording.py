@@ -10,7 +10,7 @@ from hamlet import hamlet
 from mindstream_town.replay import GrowingRecording
 from mindstream_town.town import Town
 
-from mindstream.log.names import StreamName
+from mindstream.identifiers import StreamName
 from mindstream.memory.store.sqlite import SqliteStore
 
 HOUR = 360

@@ -12,9 +12,9 @@ from mindstream.cli.shell.flags import MAX_ROWS, AsJson, Yes, command, flag, gro
 from mindstream.cli.shell.output import confirm_name, print_json, print_table, say, tell
 from mindstream.clock import DAY_S, SystemClock, format_iso
 from mindstream.errors import InputError
+from mindstream.identifiers import checked_tenant
 from mindstream.location import Location
 from mindstream.log.audit import Deed, machine_user
-from mindstream.log.names import checked_tenant
 from mindstream.log.retention import Rule
 from mindstream.memory.opening import copy_data, open_store
 from mindstream.models.embedders.embedder import embedder

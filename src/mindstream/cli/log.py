@@ -16,8 +16,8 @@ from mindstream.cli.shell.flags import MAX_ROWS, PLAIN, AsJson, command, flag, s
 from mindstream.cli.shell.output import clean, print_json, short
 from mindstream.clock import format_iso
 from mindstream.errors import InputError
+from mindstream.identifiers import shown_name
 from mindstream.log.events import Logged, ModelCalled
-from mindstream.log.names import shown_name
 from mindstream.memory.store.store import read_log
 from mindstream.service.calling import open_user_memory, require_known
 from mindstream.service.memory import following

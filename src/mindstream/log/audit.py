@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from mindstream.clock import Moment
+from mindstream.identifiers import shown_name
 from mindstream.log import erasures
-from mindstream.log.names import shown_name
 from mindstream.log.sql import Sql
 
 Did: TypeAlias = Literal[

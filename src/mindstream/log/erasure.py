@@ -24,6 +24,7 @@ from pathlib import Path
 from mindstream import file_locks
 from mindstream.clock import Moment
 from mindstream.errors import InputError, StorageError
+from mindstream.identifiers import StreamKey
 from mindstream.log import erasures, free_space
 from mindstream.log.database import FILE, overwrite_deleted
 from mindstream.log.files import (
@@ -37,7 +38,6 @@ from mindstream.log.files import (
     history,
     private_file,
 )
-from mindstream.log.names import StreamKey
 from mindstream.paths import read_text
 
 INTENTS = "erasing-*.json"

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from mindstream.errors import ErasedMeanwhile
-from mindstream.log.names import MARK, StreamKey
+from mindstream.identifiers import MARK, StreamKey
 from mindstream.log.sql import Sql
 
 ERASURES = StreamKey(f"{MARK}erasures")

@@ -21,8 +21,8 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from mindstream import plugins
 from mindstream.clock import Moment, format_iso
+from mindstream.identifiers import StreamKey
 from mindstream.log.declared import Name, Names, NoWords, Own, Quotes
-from mindstream.log.names import StreamKey
 
 
 class Event(BaseModel):

@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from mindstream.errors import MindstreamError, ReadOnlyData, StorageError
-from mindstream.log.names import StreamKey
+from mindstream.identifiers import StreamKey
 
 BESIDE = ("", "-wal", "-shm", "-journal")
 """Suffixes of the files that SQLite creates for a database."""

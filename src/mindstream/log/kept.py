@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mindstream.clock import Moment
-from mindstream.log.names import StreamKey
+from mindstream.identifiers import StreamKey
 from mindstream.log.sql import Sql
 
 CREATE = (

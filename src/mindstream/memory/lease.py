@@ -16,7 +16,7 @@ from typing import TypeAlias
 from mindstream import chance
 from mindstream.clock import Clock, Moment
 from mindstream.errors import HeldElsewhere, StorageError
-from mindstream.log.names import StreamKey
+from mindstream.identifiers import StreamKey
 from mindstream.log.work import Work
 from mindstream.memory.store.store import Fence, NewWork, WorkStore
 from mindstream.memory.stream import Stream

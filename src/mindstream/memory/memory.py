@@ -28,8 +28,8 @@ from mindstream.memory.stream import Stream
 from mindstream.models.roles import AnyModels, Models, open_models
 
 if TYPE_CHECKING:
+    from mindstream.identifiers import StreamName
     from mindstream.log.events import Feed
-    from mindstream.log.names import StreamName
     from mindstream.memory.opening import AnyStore
     from mindstream.memory.policy import AnyPolicy
     from mindstream.memory.recall.rerank import SecondStage

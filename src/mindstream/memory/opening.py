@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from mindstream.clock import Clock, SystemClock
 from mindstream.errors import StorageError
-from mindstream.location import OWN, AnyData, Location
+from mindstream.identifiers import EVERYONE, OWN, OwnTenant, StreamKey, checked_tenant
+from mindstream.location import AnyData, Location
 from mindstream.log.database import FILE
 from mindstream.log.erasure import finish_all
-from mindstream.log.names import OwnTenant, StreamKey, checked_tenant
 from mindstream.memory.privacy_watch import watching
-from mindstream.memory.store.registry import EVERYONE
 from mindstream.memory.store.sql_store import SqlStore
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Store

@@ -20,9 +20,9 @@ from pydantic import BaseModel, Field, JsonValue, ValidationError
 
 from mindstream.clock import Moment
 from mindstream.errors import InputError
+from mindstream.identifiers import StreamKey
 from mindstream.json_values import JsonObject
 from mindstream.log.events import PolicySet
-from mindstream.log.names import StreamKey
 from mindstream.memory.forgetting_curve import DECAY, Strength
 from mindstream.memory.recall.rerank import check_reranker
 from mindstream.memory.store.registry import WRITTEN_UNDER_DECAY

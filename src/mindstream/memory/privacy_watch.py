@@ -14,8 +14,8 @@ from typing import Protocol
 
 from mindstream import caches
 from mindstream.errors import StorageError
+from mindstream.identifiers import StreamKey
 from mindstream.log.erasures import ERASURES, Erased, digest_of
-from mindstream.log.names import StreamKey
 from mindstream.memory.store.kept_columns import delete_erased, kept_beside
 
 LOOK_S = 1.0

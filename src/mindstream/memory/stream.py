@@ -19,9 +19,9 @@ from mindstream import caches, redaction, tracing
 from mindstream.clock import EARLIEST, LATEST, Clock, Moment, SystemClock, Time, moment, moment_or_none, period
 from mindstream.errors import Conflict, InputError
 from mindstream.guidance import awaited, opens
+from mindstream.identifiers import StreamName
 from mindstream.log import erasures
 from mindstream.log.events import Event, Feed, Logged, Remembered
-from mindstream.log.names import StreamName
 from mindstream.memory import belief as beliefs
 from mindstream.memory.belief import Belief, read_belief
 from mindstream.memory.forgetting_curve import KEEP, Strength

@@ -16,6 +16,7 @@ from mindstream import redaction
 from mindstream.clock import Clock, format_iso
 from mindstream.errors import Conflict, HeardAlready, InputError, MindstreamError, StorageError
 from mindstream.guidance import awaited, opens
+from mindstream.identifiers import StreamName, checked_name
 from mindstream.location import AnyData
 from mindstream.log.events import (
     BeliefChanged,
@@ -32,7 +33,6 @@ from mindstream.log.events import (
     Said,
     Waiting,
 )
-from mindstream.log.names import StreamName, checked_name
 from mindstream.log.work import ANSWER, Work
 from mindstream.memory.curation.curation import Correction
 from mindstream.memory.lease import renewing

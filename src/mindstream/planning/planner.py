@@ -12,8 +12,8 @@ from typing import Any, Literal, TypeAlias, TypeVar, get_args, overload
 from mindstream import chance, redaction, tracing
 from mindstream.errors import BudgetSpent, InputError, ReplyInvalid, ToolError
 from mindstream.guidance import Explained, awaited
+from mindstream.identifiers import checked_name
 from mindstream.log import erasures
-from mindstream.log.names import checked_name
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.exemplars import Exemplars
 from mindstream.models.ask_in_words import ask, question_for

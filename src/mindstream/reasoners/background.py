@@ -36,9 +36,9 @@ from mindstream.errors import (
     StorageError,
 )
 from mindstream.foreign_code import ForeignFailure, ForeignTask, Overdue, Stopped, describe
+from mindstream.identifiers import StreamKey
 from mindstream.log import erasures
 from mindstream.log.events import Corrected, Failed, Heard, Logged, Remembered, Said, SetAside, Signal, Thought
-from mindstream.log.names import StreamKey
 from mindstream.log.work import ANSWER, LONGEST_LEASE_S, STOPPED, Work, hour, silence_after
 from mindstream.memory.lease import looking, renewing
 from mindstream.memory.memory import Memory

@@ -14,8 +14,8 @@ from fastapi import FastAPI, Header, Query, Request
 from fastapi.sse import format_sse_event
 
 from mindstream.errors import InputError
+from mindstream.identifiers import StreamKey
 from mindstream.log.events import GROUND, Logged, every_kind
-from mindstream.log.names import StreamKey
 from mindstream.plugins import registered
 from mindstream.server.rest import PREFIX, READ_PROBLEMS, LeftS, left_of, principal_of, problem_responses, unlimited
 from mindstream.server.streams import PING_S, EventStream, encode

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel
 
 from mindstream.errors import InputError, MindstreamError
-from mindstream.log.names import StreamKey
+from mindstream.identifiers import StreamKey
 from mindstream.server.problems import Refusal
 from mindstream.server.server_state import ServerState
 from mindstream.service.operations.minds import ONCE

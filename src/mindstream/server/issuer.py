@@ -19,8 +19,8 @@ from pydantic import BaseModel, ValidationError
 
 from mindstream.clock import Clock
 from mindstream.errors import InputError
+from mindstream.identifiers import StreamName
 from mindstream.log.erasures import digest_of
-from mindstream.log.names import StreamName
 from mindstream.models.providers import wire
 from mindstream.server.auth import is_loopback
 from mindstream.server.problems import Refusal

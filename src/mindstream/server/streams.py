@@ -13,8 +13,8 @@ from fastapi import Request
 from fastapi.sse import format_sse_event
 from starlette.responses import Response
 
+from mindstream.identifiers import shown_name
 from mindstream.log.events import Logged, Signal
-from mindstream.log.names import shown_name
 from mindstream.server.agui import AguiWriter
 from mindstream.server.asgi import Receive, Scope, Send
 from mindstream.server.problems import problem_json

@@ -14,7 +14,7 @@ from mindstream.chance import token as chance_token
 from mindstream.clock import DAY_S, Clock, Moment
 from mindstream.errors import InputError
 from mindstream.frozen import Frozen
-from mindstream.log.names import StreamName
+from mindstream.identifiers import StreamName
 from mindstream.memory.store.store import KeptStore
 from mindstream.service.operations.principal import SERVER, TOKEN, checked_scopes, checked_tenant_name
 

@@ -24,8 +24,8 @@ import httpx2
 from mindstream import chance
 from mindstream.clock import Clock
 from mindstream.errors import InputError, StorageError
+from mindstream.identifiers import shown_name, tenant_of
 from mindstream.log.events import FollowUp, Logged, Unknown
-from mindstream.log.names import shown_name, tenant_of
 from mindstream.memory.store.sql_store import SqlStore
 from mindstream.server.health import Metrics
 from mindstream.server.server_state import ServerState

@@ -18,9 +18,9 @@ from mindstream.coach.gates.gate import GATES as GATE_NAMES
 from mindstream.coach.packs.load import shipped_packs
 from mindstream.errors import InputError
 from mindstream.frozen import Frozen
+from mindstream.identifiers import checked_name
 from mindstream.location import Location
 from mindstream.log.events import Opened
-from mindstream.log.names import checked_name
 from mindstream.memory.memory import Memory
 from mindstream.service import transfer
 from mindstream.service.transfer import Export, Header, read_export

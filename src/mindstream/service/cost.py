@@ -8,9 +8,9 @@ from typing import Literal, get_args
 
 from mindstream.clock import format_iso
 from mindstream.errors import SettingsError
+from mindstream.identifiers import StreamKey, shown_name
 from mindstream.json_values import JsonObject
 from mindstream.log.events import Logged, ModelCalled
-from mindstream.log.names import StreamKey, shown_name
 from mindstream.memory.store.store import LogStore, read_log
 from mindstream.models.providers.adapter import price
 from mindstream.models.providers.address import address

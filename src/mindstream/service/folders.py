@@ -11,8 +11,8 @@ from typing import Literal
 
 from mindstream import file_locks
 from mindstream.errors import HeldElsewhere, InputError, StorageError
+from mindstream.identifiers import StreamName
 from mindstream.location import Location
-from mindstream.log.names import StreamName
 from mindstream.memory.opening import is_begun, open_store
 from mindstream.memory.store.store import Store
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from mindstream.clock import Clock, Moment
 from mindstream.errors import InputError
+from mindstream.identifiers import StreamKey
 from mindstream.json_values import JsonObject
 from mindstream.log.events import Logged
-from mindstream.log.names import StreamKey
 from mindstream.memory.forgetting_curve import Point, Strength, curve
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import FADING, KINDS, Kind, Record

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from mindstream import tracing
 from mindstream.clock import Moment
 from mindstream.errors import InputError, SettingsError, StorageError
+from mindstream.identifiers import StreamKey, shown_name
 from mindstream.life.events import SLOT, Asked, Replied, TurnBegan, TurnEnded
 from mindstream.log.events import (
     BeliefChanged,
@@ -33,7 +34,6 @@ from mindstream.log.events import (
     Thought,
     ToolCalled,
 )
-from mindstream.log.names import StreamKey, shown_name
 from mindstream.planning.journal import RunPlanned, Solved, Solving, StepBegan, StepFound
 from mindstream.planning.run import PLANNER
 

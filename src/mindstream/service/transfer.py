@@ -22,9 +22,9 @@ from mindstream import redaction
 from mindstream.clock import Moment, format_iso
 from mindstream.coach.belief.plan import CoachingPlan
 from mindstream.errors import InputError, StorageError
+from mindstream.identifiers import StreamKey
 from mindstream.json_values import JsonObject
 from mindstream.log.events import Remembered
-from mindstream.log.names import StreamKey
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.embedding import asking, embed_each
 from mindstream.memory.store.record import Kind, Record, Triple, checked_record

@@ -17,9 +17,8 @@ from mindstream import redaction
 from mindstream.errors import Conflict, InputError, ModelError, ReplyInvalid
 from mindstream.foreign_code import describe
 from mindstream.guidance import next_step
-from mindstream.identifiers import normal_name
+from mindstream.identifiers import checked_name, normal_name
 from mindstream.log.events import Failed
-from mindstream.log.names import checked_name
 from mindstream.memory.store.record import TAINTED, Record, RecordDraft, checked_text
 from mindstream.memory.store.store import Entry, NewWork, WorkDone, WorkReleased
 from mindstream.models.ask import ask

@@ -17,9 +17,8 @@ from mindstream.arrays import Floats
 from mindstream.clock import Clock
 from mindstream.errors import Conflict, InputError
 from mindstream.guidance import next_step, opens
-from mindstream.identifiers import normal_name
+from mindstream.identifiers import StreamName, checked_name, normal_name
 from mindstream.log.events import Event
-from mindstream.log.names import StreamName, checked_name
 from mindstream.memory.memory import Memory
 from mindstream.memory.opening import AnyStore
 from mindstream.memory.store.store import Entry, Erasure

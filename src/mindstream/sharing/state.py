@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from mindstream.clock import Moment
+from mindstream.identifiers import StreamKey
 from mindstream.log.events import Logged
-from mindstream.log.names import StreamKey
 from mindstream.memory.store.store import LogStore
 from mindstream.sharing import events
 from mindstream.sharing.events import BY_RULES, EVERYONE

@@ -27,11 +27,11 @@ from pydantic import Field, TypeAdapter
 
 from mindstream.encodings import Decoded, decode_text
 from mindstream.errors import Conflict, InputError, ToolError
+from mindstream.identifiers import StreamName
 from mindstream.json_values import JsonObject
 from mindstream.location import AnyData
 from mindstream.log.database import FILE
 from mindstream.log.events import DocumentsRead, Failed
-from mindstream.log.names import StreamName
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.checkpoints import Checkpoint
 from mindstream.memory.store.record import TAINTED, Record, RecordDraft

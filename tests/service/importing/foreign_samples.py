@@ -6,7 +6,7 @@ import io
 from pathlib import Path
 
 from mindstream import ManualClock, SqliteStore
-from mindstream.log.names import StreamName
+from mindstream.identifiers import StreamName
 from mindstream.memory.store.record import Record
 from mindstream.models.embedders.embedder import WordLlama
 from mindstream.service.importing.reading import Form, Source, reader

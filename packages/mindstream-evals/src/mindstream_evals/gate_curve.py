@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from mindstream.clock import Moment
 from mindstream.coach.events import Decided, Judged
 from mindstream.frozen import Frozen
+from mindstream.identifiers import StreamKey
 from mindstream.log.events import Heard, ModelCalled, Said, Thought, Waiting
-from mindstream.log.names import StreamKey
 from mindstream.memory.store.store import LogStore, read_log
 
 DEADLINES_S = (1.0, 2.0, 5.0, 10.0, 20.0)

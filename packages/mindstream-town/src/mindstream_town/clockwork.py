@@ -14,7 +14,7 @@ from functools import partial
 from itertools import repeat
 from typing import NamedTuple
 
-from mindstream.log.names import StreamKey
+from mindstream.identifiers import StreamKey
 from mindstream.memory.store.store import Commit, Entry
 from mindstream.together import together
 from mindstream_town.embody.living import Begin, Deed, Say, is_here, live_as

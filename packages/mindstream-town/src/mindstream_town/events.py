@@ -12,9 +12,9 @@ from typing import Literal
 from pydantic import Field
 
 from mindstream.frozen import Frozen
+from mindstream.identifiers import StreamName
 from mindstream.log.declared import Name, Names, NoWords, Quotes
 from mindstream.log.events import Event, add_kinds
-from mindstream.log.names import StreamName
 from mindstream_town.world.routes import read_walk
 
 TOWN = "town"

@@ -20,8 +20,8 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from mindstream.errors import InputError, StorageError
+from mindstream.identifiers import StreamKey, StreamName, id_of
 from mindstream.log.events import Event, Failed, Heard, Logged, ModelCalled, Opened, Said, SetAside, Thought, Unknown
-from mindstream.log.names import StreamKey, StreamName, id_of
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.store import Commit, Fence, Store, read_all, read_log
 from mindstream.private_files import write_private

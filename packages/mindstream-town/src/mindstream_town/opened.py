@@ -13,7 +13,7 @@ from mindstream.clock import ManualClock, SystemClock
 from mindstream.engines import open_engine
 from mindstream.errors import InputError
 from mindstream.guidance import nearest
-from mindstream.log.names import StreamName
+from mindstream.identifiers import StreamName
 from mindstream.memory.lifecycle.importance import RateImportance
 from mindstream.memory.memory import Memory
 from mindstream.memory.opening import open_store

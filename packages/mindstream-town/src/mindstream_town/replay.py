@@ -18,9 +18,9 @@ from itertools import islice
 
 from mindstream.chance import token
 from mindstream.errors import InputError, clipped
+from mindstream.identifiers import StreamName
 from mindstream.location import AnyData
 from mindstream.log.events import Logged, Reflected, Unknown
-from mindstream.log.names import StreamName
 from mindstream.memory.opening import open_store
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.store import Store

@@ -19,9 +19,8 @@ from mindstream import redaction
 from mindstream.clock import ManualClock, SystemClock
 from mindstream.errors import Conflict, InputError
 from mindstream.guidance import awaited, explain_attribute, explained, opens
-from mindstream.identifiers import normal_name
+from mindstream.identifiers import StreamName, checked_name, normal_name
 from mindstream.log.events import Opened, Remembered
-from mindstream.log.names import StreamName, checked_name
 from mindstream.memory import lease
 from mindstream.memory.lease import LEASE_S
 from mindstream.memory.lifecycle.importance import RateImportance

@@ -32,8 +32,8 @@ from mindstream.cli.shell.output import (
 from mindstream.cli.shell.stopping import run_until_stopped
 from mindstream.clock import DAY_S, SystemClock, format_iso
 from mindstream.errors import InputError
+from mindstream.identifiers import StreamName
 from mindstream.json_values import JsonObject
-from mindstream.log.names import StreamName
 from mindstream.memory.curation.curation import Drawn, Session
 from mindstream.memory.curation.forgetting import Forgotten, Removal
 from mindstream.memory.opening import open_store

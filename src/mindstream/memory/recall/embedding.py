@@ -29,7 +29,7 @@ from mindstream.models.providers.failures import causes
 from mindstream.tracing import is_on, span
 
 if TYPE_CHECKING:
-    from mindstream.log.names import StreamKey
+    from mindstream.identifiers import StreamKey
     from mindstream.memory.store.columns import Columns
     from mindstream.memory.store.store import Store
 

@@ -25,8 +25,8 @@ from mindstream.arrays import Doubles, Floats
 from mindstream.clock import MINUTE_S, Clock, Moment, format_iso
 from mindstream.errors import Conflict, InputError, ReadOnlyData
 from mindstream.guidance import Explained
+from mindstream.identifiers import StreamKey
 from mindstream.log.events import Logged, RecallMade
-from mindstream.log.names import StreamKey
 from mindstream.memory.forgetting_curve import Strength, StrengthState, after_passing_over, after_return
 from mindstream.memory.recall.embedding import Embedding
 from mindstream.memory.recall.question import ALL, Filters, allowed_mask, compare_large, understood

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mindstream.arrays import Array, Floats, Ints, Mask
-from mindstream.log.names import StreamKey
+from mindstream.identifiers import StreamKey
 from mindstream.memory.recall.question import RecallQuery
 from mindstream.memory.recall.ranking import CHAT, OTHERS, TERMS_AT_ONCE, Resistance, Weights, nth_highest
 from mindstream.memory.store.columns import Columns

@@ -19,7 +19,7 @@ from pydantic import JsonValue
 
 from mindstream.arrays import Array, Doubles, Floats, Ints, Mask
 from mindstream.clock import Moment
-from mindstream.log.names import StreamKey
+from mindstream.identifiers import StreamKey
 from mindstream.memory.store.record import KINDS, Kind, Record, Vector, copied, is_finite, without_vectors
 from mindstream.memory.store.store import Changes, Revision, Store
 from mindstream.memory.store.vectors import Vectors

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from mindstream.identifiers import StreamKey, tenant_of
 from mindstream.json_values import texts_in
 from mindstream.log.declared import Declared, Holds, declared
 from mindstream.log.events import DocumentsRead, Unknown, every_kind, read_event
-from mindstream.log.names import StreamKey, tenant_of
 from mindstream.log.sql import Sql
 from mindstream.memory.store import erasure
 from mindstream.memory.store.queries import marks

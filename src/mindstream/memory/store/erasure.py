@@ -16,11 +16,11 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from mindstream.identifiers import StreamKey
 from mindstream.json_values import parsed
 from mindstream.log import erasures, kept
 from mindstream.log.declared import UNKNOWN, Declared, Holds, declared
 from mindstream.log.events import Event, Unknown, every_kind, printable, read_event
-from mindstream.log.names import StreamKey
 from mindstream.log.sql import Sql
 from mindstream.memory.store import registry
 from mindstream.memory.store.queries import among, marks

@@ -19,9 +19,9 @@ from weakref import WeakSet, WeakValueDictionary
 
 from mindstream import caches
 from mindstream.errors import MindstreamError
+from mindstream.identifiers import StreamKey
 from mindstream.log.database import release_heap
 from mindstream.log.erasures import digest_of
-from mindstream.log.names import StreamKey
 from mindstream.memory.store.columns import Columns
 from mindstream.memory.store.kept_columns import (
     ArrayFile,

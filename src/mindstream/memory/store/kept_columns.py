@@ -21,9 +21,9 @@ import numpy as np
 
 from mindstream import file_locks
 from mindstream.arrays import Array
+from mindstream.identifiers import StreamKey
 from mindstream.log import erasures
 from mindstream.log.erasures import Erased, digest_of
-from mindstream.log.names import StreamKey
 from mindstream.log.sql import Sql
 from mindstream.text.lexical import GrowingArray
 

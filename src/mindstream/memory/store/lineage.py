@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mindstream.identifiers import StreamKey
 from mindstream.json_values import parsed
 from mindstream.log.events import read_event
-from mindstream.log.names import StreamKey
 from mindstream.log.sql import Sql
 from mindstream.memory.store.queries import among
 from mindstream.memory.store.record import Record

@@ -10,9 +10,9 @@ from operator import attrgetter, itemgetter
 from typing import Any
 
 from mindstream.errors import Conflict
+from mindstream.identifiers import StreamKey
 from mindstream.log import erasures, work
 from mindstream.log.events import Logged, Unknown, printable, read_event
-from mindstream.log.names import StreamKey
 from mindstream.log.sql import Sql
 from mindstream.memory.forgetting_curve import StrengthState
 from mindstream.memory.store import checkpoints, registry

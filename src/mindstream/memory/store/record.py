@@ -20,9 +20,8 @@ from pydantic import JsonValue
 from mindstream import chance
 from mindstream.clock import EARLIEST, LATEST, Moment, Time, format_iso, out_of_range
 from mindstream.errors import InputError
-from mindstream.identifiers import normal_name
+from mindstream.identifiers import StreamKey, normal_name
 from mindstream.json_values import JsonObject
-from mindstream.log.names import StreamKey
 
 if TYPE_CHECKING:
     from pydantic import JsonValue

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import TypeAlias
 
 from mindstream.errors import Conflict, InputError
-from mindstream.identifiers import normal_name
+from mindstream.identifiers import StreamKey, StreamKind, StreamName, name_of, normal_name
 from mindstream.log.database import connect
 from mindstream.log.files import explain_errors
-from mindstream.log.names import MARK, StreamKey, StreamKind, StreamName, checked_tenant, name_of, shown_name, tenant_of
 from mindstream.log.sql import Sql
 
 TypedKeys: TypeAlias = dict[tuple[str, StreamKind, str], list[StreamKey]]
@@ -169,34 +168,3 @@ def first_of(connection: sqlite3.Connection, key: str, kind: str) -> int | None:
     """Return the number of the first row of a kind in a stream's log; None if there is none."""
     (seq,) = connection.execute("SELECT min(seq) FROM log WHERE mind = ? AND kind = ?", (key, kind)).fetchone()
     return None if seq is None else int(seq)
-
-
-EVERYONE = "*"
-"""Stands for all tenants together. A server's operator uses it to read the rows of all tenants. No stream's key belongs
-to it, so nothing can be written with it."""
-
-
-class Tenant:
-    """The tenant of a store; "": no tenant."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name if name == EVERYONE else str(checked_tenant(name))
-
-    def own(self, key: StreamKey) -> StreamKey:
-        """Return a key if it belongs to this tenant.
-
-        Raises:
-            InputError: it belongs to another tenant.
-        """
-        if tenant_of(key) != self.name:
-            raise InputError(f"{shown_name(key)!r} belongs to another tenant: open the store of that tenant")
-        return key
-
-    def owned(self, column: str) -> str:
-        """Return the SQL condition that a column contains the key of a stream of this tenant."""
-        if self.name == EVERYONE:
-            return "1 = 1"
-        if not self.name:
-            return f"instr({column}, '{MARK}') <= 1"
-        first = f"{self.name}{MARK}"  # safe in SQL: the name has only letters, digits, . _ and -
-        return f"({column} >= '{first}' AND {column} < '{first[:-1]}{chr(ord(MARK) + 1)}')"

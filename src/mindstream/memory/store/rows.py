@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from mindstream.clock import EARLIEST, LATEST, Moment
+from mindstream.identifiers import StreamKey
 from mindstream.json_values import parsed, parsed_or_none
 from mindstream.log.events import printable
-from mindstream.log.names import StreamKey
 from mindstream.memory.store.record import (
     CONTROL,
     KINDS,

@@ -16,11 +16,11 @@ from weakref import WeakSet
 
 from mindstream import caches
 from mindstream.clock import Moment
+from mindstream.identifiers import StreamKey, StreamName, Tenant, tenant_of
 from mindstream.log import audit, erasures, kept, work
 from mindstream.log.audit import AuditRow, Deed
 from mindstream.log.erasures import Erased
 from mindstream.log.events import Logged
-from mindstream.log.names import StreamKey, StreamName, tenant_of
 from mindstream.log.sql import Sql
 from mindstream.log.threads import Snapshot
 from mindstream.memory.store import checkpoints, lineage, queries, registry
@@ -39,7 +39,7 @@ from mindstream.memory.store.record import (
     normalised,
     same_words_once,
 )
-from mindstream.memory.store.registry import Tenant, TypedKeys
+from mindstream.memory.store.registry import TypedKeys
 from mindstream.memory.store.rows import COLUMNS, record_of
 from mindstream.memory.store.store import Candidates, Changes, Closure, Commit, Erasure, Kept, Store
 from mindstream.memory.store.word_index.candidates import Finder, IndexReader

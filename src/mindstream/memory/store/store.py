@@ -15,10 +15,10 @@ from typing import Literal, Protocol
 
 from mindstream.arrays import Floats
 from mindstream.clock import Moment
+from mindstream.identifiers import StreamKey, StreamName
 from mindstream.log.audit import AuditRow, Deed
 from mindstream.log.erasures import Erased
 from mindstream.log.events import Event, Logged
-from mindstream.log.names import StreamKey, StreamName
 from mindstream.log.work import Work
 from mindstream.memory.forgetting_curve import StrengthState
 from mindstream.memory.store.checkpoints import Checkpoint

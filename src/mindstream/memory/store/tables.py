@@ -6,9 +6,9 @@ import sqlite3
 from collections.abc import Callable
 
 from mindstream.errors import InputError
+from mindstream.identifiers import MARK, StreamKind, StreamName, name_of
 from mindstream.log import kept, work
 from mindstream.log.database import SECURED, Migration
-from mindstream.log.names import MARK, StreamKind, StreamName, name_of
 from mindstream.memory.store import checkpoints, registry
 from mindstream.memory.store.record import UNIQUE, same_words
 from mindstream.memory.store.registry import first_of, register_old, unknown_keys

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Literal
 import mindstream
 from mindstream.coach.packs.load import load, shipped_packs
 from mindstream.errors import MindstreamError, StorageError
+from mindstream.identifiers import id_of, shown_name
 from mindstream.location import Location
 from mindstream.log.database import FILE
 from mindstream.log.files import check_plain
-from mindstream.log.names import id_of, shown_name
 from mindstream.memory.opening import look_at
 from mindstream.models.providers.address import KEYS
 from mindstream.service.cost import describe_turn

@@ -20,10 +20,10 @@ from typing import Any, Literal
 
 from mindstream.clock import SystemClock, format_iso
 from mindstream.errors import InputError, MindstreamError, StorageError
+from mindstream.identifiers import name_of
 from mindstream.log.database import APPLICATION_ID, FILE
 from mindstream.log.events import Unknown, every_kind, printable, read_event
 from mindstream.log.files import BESIDE, check_plain, explain_errors, is_busy, private_file
-from mindstream.log.names import name_of
 from mindstream.memory.store import registry
 from mindstream.memory.store.record import SLOTTED, Record, checked_record
 from mindstream.memory.store.rows import (

@@ -15,8 +15,8 @@ from itertools import chain, islice
 from mindstream import chance, redaction
 from mindstream.clock import Clock, Moment
 from mindstream.errors import Conflict, InputError
+from mindstream.identifiers import StreamKey, StreamName
 from mindstream.log.events import Remembered
-from mindstream.log.names import StreamKey, StreamName
 from mindstream.memory.recall.embedding import asking, embed_each
 from mindstream.memory.store.record import (
     MAX_NAME,

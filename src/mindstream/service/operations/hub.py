@@ -15,8 +15,8 @@ from typing import TypeAlias
 
 from mindstream.clock import Clock
 from mindstream.errors import StorageError
+from mindstream.identifiers import StreamKey
 from mindstream.log.events import Logged, MindErased, Signal
-from mindstream.log.names import StreamKey
 from mindstream.memory.store.sql_store import SqlStore
 
 ROOM = 2_000

@@ -9,9 +9,9 @@ from typing import Literal
 from pydantic import Field
 
 from mindstream.clock import Moment, period
+from mindstream.identifiers import StreamKey, shown_name
 from mindstream.json_values import JsonObject
 from mindstream.log.events import Heard, Logged, ModelCalled
-from mindstream.log.names import StreamKey, shown_name
 from mindstream.memory.store.store import LogStore
 from mindstream.service.cost import BROKEN_OFF, BYS, Bill, By, bill
 from mindstream.service.operations.principal import NotFound, Principal

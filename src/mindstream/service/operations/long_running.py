@@ -21,13 +21,13 @@ from mindstream import chance
 from mindstream.chance import token
 from mindstream.clock import DAY_S, Clock, Moment
 from mindstream.errors import Conflict, ErasedMeanwhile, InputError, MindstreamError, StorageError
+from mindstream.identifiers import StreamKey, tenant_of
 from mindstream.json_values import JsonObject
 from mindstream.location import Location
 from mindstream.log.declared import Name, Quotes
 from mindstream.log.erasures import READING, Reading
 from mindstream.log.events import Event
 from mindstream.log.kept import RESULT
-from mindstream.log.names import StreamKey, tenant_of
 from mindstream.memory.opening import open_everyone
 from mindstream.memory.store.store import KeptStore, PrivacyStore
 from mindstream.planning.plan import Plan

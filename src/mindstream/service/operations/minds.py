@@ -13,8 +13,8 @@ from pydantic import AliasChoices, Field, JsonValue
 
 from mindstream.clock import Moment
 from mindstream.errors import HeardAlready, StorageError
+from mindstream.identifiers import id_of
 from mindstream.log.events import Heard, Logged, Waiting
-from mindstream.log.names import id_of
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.columns import KIND_CODES
 from mindstream.memory.store.record import MAX_UTTERANCE, Kind, Record

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from mindstream.errors import SettingsError
+from mindstream.identifiers import checked_name
 from mindstream.location import AnyData, Location
-from mindstream.log.names import checked_name
 from mindstream.service.operations.principal import LOCAL, NotFound, Principal, checked_tenant_name
 
 T = TypeVar("T")

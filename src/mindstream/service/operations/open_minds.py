@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from mindstream.clock import Clock, MachineZone
 from mindstream.errors import BudgetSpent, Conflict, MindstreamError
-from mindstream.log.names import StreamKey
+from mindstream.identifiers import StreamKey
 from mindstream.log.work import ANSWER
 from mindstream.minds.mind import Mind
 from mindstream.models.model import Call, Model, Part, Piece, Request, Usage, estimate_tokens

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from mindstream import chance
 from mindstream.errors import MindstreamError
-from mindstream.location import OWN
+from mindstream.identifiers import OWN, name_of, tenant_of
 from mindstream.log.events import Heard, Opened
-from mindstream.log.names import name_of, tenant_of
 from mindstream.log.work import Taken
 from mindstream.memory.lease import renewing
 from mindstream.memory.opening import open_everyone

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from mindstream.clock import Moment
 from mindstream.errors import InputError
-from mindstream.log.names import StreamName, id_of
+from mindstream.identifiers import StreamName, id_of
 from mindstream.memory.store.record import MAX_TEXT
 from mindstream.minds.calls import CallLog
 from mindstream.service.operations.long_running import RunningOperation

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, get_args
 
 from mindstream.errors import InputError, UserError
-from mindstream.identifiers import normal_name
-from mindstream.log.names import MARK, StreamKey, StreamName, checked_tenant
+from mindstream.identifiers import MARK, StreamKey, StreamName, checked_tenant, normal_name
 from mindstream.models.wrappers.meter import Budget
 
 

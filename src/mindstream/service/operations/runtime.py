@@ -18,12 +18,11 @@ from typing import TYPE_CHECKING, Any, Self
 from mindstream import caches, redaction
 from mindstream.clock import Clock, MachineZone, format_iso, read_zone
 from mindstream.errors import InputError
-from mindstream.identifiers import is_name
+from mindstream.identifiers import StreamKey, StreamName, checked_name, is_name, name_of, tenant_of
 from mindstream.location import AnyData, Location
 from mindstream.log.audit import Deed, Did
 from mindstream.log.events import Logged
 from mindstream.log.files import private_folder
-from mindstream.log.names import StreamKey, StreamName, checked_name, name_of, tenant_of
 from mindstream.memory.memory import Memory
 from mindstream.memory.opening import clock_of, finish_erasures, open_store
 from mindstream.memory.policy import MemoryPolicy, adopt_policy, open_policy

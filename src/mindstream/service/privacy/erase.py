@@ -18,7 +18,7 @@ from pathlib import Path
 from mindstream import caches
 from mindstream.clock import Clock
 from mindstream.errors import InputError, StorageError
-from mindstream.identifiers import normal_name
+from mindstream.identifiers import StreamKey, StreamName, id_of, name_of, normal_name, shown_name
 from mindstream.json_values import texts_in
 from mindstream.location import AnyData, Location
 from mindstream.log import erasure as files
@@ -29,7 +29,6 @@ from mindstream.log.erasure import connect_beside
 from mindstream.log.erasures import ERASURES
 from mindstream.log.events import printable, read_event
 from mindstream.log.files import history
-from mindstream.log.names import StreamKey, StreamName, id_of, name_of, shown_name
 from mindstream.log.sql import Sql
 from mindstream.memory.memory import Memory
 from mindstream.memory.opening import open_store

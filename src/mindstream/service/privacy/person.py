@@ -19,9 +19,9 @@ from typing import Any
 
 from mindstream.clock import Moment, format_iso
 from mindstream.errors import InputError, StorageError
+from mindstream.identifiers import StreamKey, StreamName, name_of
 from mindstream.log.erasure import ROWS
 from mindstream.log.files import history
-from mindstream.log.names import StreamKey, StreamName, name_of
 from mindstream.log.sql import Sql
 from mindstream.memory.store import elsewhere
 from mindstream.memory.store.sql_store import SqlStore

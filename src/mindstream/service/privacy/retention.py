@@ -16,11 +16,11 @@ from typing import get_args
 from mindstream import chance, plugins
 from mindstream.clock import DAY_S, Clock, Moment
 from mindstream.errors import InputError, MindstreamError
+from mindstream.identifiers import id_of, name_of
 from mindstream.log import retention
 from mindstream.log.audit import Deed
 from mindstream.log.erasure import erase_typed
 from mindstream.log.events import Event
-from mindstream.log.names import id_of, name_of
 from mindstream.log.retention import Rule
 from mindstream.memory.curation.forgetting import ForgetRequest, find_removal, remove
 from mindstream.memory.lease import LEASE_S, renewing_by

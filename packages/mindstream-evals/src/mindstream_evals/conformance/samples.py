@@ -10,8 +10,8 @@ from typing import TypeAlias, TypeVar
 
 import numpy as np
 
+from mindstream.identifiers import StreamName
 from mindstream.log.events import Remembered
-from mindstream.log.names import StreamName
 from mindstream.memory.store.record import Kind, Record, Triple, new_id
 from mindstream.memory.store.store import Commit, Entry
 

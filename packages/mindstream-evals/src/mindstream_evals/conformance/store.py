@@ -13,10 +13,10 @@ from dataclasses import replace
 import numpy as np
 
 from mindstream.errors import Conflict, ErasedMeanwhile, InputError, LeaseLost
+from mindstream.identifiers import StreamKey
 from mindstream.log.audit import Deed
 from mindstream.log.erasures import digest_of, reading
 from mindstream.log.events import Heard, Thought
-from mindstream.log.names import StreamKey
 from mindstream.log.work import Work
 from mindstream.memory.forgetting_curve import StrengthState
 from mindstream.memory.store.checkpoints import Checkpoint

@@ -11,19 +11,11 @@ from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 from mindstream.errors import InputError, LeaseLost, MindstreamError
-from mindstream.log.names import StreamKey, StreamName
+from mindstream.identifiers import StreamKey, StreamName
 from mindstream.memory.store.checkpoints import Checkpoint
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.store import Commit, Entry, Fence, NewWork, Revision, Store
-from mindstream_evals.conformance.samples import (
-    NOW,
-    THEN,
-    Promises,
-    build_event,
-    build_record,
-    expect,
-    expect_error,
-)
+from mindstream_evals.conformance.samples import NOW, THEN, Promises, build_event, build_record, expect, expect_error
 
 PROMISES = Promises[Sequence[Store]]()
 

@@ -20,7 +20,7 @@ from mindstream.cli.shell.flags import AsJson, Yes, command, flag, group, split_
 from mindstream.cli.shell.output import Progress, complain, print_json, print_table, progress, say, tell
 from mindstream.cli.shell.stopping import in_words, is_agreed, run_until_stopped
 from mindstream.errors import InputError, ModelError, prefixed
-from mindstream.log.names import shown_name
+from mindstream.identifiers import shown_name
 from mindstream.memory.store.store import Commit
 from mindstream.paths import read_text
 from mindstream.service.opening import answering, unpriced

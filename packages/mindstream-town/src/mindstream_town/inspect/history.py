@@ -10,8 +10,8 @@ from functools import cached_property
 from typing import Protocol, TypeVar, runtime_checkable
 
 from mindstream.clock import Moment
+from mindstream.identifiers import StreamName
 from mindstream.log.events import Event, Logged
-from mindstream.log.names import StreamName
 from mindstream.memory.opening import AnyStore, opened_store
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.store import Store, read_all

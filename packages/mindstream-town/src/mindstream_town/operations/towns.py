@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from pydantic import Field, JsonValue
 
-from mindstream.log.names import StreamName
+from mindstream.identifiers import StreamName
 from mindstream.memory.memory import Memory
 from mindstream.minds.calls import CallLog
 from mindstream.service.operations.long_running import RunningOperation

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 from mindstream.errors import InputError
-from mindstream.log.names import StreamName
+from mindstream.identifiers import StreamName
 from mindstream.memory.recall.question import Filters
 from mindstream.memory.recall.ranking import Generative, Policy
 from mindstream.memory.recall.recall import Recalled, Recaller, recaller_of

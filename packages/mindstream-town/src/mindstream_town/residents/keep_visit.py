@@ -14,8 +14,8 @@ from dataclasses import replace
 from mindstream import chance
 from mindstream.clock import ManualClock
 from mindstream.errors import ModelError
+from mindstream.identifiers import StreamName
 from mindstream.log.events import Feed, Heard, Logged, Remembered
-from mindstream.log.names import StreamName
 from mindstream.log.work import LONGEST_LEASE_S
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Kind, Record, RecordDraft, normalised

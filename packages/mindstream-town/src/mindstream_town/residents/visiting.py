@@ -14,8 +14,8 @@ from functools import partial
 
 from mindstream.clock import ManualClock
 from mindstream.errors import InputError
+from mindstream.identifiers import StreamName, checked_name
 from mindstream.log.events import Logged, Piece, Said
-from mindstream.log.names import StreamName, checked_name
 from mindstream.memory.recall.recall import recaller_of
 from mindstream.memory.store.record import Ids, RecordDraft
 from mindstream.memory.store.store import Entry

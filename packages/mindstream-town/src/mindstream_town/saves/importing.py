@@ -24,12 +24,12 @@ from mindstream.arrays import Doubles
 from mindstream.clock import ManualClock, moment_or_none
 from mindstream.errors import InputError
 from mindstream.guidance import nearest
+from mindstream.identifiers import StreamName
 from mindstream.json_values import JsonObject
 from mindstream.location import AnyData, Location
 from mindstream.log.database import FILE
 from mindstream.log.events import Event, Remembered
 from mindstream.log.files import private_database, private_folder
-from mindstream.log.names import StreamName
 from mindstream.memory.memory import Memory
 from mindstream.memory.opening import AnyStore, is_begun, open_store
 from mindstream.memory.store.record import Kind, Record, RecordDraft, Triple

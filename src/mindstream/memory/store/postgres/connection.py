@@ -16,6 +16,7 @@ import psycopg
 
 from mindstream.clock import SharedClock, SystemClock
 from mindstream.errors import StorageError
+from mindstream.identifiers import EVERYONE
 from mindstream.location import Location
 from mindstream.log.erasures import ERASURES
 from mindstream.log.threads import Snapshot
@@ -33,7 +34,6 @@ from mindstream.memory.store.postgres.pool import (
     set_tenant,
 )
 from mindstream.memory.store.postgres.writer import CommitWriter, digest_of, listening_to
-from mindstream.memory.store.registry import EVERYONE
 from mindstream.memory.store.sql_store import OPEN
 
 T = TypeVar("T")

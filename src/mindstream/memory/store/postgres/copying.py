@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from mindstream.errors import InputError, StorageError
+from mindstream.identifiers import tenant_of
 from mindstream.location import Location
 from mindstream.log.database import FILE, connect, open_database
 from mindstream.log.erasure import INTENTS
 from mindstream.log.files import explain_errors as explain_sqlite
 from mindstream.log.files import private_database, private_folder
-from mindstream.log.names import tenant_of
 from mindstream.memory.store import tables as sqlite_tables
 from mindstream.memory.store.postgres import tables
 from mindstream.memory.store.postgres.pool import Rows, explain_errors, open_database_of

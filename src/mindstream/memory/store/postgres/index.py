@@ -19,7 +19,7 @@ import numpy as np
 import psycopg
 
 from mindstream.arrays import Ints
-from mindstream.log.names import StreamKey
+from mindstream.identifiers import StreamKey
 from mindstream.memory.store import queries
 from mindstream.memory.store.postgres.connection import PostgresDatabase
 from mindstream.memory.store.postgres.pool import Connection, Cursor, Rows

@@ -15,10 +15,10 @@ from psycopg import conninfo
 
 from mindstream.clock import Moment, SharedClock
 from mindstream.errors import StorageError
+from mindstream.identifiers import EVERYONE, StreamKey, Tenant
 from mindstream.location import Location
 from mindstream.log.erasure import erase_typed
 from mindstream.log.files import KEPT_COLUMNS
-from mindstream.log.names import StreamKey
 from mindstream.log.work import Taken, take
 from mindstream.memory.store import queries, registry
 from mindstream.memory.store.erasure import Carriers
@@ -27,7 +27,6 @@ from mindstream.memory.store.postgres.connection import AT_ONCE, PostgresDatabas
 from mindstream.memory.store.postgres.index import Indexing, PostgresIndexReader
 from mindstream.memory.store.postgres.pool import REST_S, Rows
 from mindstream.memory.store.postgres.tables import ACCOUNTS, MIGRATIONS, TABLES
-from mindstream.memory.store.registry import EVERYONE, Tenant
 from mindstream.memory.store.rows import COLUMNS
 from mindstream.memory.store.sql_store import SqlStore
 from mindstream.memory.store.store import Changes

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from mindstream.identifiers import EVERYONE
 from mindstream.memory.store import registry
 from mindstream.memory.store.postgres.pool import Connection, Migration
-from mindstream.memory.store.registry import EVERYONE
 from mindstream.memory.store.tables import TALKS
 
 SEARCHED = ("segments", "postings", "nearness")

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mindstream.arrays import Floats, Ints, Mask
-from mindstream.log.names import StreamKey
+from mindstream.identifiers import StreamKey
 from mindstream.memory.store.record import Kind, Record, Vector
 from mindstream.memory.store.store import Candidates, Told
 from mindstream.memory.store.word_index.segments import hashed

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from mindstream.arrays import Ints, Mask
 from mindstream.clock import SystemClock
-from mindstream.log.names import StreamKey
+from mindstream.identifiers import StreamKey
 from mindstream.memory.store import queries
 from mindstream.memory.store.record import KINDS, Kind, Record, Vector, is_finite
 from mindstream.memory.store.rows import COLUMNS, record_of

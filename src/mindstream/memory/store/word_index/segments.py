@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from mindstream.arrays import Floats, Ints
 from mindstream.caches import remember
-from mindstream.log.names import StreamKey
+from mindstream.identifiers import StreamKey
 from mindstream.log.sql import Sql
 from mindstream.memory.store.columns import EPISODIC, is_asking
 from mindstream.memory.store.record import Kind, Record
