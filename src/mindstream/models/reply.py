@@ -367,7 +367,7 @@ class LegiblePieces:
 
 
 def legible_call(call: Call) -> Call:
-    """Return a call without unprintable characters."""
+    """Return a call without characters that no file or endpoint accepts."""
     return Call(legible(call.tool), legible(call.arguments), legible(call.id))
 
 
@@ -504,7 +504,7 @@ DECODER = json.JSONDecoder(strict=False, parse_int=_int, parse_float=_float, par
 
 
 def clean(value: Any) -> Any:
-    """Remove unprintable characters from the texts in a value: JSON escapes can represent them."""
+    """Return a value without control characters in its texts and names, into which JSON escapes can put them."""
     if isinstance(value, str):
         return without_controls(value)
     if isinstance(value, list):

@@ -33,7 +33,8 @@ class Total:
         cached_tokens: input tokens that endpoints had cached from earlier prompts.
         seconds: the sum of their durations.
         cost_usd: the cost of the calls whose price is known.
-        free: calls that cost nothing, such as those answered by rules, by a recording or by a local model.
+        free: calls answered by rules or by a recording. Calls of a model on this machine are not among them: their
+            known price is 0.
         unpriced: calls with usage whose price is not known.
     """
 

@@ -66,7 +66,11 @@ def read_html(html: str) -> str:
 
 def read_file(path: str) -> dict[str, Any]:
     """Return a dictionary for a PDF or Office file: `lines`; `noun`, what their numbers count ("row", "paragraph" or
-    ""); `note`, a message for the user."""
+    ""); `note`, a message for the user.
+
+    Raises:
+        SystemExit: the file contains no text, or a package is not installed; the message says which.
+    """
     ending = Path(path).suffix.lower()
     reader = pdf if ending == ".pdf" else sheets if ending in SHEETS else slides if "pp" in ending else word
     if reader is not pdf:

@@ -136,11 +136,11 @@ class LockStep:
             yield Group(tuple(sorted(members)), step, min((last, *ahead)))
 
     def done(self, group: Group, step: int, spots: Sequence[Spot]) -> None:  # noqa: ARG002
-        """See `Scheduler`."""
+        """Record that the group has finished a step."""
         self._first, self._runs = max(self._first, step), False
 
     def rank(self, group: Group) -> tuple[int, int]:
-        """See `Scheduler`."""
+        """Return a group's place in a queue: the earliest step comes first."""
         return 0, group.step
 
 

@@ -149,7 +149,7 @@ def _locked(path: Path) -> Iterator[Any]:
     """Open and lock a file that no other process is writing; at the end, delete it unless it was moved.
 
     Raises:
-        OSError: another process is writing the file.
+        OSError: the file cannot be opened, or another process is writing it.
     """
     with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
         file_locks.lock(file.fileno(), wait=False)

@@ -242,7 +242,8 @@ def _schema_of(version: int) -> set[str]:
 
 
 def _schema_faults(connection: sqlite3.Connection) -> Iterator[Damage]:
-    """Compare the file's application id, version and schema with those of a new database of its version."""
+    """Yield the differences between the file's application id, version and schema and those of a new database of its
+    version."""
     application, version = _identity(connection)
     wanted, found = _schema_of(version), _schema(connection)
     if found and (application != APPLICATION_ID or not 0 < version <= len(MIGRATIONS)):

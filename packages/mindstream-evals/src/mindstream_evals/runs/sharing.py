@@ -122,7 +122,8 @@ class Experiment:
             await self.answer(arm, folder)
 
     async def answer(self, arm: Arm, folder: Path) -> None:
-        """Answer the unanswered cells of one pool. Raises: see `run`."""
+        """Answer the unanswered cells of one pool. Raise ModelError if a model is not available; earlier answers are
+        stored."""
         arms = self.arms()
         self._left = sum(map(len, arms.values()))
         if arm[0] == "none":

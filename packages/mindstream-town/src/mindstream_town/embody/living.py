@@ -86,7 +86,7 @@ def is_here(resident: Resident) -> bool:
 
 
 def doing(state: ResidentState) -> str:
-    """Return the resident's activity in words; "standing about" after a talk has ended."""
+    """Return the resident's activity in words; "standing about" after a talk has ended, "" before the first act."""
     if state.act is None:
         return ""
     return STANDING if state.act.why == "talk" and not state.partner else state.act.what

@@ -51,8 +51,8 @@ def load_map(path: Path, tables: Path | None = None, skip: frozenset[int] = froz
     """Read a map as a world; errors name file, row and column.
 
     Args:
-        path: as for `load_matrix`.
-        tables: as for `load_matrix`.
+        path: a folder with `maze_meta_info.json`, or a Tiled file.
+        tables: `special_blocks` folder with the meaning of a Tiled map's tiles; None: tiles have a property `address`.
         skip: ids without a row in the tables, which are ignored.
 
     Raises:

@@ -243,7 +243,8 @@ class ResidentTurn:
         return await self.resident.memory.find(n, kinds=kinds)
 
     async def recall_about(self, words: Sequence[str], k: int, *, kinds: tuple[Kind, ...] = OF_WORLD) -> list[Record]:
-        """Return the newest memories with one of these keywords, newest first."""
+        """Return the k newest memories with one of these keywords, newest first; [] if residents recall nothing
+        (`profile.recalls`)."""
         if not self.profile.recalls:
             return []
         await self.resident.written()

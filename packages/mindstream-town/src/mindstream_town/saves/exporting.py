@@ -350,7 +350,11 @@ async def save_of_town(
 
 
 def _keep_unchanged(save: Save, saved: Save, history: History, first: int) -> Save:
-    """Restore the values that have not changed since the town began at step `first`."""
+    """Restore the values that have not changed since the town began at step `first`.
+
+    Raises:
+        InputError: the town was not imported from that save.
+    """
     setting, last = history.setting, saved.meta.step - 1
     if set(saved.personas) != set(setting.people) or not max(last, 0) == first < save.meta.step:
         raise InputError(

@@ -216,7 +216,8 @@ class PostgresDatabase:
 
     @contextlib.contextmanager
     def lent(self, *, beyond: bool = False) -> Iterator[Connection]:
-        """Lend a connection for reading; `beyond`: see ConnectionPool.lend."""
+        """Lend a connection for reading. `beyond`: do not count it against the pool's maximum, because it is kept for
+        long."""
         self._require_open()
         with explain_errors(self.shown), self._lent.reading.lend(self._tenant, beyond=beyond) as connection:
             yield connection
