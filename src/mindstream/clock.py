@@ -219,7 +219,7 @@ def out_of_range(at: object, first_year: int = 1) -> str:
 
 
 def moment_or_none(when: Time | None, what: str = "a time", *, whole_day: bool = False) -> Moment | None:
-    """Convert a time as `moment` does; None stays None."""
+    """Convert a time to seconds since 1970 (see `moment`); None stays None."""
     return None if when is None else moment(when, what, whole_day=whole_day)
 
 

@@ -17,7 +17,7 @@ from mindstream.errors import InputError
 
 
 def unlocated(user: str) -> str:
-    """Return ` --user` with a user; "" without one."""
+    """Return the flag ` --user NAME` for a user; "" if `user` is ""."""
     return f" --user {shlex.quote(user)}" if user else ""
 
 

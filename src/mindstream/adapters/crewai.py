@@ -139,7 +139,7 @@ class MindstreamStorage:
         return sorted({prefix + each[len(prefix) :].split("/")[0] for each in paths if each.startswith(prefix)})
 
     def list_categories(self, scope_prefix: str | None = None) -> dict[str, int]:
-        """Count records by category."""
+        """Count the records of each category, in a scope and the scopes below it; None: in all scopes."""
         return Counter(name for each in self._found(scope_prefix) for name in each.record.categories)
 
     def count(self, scope_prefix: str | None = None) -> int:

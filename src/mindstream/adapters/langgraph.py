@@ -208,7 +208,7 @@ def _episode(place: Place) -> str:
 
 
 def _fields_of(record: Record) -> dict[str, Any]:
-    """Return the arguments of LangGraph's `Item`."""
+    """Return the arguments of LangGraph's `Item` for a stored record."""
     data: Mapping[str, Any] = record.data
     first, changed = (datetime.fromtimestamp(at, UTC) for at in (data["first"], record.created))
     namespace = tuple(data["namespace"])

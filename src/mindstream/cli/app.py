@@ -85,7 +85,7 @@ directory are read only if you name them."""
 
 @cache
 def _commands() -> dict[str, tuple[str, ...]]:
-    """Return the commands of the core and of all plugins."""
+    """Return the commands of the core and of all plugins: by name, the help text and the modules."""
     found = dict[str, tuple[str, ...]](COMMANDS)
     added = [(name, *entry) for plugin in registered() for name, entry in plugin.commands.items()]
     # entries without a help text extend a group, so they come last

@@ -116,7 +116,7 @@ class HomeLoop:
 
     @contextlib.contextmanager
     def _running(self) -> Iterator[None]:
-        """Keep the loop running until the block ends."""
+        """Keep the loop running until the block ends. Raise InputError if it is closed."""
         with self._changing:
             if self._loop.is_closed():
                 raise InputError(

@@ -310,7 +310,8 @@ def describe(spec: ToolSpec) -> str:
 
 
 def _bounds(schema: object) -> str:
-    """Return the numeric default and maximum of an argument as text; "" if it has neither."""
+    """Return the numeric default and maximum of an argument as text, such as `5 (max 20)`; "" if it has neither. A
+    maximum above NO_LIMIT is left out."""
     schemas = [schema, *(schema.get("anyOf") or ())] if isinstance(schema, dict) else []
     default, most = (
         next((each[key] for each in schemas if isinstance(each, dict) and type(each.get(key)) in (int, float)), None)

@@ -180,7 +180,8 @@ def _swap_text(text: str, swaps: Mapping[str, str]) -> str:
 
 
 def _swap(value: JsonValue, swaps: Mapping[str, str]) -> JsonValue:
-    """Return arguments in which `_swap_text` was applied to all texts, but not to references."""
+    """Return arguments in whose texts the keys of `swaps` are replaced by their values (`_swap_text`); references stay
+    as they are."""
 
     def swap_part(part: Reference | Text) -> JsonValue:
         pieces = part.pieces if isinstance(part, Text) else ()
@@ -191,7 +192,7 @@ def _swap(value: JsonValue, swaps: Mapping[str, str]) -> JsonValue:
 
 
 def _literals(value: JsonValue) -> Iterator[str | int | float]:
-    """Yield the literal texts and the numbers in arguments."""
+    """Yield the numbers in arguments, and the texts without the references in them; true and false are left out."""
     part = parse_part(value)
     if isinstance(part, Text):
         yield from (each for each in part.pieces if isinstance(each, str))

@@ -148,7 +148,8 @@ async def answer_stream(runtime: Runtime, rows: AsyncGenerator[Logged], request:
 async def _written(
     rows: list[Logged] | None, feed: BackgroundItems[Logged], agui: AguiWriter | None
 ) -> AsyncGenerator[bytes]:
-    """Yield encoded rows as they are written."""
+    """Yield encoded rows as they are written; PING after PING_S seconds without a row, and an error as the last
+    event."""
     while rows is not None:
         yield b"".join(agui.write(row) if agui else encode(row) for row in rows) or PING
         try:

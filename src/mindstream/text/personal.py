@@ -70,7 +70,8 @@ class Presidio:
         self._one_at_a_time = threading.Lock()
 
     def clean(self, text: str) -> Cleaned:
-        """Return a text with its matches replaced by their kinds."""
+        """Return a text in which each piece of personal data is replaced by its kind, such as `[email]`, and the number
+        of pieces of each kind."""
         with self._one_at_a_time:
             found = sorted(self._find(text))
         parts, taken, upto = [], Counter[str](), 0

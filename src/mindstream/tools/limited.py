@@ -32,7 +32,8 @@ def limit(seconds: int, megabytes: int) -> None:
 
 
 def allow_seconds(seconds: int) -> None:
-    """Let this process use about this number of CPU seconds from now on; the system then ends it."""
+    """Let this process use about this number of CPU seconds from now on; the system then ends it. Where the system has
+    no such limit, such as on Windows, do nothing."""
     with suppress(ImportError, ValueError, OSError):
         import resource
 

@@ -325,7 +325,7 @@ class Diffusion:
         return sum(knower.step <= step for knower in self.knowers)
 
     def by_how(self) -> dict[str, int]:
-        """Return the number of knowers by `how`."""
+        """Return how many residents know the fact, by the way in which they learned it (`how`)."""
         return dict(sorted(Counter(knower.how for knower in self.knowers).items()))
 
 

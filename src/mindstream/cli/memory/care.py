@@ -391,7 +391,7 @@ def picked(removal: Removal, answer: str) -> list[str]:
 
 
 def describe_done(done: Forgotten) -> str:
-    """Return the result of forgetting."""
+    """Return the result of forgetting as one line for the user."""
     if not (done.records or done.items):
         return "no record matches" + (
             f"; kept: {count_of(len(done.similar), 'similar record')}" if done.similar else ""

@@ -207,7 +207,8 @@ class Persons(NamedTuple):
 
 
 def find_persons(text: str) -> Persons:
-    """Return which persons the pronouns of an English or Chinese question mean."""
+    """Return whether the pronouns of an English or Chinese question mean the one who asks, the one who is asked, both,
+    or neither."""
     words = set(WORD.findall(WISH.sub(" ", text).lower()))
     both = bool(words & BOTH)
     return Persons(both or bool(words & ASKER), both or bool(words & ASKED))

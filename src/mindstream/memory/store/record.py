@@ -325,7 +325,7 @@ def checked_kinds(kinds: Collection[Kind]) -> tuple[Kind, ...]:
 
 
 def checked_fields(fields: Mapping[str, JsonValue] | None, name: str) -> dict[str, JsonValue]:
-    """Return fields by name, {} for None.
+    """Return a copy of the mapping `fields`; {} for None.
 
     Raises:
         InputError: `fields` is not a mapping.

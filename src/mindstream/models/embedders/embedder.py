@@ -169,7 +169,7 @@ class CrossEncoder:
     """The reranker `cross:MODEL`, which reads a question and a text together and scores the pair.
 
     Raises:
-        ModelUnavailable: see `_load`.
+        ModelUnavailable: the model cannot be loaded.
     """
 
     def __init__(self, model: str) -> None:

@@ -198,7 +198,7 @@ def _digest(tenant: str) -> str:
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Lock a directory against all other processes; the `with` block must be short, because they wait."""
+    """Lock a directory against all other processes; the `with` block must be short, because they wait for its end."""
     held = _lock(folder)
     try:
         yield

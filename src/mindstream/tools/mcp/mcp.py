@@ -383,7 +383,7 @@ def _tool(connection: Connection, accepted: Definition, *, reads: bool) -> McpTo
 
 def _named(tools: list[McpTool], taken: Collection[str]) -> list[McpTool]:
     """Give each tool a unique name: a name that is taken, or that several tools have, gets the server's name as a
-    prefix."""
+    prefix, and a number if it is still taken."""
     wanted = Counter([*taken, *(tool.spec.name for tool in tools)])
     used = set(taken)
     named = []

@@ -297,7 +297,8 @@ def evaluate(
 
 
 def _plant(settings: Settings, work: Path, attempts: int, json: bool) -> int:
-    """Make attempts to plant lessons, and show how many of these lessons reached another user's prompt."""
+    """Make attempts to plant lessons, and show how many of these lessons reached another user's prompt; return the exit
+    code."""
     from mindstream_evals.sharing.planting import Attempt, plant, planting_summary
 
     async def run(_: Progress) -> list[Attempt]:

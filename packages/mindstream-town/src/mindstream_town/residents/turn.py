@@ -161,7 +161,7 @@ class ResidentTurn:
         return self.resident.is_paper(self.profile, role)
 
     def has_rules(self, role: str) -> bool:
-        """Return whether rules answer for this role; they read no texts of memories."""
+        """Return whether rules answer for this role, not a model; rules read no texts of memories."""
         return isinstance(self.resident.models.of(role), Rules)
 
     @property
@@ -282,7 +282,7 @@ class ResidentTurn:
 
     def ask_ahead(self, prompt: Prompt[Any]) -> None:
         """Start the model call of a prompt that this turn will certainly ask later; `ask` then waits for its reply. If
-        rules answer the prompt, do nothing. If rules answer the prompt, do nothing.
+        rules answer the prompt, do nothing.
 
         Everything that depends on the reply happens in `ask`, so the rows of the turn keep their order.
         """

@@ -190,7 +190,7 @@ class LetOn(Prompt[Briefing]):
     identity: tuple[str, ...]
     """The description from before the town began."""
     recent: tuple[str, ...] = ()
-    """What the person's reflections have added to the description."""
+    """Sentences that the person's reflections have added to its description."""
     secrets: tuple[str, ...]
     memories: tuple[str, ...] = ()
     """Memories that a conversation could show, and of which the person has not yet decided whether it may."""

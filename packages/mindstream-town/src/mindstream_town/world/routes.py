@@ -115,7 +115,7 @@ class TileRoutes:
         return field
 
     def _ends(self, label: int, goal: Address | Spot) -> list[Spot]:
-        """Return the spots of a goal that are in a region."""
+        """Return the spots of a goal that are in the region with the number `label`."""
         world = self._world
         ends = world.spots(goal) if isinstance(goal, Address) else [goal] if world.walkable(goal) else []
         return [spot for spot in ends if self._label(spot) == label]
@@ -245,7 +245,7 @@ def write_walk(tiles: Sequence[Spot]) -> str:
 
 @lru_cache(maxsize=8_192)
 def read_walk(text: str) -> tuple[Spot, ...]:
-    """Decode the result of `write_walk`.
+    """Return the positions of a walk that `write_walk` has encoded as text.
 
     Raises:
         ValueError: the text is not a walk.

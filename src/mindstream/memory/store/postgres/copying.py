@@ -167,7 +167,12 @@ def _set_counters(old: Source, new: Source) -> None:
 
 @contextlib.contextmanager
 def _reading(place: Location) -> Iterator[Source]:
-    """Open a location for reading, as of one moment."""
+    """Open a location for reading, as of one moment.
+
+    Raises:
+        InputError: the folder contains no database.
+        StorageError: an erasure of a user was interrupted in the folder, or the location cannot be read.
+    """
     if (folder := place.folder) is None:
         with _all_tenants(place) as rows:
             yield rows
