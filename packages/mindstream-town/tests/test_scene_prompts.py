@@ -357,6 +357,105 @@ async def test_an_appointment_without_a_conversation_is_remembered_as_such(tmp_p
     assert f"no talk with {GUEST} came about" in deed and "did not come" not in deed
 
 
+def _spend(town: Town, calls: int, tokens: int) -> None:
+    """Let the host and the guest have used this much of their daily budgets."""
+    for name in (HOST, GUEST):
+        state = town.residents[name].state
+        town.residents[name].state = state.model_copy(update={"asked": (calls, tokens)})
+
+
+async def test_an_appointment_for_which_the_budget_allows_no_talk_has_one_result_for_all(tmp_path: Path) -> None:
+    came = "王秀兰和赵林吃了面,说好明天修船。"
+    mind = SceneMind(
+        talk_scene=lambda ask: agrees_on(ask, LUNCH, "12:00", "13:00"), what_came=lambda _: {"text": came, "weight": 6}
+    )
+    async with Town.open(tmp_path, liucun(), model=Models(mind)) as town:
+        await town.run(until=11 * HOUR)
+        _spend(town, 8, 13_500)
+        await town.run(until=14 * HOUR)
+        for name in (HOST, GUEST):
+            assert (await remembered(town, name)).count(came) == 1
+            assert town.residents[name].state.asked[1] < 15_000, "both pay for the call"
+        (deed,) = [each for each in await remembered(town, HOST, ("observation",)) if f"{HOST}: {LUNCH}" in each]
+    (asked,) = mind.of(WhatCame)
+    assert {*asked.agreed} == {HOST, GUEST} and asked.did == LUNCH and not asked.question
+    assert f"appointment of <agreed>{', '.join(asked.agreed)}</agreed>" in mind.rendered[mind.asked.index(asked)]
+    assert not any(each.together for each in mind.of(TalkScene)) and "no talk" not in deed
+
+
+async def test_the_result_of_an_act_waits_for_bedtime_if_calls_are_reserved_for_talks(tmp_path: Path) -> None:
+    def plans(ask: PlanScenes) -> dict[str, Any]:
+        plan = day()
+        if ask.who == HOST:
+            plan["items"][4] |= {"what": "修方桌", "open": "方桌稳不稳", "weight": 3}
+        return plan
+
+    for folder, start, times in (("reserved", "20:00", ["12:00"]), ("free", "", ["12:00"])):
+        mind = SceneMind(plan_scenes=plans)
+        mind.answers["talk_scene"] = partial(agrees_on, what=LUNCH, start=start, end="21:00") if start else talk
+        async with Town.open(tmp_path / folder, liucun(), model=Models(mind)) as town:
+            await town.run(until=11 * HOUR)
+            _spend(town, 6, 12_000)
+            await town.run(until=13 * HOUR)
+            assert bool(mind.of(WhatCame)) == (folder == "free"), folder
+            _spend(town, 6, 12_000)
+            await town.run(until=DAY - 1)
+        asked = [each for each in mind.of(WhatCame) if each.question]
+        assert [each.when[-5:] for each in asked] == times and asked[0].did == "修方桌"
+        assert (LUNCH in {each.together for each in mind.of(TalkScene)}) == (folder == "reserved")
+
+
+async def test_an_appointment_that_ends_during_a_talk_is_remembered(tmp_path: Path) -> None:
+    """The guest does not come; the host talks with the hermit beyond the end of the appointment."""
+
+    def agree(ask: TalkScene) -> dict[str, Any]:
+        if ask.when[-5:] < "12:00":
+            return agrees_on(ask, LUNCH, "12:00", "13:00")
+        lines = [{"who": side.who, "says": "话很长。" * 90} for side in ask.sides]
+        return talk(ask, lines=lines)
+
+    def plans(ask: PlanScenes) -> dict[str, Any]:
+        plan = day()
+        if ask.who == HERMIT:
+            plan["items"][5] |= {"to": "12:50"}
+            plan["items"].insert(6, {"from": "12:50", "to": "13:00", "what": "喝汤", "place": INN_WORDS})
+        return plan
+
+    mind = SceneMind(plan_scenes=plans, talk_scene=agree)
+    async with Town.open(tmp_path, liucun(), model=Models(mind)) as town:
+        await town.run(until=11 * HOUR)
+        state = town.residents[GUEST].state
+        home = town.setting.people[GUEST].home
+        blocks = tuple(each.model_copy(update={"place": home, "agreed": ()}) for each in state.blocks)
+        town.residents[GUEST].state = state.model_copy(update={"blocks": blocks})
+        await town.run(until=14 * HOUR)
+        texts = await remembered(town, HOST, ("observation",))
+    assert any(ask.when[-5:] > "12:00" and HOST in {s.who for s in ask.sides} for ask in mind.of(TalkScene))
+    assert [f"{GUEST} did not come" in each for each in texts if f"{HOST}: {LUNCH}" in each] == [True]
+
+
+async def test_an_appointment_belongs_to_the_part_of_the_plan_that_has_most_of_its_time(tmp_path: Path) -> None:
+    """On the second day the plan of each has work at the inn until five past noon, and a meal there after that."""
+
+    def plans(ask: PlanScenes) -> dict[str, Any]:
+        plan = day()
+        plan["items"][4] |= {"to": "12:05", "place": INN_WORDS}
+        plan["items"][5] |= {"from": "12:05", "what": "吃面", "place": INN_WORDS}
+        return plan
+
+    def agree(ask: TalkScene) -> dict[str, Any]:
+        said = agrees_on(ask, LUNCH, "12:00", "13:00")
+        for each in said.get("agreed", []):
+            each["day"] = "2024-06-04"
+        return said
+
+    mind = SceneMind(plan_scenes=plans, talk_scene=agree)
+    async with Town.open(tmp_path, liucun(), model=Models(mind)) as town:
+        await town.run(until=DAY + 14 * HOUR)
+        agreed = [[each.what for each in town.residents[name].state.blocks if each.agreed] for name in (HOST, GUEST)]
+    assert agreed == [["吃面"], ["吃面"]]
+
+
 async def test_a_partner_who_left_early_has_come(tmp_path: Path) -> None:
     mind = SceneMind(talk_scene=lambda ask: agrees_on(ask, LUNCH, "12:00", "13:00"))
     async with Town.open(tmp_path, liucun(), model=Models(mind)) as town:

@@ -28,8 +28,8 @@ from mindstream_town.residents.converse import (
 from mindstream_town.residents.plan import take_up
 from mindstream_town.residents.sight import is_in_sight, people_seen
 from mindstream_town.residents.turn import Resident, ResidentTurn
-from mindstream_town.scenes.day import may_meet
-from mindstream_town.scenes.talk import converse_in_scene
+from mindstream_town.scenes.day import is_appointment_due, may_meet, settle_appointment
+from mindstream_town.scenes.talk import converse_in_scene, settle_in_short
 from mindstream_town.setting import Setting
 from mindstream_town.world.whereabouts import Whereabouts
 
@@ -231,7 +231,7 @@ class Encounters:
                 await approach(self.turns[name], other)
                 continue
             if self.turns[name].lives_in_scenes:
-                busy |= await self._meet(name, wish)
+                busy |= await self._meet(name, wish, busy)
                 continue
             busy |= {name, wish}
             if self.turns[name].is_paper("talker"):
@@ -242,7 +242,7 @@ class Encounters:
             for name in self._hearers(talk.speakers[0], busy):
                 await overhear(self._turn_of(name), talk)
 
-    async def _meet(self, name: str, other: str) -> set[str]:
+    async def _meet(self, name: str, other: str, busy: Collection[str]) -> set[str]:
         """Run a scene of two residents, if both are still free; return their names. Others in sight may overhear it."""
         first, second = self._turn_of(name), self._turn_of(other)
         if not may_meet(self.setting, self.step, first.state, second.state):
@@ -252,6 +252,13 @@ class Encounters:
             for each in sorted({*people_seen(first.percepts, self.residents)} - {name, other})
             if not (self.turns[each].state if each in self.turns else self.residents[each].state).asleep
         ]
+        where = self.setting, self.step
+        if settle_appointment(*where, first.state, second.state):
+            rest = [self._turn_of(each) for each in near if each not in busy]
+            await settle_in_short(
+                [first, second, *(each for each in rest if is_appointment_due(*where, first.state, each.state))]
+            )
+            return {name, other}
         await converse_in_scene(first, second, [self._turn_of(each) for each in near])
         return {name, other}
 

@@ -324,8 +324,9 @@ class Met(TownEvent):
 
     kind = "residents_met"
     other: Name
-    outcome: Literal["talked", "passed", "declined"]
-    """They talked, they passed each other without a talk, or one of them declined to talk."""
+    outcome: Literal["talked", "passed", "declined", "settled"]
+    """They talked, they passed each other without a talk, one of them declined to talk, or they were at an appointment
+    for which the budget allowed no talk but only a request for its result."""
     by: Name = ""
     """The resident who declined or ended the meeting."""
     records: Names = ()

@@ -594,19 +594,25 @@ def _names(turn: ResidentTurn, said: Sequence[str]) -> tuple[str, ...]:
 
 
 def _agreed(turn: ResidentTurn, blocks: Sequence[Block], dated: Sequence[Appointment]) -> list[Block]:
-    """Return the blocks; a block at the time and place of an appointment that the resident has agreed to gets the names
-    of all participants."""
+    """Return the blocks; of those at the time and place of an appointment that the resident has agreed to, the one with
+    the most minutes in common gets the names of all participants."""
     marked = list(blocks)
     for at in dated:
         if turn.name not in (at.host, *at.who):
             continue
-        minute = at.start.hour * 60 + at.start.minute
-        for number, block in enumerate(marked):
-            is_then = block.start <= minute + 1 < block.end
-            if is_then and (not at.place or sector_of(at.place) == sector_of(block.place)):
-                who = tuple(sorted({*at.who, at.host} - {""}))
-                whom = tuple(sorted({*block.whom, *at.whom} - {turn.name}))
-                marked[number] = block.model_copy(update={"agreed": who, "whom": whom})
+        start = at.start.hour * 60 + at.start.minute
+        end = start + (at.end - at.start).seconds // 60
+        shared = [
+            (min(each.end, end) - max(each.start, start), -number)
+            for number, each in enumerate(marked)
+            if not each.asleep and (not at.place or sector_of(at.place) == sector_of(each.place))
+        ]
+        minutes, number = max(shared, default=(0, 0))
+        if minutes > 1:
+            block = marked[-number]
+            who = tuple(sorted({*at.who, at.host} - {""}))
+            whom = tuple(sorted({*block.whom, *at.whom} - {turn.name}))
+            marked[-number] = block.model_copy(update={"agreed": who, "whom": whom})
     return marked
 
 
@@ -718,8 +724,9 @@ def _place(turn: ResidentTurn, said: str, before: str, named: Mapping[str, str])
 DAILY, AGREED, PASSING_DEED = 1, 5, 3
 """DAILY: importance of an act if the plan does not state it. AGREED: importance of an appointment. PASSING_DEED:
 memories of the resident's own acts up to this importance are not shown in talks."""
-DEED, OUTCOME, THEN, CORRECTS = "deed", "outcome", "then", "corrects"
-"""Keys in `Record.data`. `deed` marks an act of the resident and `outcome` the result of an act; `then` contains what
+DEED, OPEN, OUTCOME, THEN, CORRECTS = "deed", "open", "outcome", "then", "corrects"
+"""Keys in `Record.data`. `deed` marks an act of the resident and `outcome` the result of an act; `open` contains the
+words of an act's plan if the model has not been asked for its result yet; `then` contains what
 the resident will do about an insight; `corrects` contains the ids of memories that this memory shows to be false."""
 UNHEARD = "no one has heard it yet"
 KEPT = "kept to oneself"
@@ -746,18 +753,20 @@ async def remember_deed(turn: ResidentTurn) -> None:
     with the resident; the act's partners (`Act.whom`) that the resident did not meet; and the hosts of a visit if none
     of them was at home.
 
-    If the act reached its planned end and has an open question, a model is asked for its result, unless the daily
-    budget does not suffice, no host was at home, or the act was done with a person who was there: then only a talk with
-    that person can settle it.
+    If the act reached its planned end and has an open question, a model is asked for its result, unless no host was at
+    home, or the act was done with a person who was there: then only a talk with that person can settle it. If the daily
+    budget does not suffice without the calls reserved for later talks, the model is asked at bedtime (`settle_day`).
     """
     act = turn.state.act
+    if act is not None and act.why == "talk":
+        act = _appointment_before(turn, act)
     if act is None or act.asleep or act.why not in ("plan", "react") or not act.has_arrived(turn.step):
         return
     setting, seen = turn.setting, people_in_sight(turn.percepts)
     when = f"{setting.when(act.since):%H:%M}-{setting.when(turn.step):%H:%M}"
     where = ", ".join(each for each in (words_of(act.place) if act.place else "", when) if each)
     more = [", ".join(seen)] if seen else []
-    present, met = await _present(turn, act), _met_at(turn)
+    present, met = await _present(turn, act), _met_at(turn, act)
     partners = [each for each in act.agreed if each != turn.name] if _is_over(turn, act) else []
     absent = [each for each in partners if each not in present]
     if absent:
@@ -779,6 +788,14 @@ async def remember_deed(turn: ResidentTurn) -> None:
     importance = float(max(act.weight or DAILY, AGREED if act.agreed else DAILY))
     if (spoken_to := {*partners, *asked} & present) and spoken_to <= met:
         importance = min(importance, PASSING_DEED)
+    is_open = act.open != "" and turn.step >= act.until and not turned_away and not asked
+    ahead = reserved_calls(setting, turn.step, turn.state, above=act.weight)
+    is_asked = is_open and has_left(turn.state, turn.profile, reserved=ahead)
+    data: dict[str, Any] = {
+        "place": act.place,
+        SECRET: hides_act(turn, act),
+        OPEN: act.what if is_open and not is_asked else "",
+    }
     (record,) = await turn.build(
         RecordDraft(
             text=text,
@@ -786,29 +803,59 @@ async def remember_deed(turn: ResidentTurn) -> None:
             by=turn.name,
             importance=importance,
             keywords=(turn.name.lower(), *(each.lower() for each in (*seen, *absent))),
-            data={DEED: True}
-            | ({"place": act.place} if act.place else {})
-            | ({SECRET: True} if hides_act(turn, act) else {}),
+            data={DEED: True} | {key: value for key, value in data.items() if value},
         )
     )
     is_planned = act.why == "plan"  # the model that words a reaction knows the secrets, so its text may hint at them
     clear = (record.id,) if is_planned and clears(turn) and not is_secret(turn, record) else ()
     turn.write(Perceived(step=turn.step, seen=(), records=(record.id,), gathered=importance, clears=clear), (record,))
-    ended = turn.step >= act.until and not turned_away and not asked
-    if act.open and ended and has_left(turn.state, turn.profile):
+    if is_asked:
         await _find_out(turn, act, record, seen)
+
+
+def _appointment_before(turn: ResidentTurn, talk: Act) -> Act | None:
+    """Return the appointment that a talk has interrupted, if it ended during the talk at the same place; None: there is
+    none."""
+    setting = turn.setting
+    block = turn.state.block_at(setting.minute(talk.since)) if setting.day(talk.since) == turn.day else None
+    if block is None or not block.agreed or block.end > turn.minute or block.asleep or not block.place:
+        return None
+    here = setting.world.address_at(turn.state.spot(turn.step))
+    if here.level < SECTOR or sector_of(str(here)) != sector_of(block.place):
+        return None
+    midnight = setting.step_at(turn.day, 0)
+    since, until = (midnight + minute * turn.profile.a_minute for minute in (block.start, block.end))
+    same = {key: getattr(block, key) for key in ("what", "place", "weight", "open", "agreed", "whom", "seen", "secret")}
+    return talk.model_copy(update={"why": "plan", "since": since, "until": until} | same)
+
+
+async def settle_day(turn: ResidentTurn) -> None:
+    """Ask at bedtime for the results of today's acts with open questions for which no call was left (`remember_deed`),
+    as far as the daily budget suffices."""
+    opened = {each.what: each for each in turn.state.blocks if each.open}
+    deeds = [
+        each
+        for each in (await _latest(turn, "observation") if opened else ())
+        if each.created > turn.now - DAY_S and each.data.get(OPEN) in opened
+    ]
+    settled = {id_ for each in (await recent_outcomes(turn) if deeds else ()) for id_ in each.evidence}
+    for deed in deeds:
+        if deed.id not in settled and has_left(turn.state, turn.profile):
+            block = opened[str(deed.data[OPEN])]
+            act = Act(what=block.what, place=block.place, since=0, until=0, path="", open=block.open)
+            await _find_out(turn, act.model_copy(update={"secret": is_secret(turn, deed)}), deed, ())
 
 
 async def _present(turn: ResidentTurn, act: Act) -> frozenset[str]:
     """Return the residents in sight now, and those that were met in a scene or seen in the act's house after the act
     began, or at most SHORTLY_BEFORE minutes before."""
     noticed = await _noticed(turn, act, SHORTLY_BEFORE)
-    return frozenset({*people_in_sight(turn.percepts), *noticed, *_met_at(turn)} & turn.setting.people.keys())
+    return frozenset({*people_in_sight(turn.percepts), *noticed, *_met_at(turn, act)} & turn.setting.people.keys())
 
 
 async def _noticed(turn: ResidentTurn, act: Act, before: int) -> set[str]:
     """Return the residents seen in the act's house after the act began, or at most `before` minutes before."""
-    since = turn.setting.moment(began(turn.setting, turn.state, turn.step) - before * turn.profile.a_minute)
+    since = turn.setting.moment(_began(turn, act) - before * turn.profile.a_minute)
     house = sector_of(act.place) if act.place else ""
     return {
         each.about.subject
@@ -817,16 +864,15 @@ async def _noticed(turn: ResidentTurn, act: Act, before: int) -> set[str]:
     }
 
 
-def _met_at(turn: ResidentTurn) -> frozenset[str]:
-    """Return the other residents whose last scene with this one took place after its current act began, or at most
+def _met_at(turn: ResidentTurn, act: Act) -> frozenset[str]:
+    """Return the other residents whose last scene with this one took place after the act began, or at most
     SHORTLY_BEFORE minutes before."""
-    since = _shortly_before(turn)
+    since = _began(turn, act) - SHORTLY_BEFORE * turn.profile.a_minute
     return frozenset(name for name, step in turn.state.scenes.items() if step >= since)
 
 
-def _shortly_before(turn: ResidentTurn) -> int:
-    """Return the step SHORTLY_BEFORE minutes before the current act began."""
-    return began(turn.setting, turn.state, turn.step) - SHORTLY_BEFORE * turn.profile.a_minute
+def _began(turn: ResidentTurn, act: Act) -> int:
+    return began(turn.setting, turn.state.model_copy(update={"act": act}), turn.step)
 
 
 def _is_over(turn: ResidentTurn, act: Act) -> bool:
@@ -875,7 +921,7 @@ async def _find_out(turn: ResidentTurn, act: Act, deed: Record, near: Sequence[s
         for query in (act.open, f"{act.open} {act.what}")
         for each in await turn.recall(query, OPEN_MEMORIES, kinds=TELLABLE)
     ]
-    described = identity(turn)
+    described, when = identity(turn), datetime.fromtimestamp(deed.created, UTC)
     if not hides_act(turn, act):
         described = identity_for_talk(turn, near)
         recalled = [each for each in recalled if not is_secret(turn, each) and each.id not in turn.state.hinted]
@@ -891,7 +937,7 @@ async def _find_out(turn: ResidentTurn, act: Act, deed: Record, near: Sequence[s
             identity=described,
             did=act.what,
             question=act.open,
-            when=turn.date_and_time,
+            when=f"{when:%A, %B} {when.day}, {when.year}, {when:%H:%M}",
             place=words_of(act.place) if act.place else "",
             near=tuple(near),
             memories=tuple(cut_at_word(each.line, LONGEST_LINE) for each in show(used)),
@@ -946,8 +992,24 @@ as a part of the act or the appointment."""
 
 
 def keep_appointment(setting: Setting, step: int, state: ResidentState, other: ResidentState) -> bool:
-    """Return whether two residents are at an appointment with each other, have not talked at it yet, and both can talk
-    now: neither is in a talk, and their daily budgets suffice."""
+    """Return whether two residents are at an appointment with each other, have not talked at it yet, and can talk now
+    (`is_appointment_due`), and their daily budgets suffice for a talk."""
+    due = is_appointment_due(setting, step, state, other)
+    return due and all(has_left(each, setting.profile) for each in (state, other))
+
+
+def settle_appointment(setting: Setting, step: int, state: ResidentState, other: ResidentState) -> bool:
+    """Return whether two residents are at an appointment, as in `keep_appointment`, for which their budgets allow no
+    talk, but still a short request for its result."""
+    if not is_appointment_due(setting, step, state, other) or keep_appointment(setting, step, state, other):
+        return False
+    calls, tokens = setting.profile.day_calls, setting.profile.day_tokens
+    return all(each.asked[0] < calls and each.asked[1] < tokens for each in (state, other))
+
+
+def is_appointment_due(setting: Setting, step: int, state: ResidentState, other: ResidentState) -> bool:
+    """Return whether two residents are at an appointment with each other, have not talked at it yet, and neither is in
+    a talk."""
     acts = state.act, other.act
     if any(act is None or act.why != "plan" or act.asleep or not act.has_arrived(step) for act in acts):
         return False
@@ -956,7 +1018,7 @@ def keep_appointment(setting: Setting, step: int, state: ResidentState, other: R
     block = state.block_at(setting.minute(step))
     began = setting.step_at(setting.day(step), block.start) if block else step
     last = max(state.scenes.get(other.name, -1), other.scenes.get(state.name, -1))
-    can = all(has_left(each, setting.profile) and not each.is_talking(step) for each in (state, other))
+    can = not any(each.is_talking(step) for each in (state, other))
     return can and (last < 0 or last < began - SHORTLY_BEFORE * setting.profile.a_minute)
 
 
@@ -969,7 +1031,7 @@ def may_meet(setting: Setting, step: int, state: ResidentState, other: ResidentS
     """
     if not setting.profile.talks or setting.when(step).hour >= LATEST_HOUR:
         return False
-    if keep_appointment(setting, step, state, other):
+    if keep_appointment(setting, step, state, other) or settle_appointment(setting, step, state, other):
         return True
     both = (state, other)
     errands = [one for one, two in (both, both[::-1]) if is_errand_to(setting, one, two.name, step)]
@@ -1115,7 +1177,7 @@ def whom_to_meet(turn: ResidentTurn, others: Mapping[str, ResidentState]) -> str
     """
     where = turn.setting, turn.step, turn.state
     seen = [each.who for each in turn.percepts if each.who in others and may_meet(*where, others[each.who])]
-    agreed = [each for each in seen if keep_appointment(*where, others[each])] if seen else []
+    agreed = [each for each in seen if is_appointment_due(*where, others[each])] if seen else []
     liked = [each for each in seen if each not in avoided_by(turn)] if seen else []
     errand = [each for each in liked if is_errand_to(turn.setting, turn.state, each, turn.step)]
     named = [each for each in liked if is_sought(turn, each)] if liked else []
@@ -1142,6 +1204,8 @@ async def reflect_in_scene(turn: ResidentTurn, before: Act | None) -> None:
     """
     act = turn.state.act
     to_bed = act is not None and act.asleep and before is not None and not before.asleep
+    if to_bed:
+        await settle_day(turn)
     worth = to_bed and turn.profile.reflects and turn.state.gathered >= MIN_IMPORTANCE
     ahead = reserved_calls(turn.setting, turn.step, turn.state)
     due = turn.minute < EVENING and is_due(turn.state, turn.profile)

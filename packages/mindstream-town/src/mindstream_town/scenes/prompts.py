@@ -353,25 +353,27 @@ class Outcome(Frozen):
 
 
 class WhatCame(Prompt[Outcome]):
-    """What was the result of an act with an open question?"""
+    """What was the result of an act with an open question, or of an appointment?"""
 
     who: str
     identity: str
     did: str
     question: str
-    """The open question of the act, such as whether the projector runs."""
+    """The open question of the act, such as whether the projector runs; "": an appointment has none."""
     when: str
     place: str
     near: tuple[str, ...] = ()
     """Names of the people who were there."""
     memories: tuple[str, ...] = ()
     """The person's memories that matter for the question."""
+    agreed: tuple[str, ...] = ()
+    """Names of those who had agreed on the act and are there, if it is an appointment."""
 
 
 @rule(WhatCame)
 def stay_open(ask: WhatCame) -> Outcome:
     """Rule: the question stays open."""
-    return Outcome(text=f"{ask.question} ({ask.who}: ?)"[:400])
+    return Outcome(text=f"{ask.question or ask.did} ({ask.who}: ?)"[:400])
 
 
 class SceneInsight(Frozen):

@@ -67,13 +67,13 @@ from mindstream_town.scenes.day import (
     worth_telling,
     written_since,
 )
-from mindstream_town.scenes.prompts import LetOn, Scene, SceneMemory, SceneStance, Side, TalkScene
+from mindstream_town.scenes.prompts import LetOn, Scene, SceneMemory, SceneStance, Side, TalkScene, WhatCame
 from mindstream_town.setting import Setting
 from mindstream_town.world.tree import ARENA, SECTOR
 
 LONGEST = 500
 """Maximum characters of a memory in the prompt, including its appointment."""
-OF_OTHER, NEWEST, OF_PLACE, DATED, SHOWN = 5, 5, 1, 2, 8
+OF_OTHER, NEWEST, OF_PLACE, DATED, SHOWN, SHORT = 5, 5, 1, 2, 8, 4
 ON_THE_WAY = "outdoors, on the way"
 FILLERS = (FREE, AT_HOME)
 """Acts that fill the gaps of a plan."""
@@ -131,6 +131,60 @@ async def converse_in_scene(first: ResidentTurn, second: ResidentTurn, near: Seq
     lets_on = any(_lets_on(turn, other.name) for turn, other in pairs)
     for each in near:
         await _overhear(each, first, second, scene, talked, clear=not lets_on)
+
+
+async def settle_in_short(people: Sequence[ResidentTurn]) -> None:
+    """Ask for the result of an appointment for which the daily budget allows no talk, and let all who keep it remember
+    the result. They share the tokens of the call.
+
+    Args:
+        people: those who are there; the first one asks.
+    """
+    first, names, place = people[0], [each.name for each in people], _place(people[0])
+    act = first.state.act
+    assert act is not None  # a resident at an appointment has an act
+    minds = [await _come_to_mind(turn, people[turn is first], place) for turn in people]
+    for turn, mind in zip(people, minds, strict=True):
+        await _brief(turn, mind)
+    minds = [[each for each in mind if _may_show(turn, each)] for turn, mind in zip(people, minds, strict=True)]
+    before = first.tokens
+    came = await first.ask(
+        WhatCame(
+            who=first.name,
+            identity="\n\n".join(identity_for_talk(turn, names) for turn in people),
+            did=act.outwardly if hides_act(first, act) else act.what,
+            question="" if hides_act(first, act) else act.open,
+            when=first.date_and_time,
+            place=_where(first, place),
+            memories=tuple(
+                f"{turn.name}: {cut_at_word(each.line, LONGEST)}"
+                for turn, mind in zip(people, minds, strict=True)
+                for each in show(mind[:SHORT])
+            ),
+            agreed=tuple(names),
+        )
+    )
+    share = (first.tokens - before) // len(people)
+    for turn, mind in zip(people, minds, strict=True):
+        others = [each for each in names if each != turn.name]
+        (record,) = await turn.build(outcome_draft(turn.name, came.text, came.weight, (), others, {"place": place}))
+        clear = (record.id,) if clears(turn, *mind) else ()
+        for other in others:
+            ids, records = ((record.id,), (record,)) if other == others[0] else ((), ())
+            gathered = record.importance or 0.0 if ids else 0.0
+            turn.write(
+                Met(
+                    step=turn.step,
+                    other=other,
+                    outcome="settled",
+                    records=ids,
+                    gathered=gathered,
+                    clears=clear if ids else (),
+                ),
+                records,
+            )
+        if turn is not first:
+            first.tokens, turn.tokens = first.tokens - share, turn.tokens + share
 
 
 def _begins(turn: ResidentTurn, other: str) -> tuple[bool, ...]:
