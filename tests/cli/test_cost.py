@@ -54,7 +54,7 @@ def test_costs_are_summed_by_day_user_role_and_model(spent: Path) -> None:
 def test_an_unknown_price_is_reported(spent: Path) -> None:
     told = run("cost", "--data", spent, "--by", "model").out
     assert "not known" in told and "0.7500 + ?" in told
-    assert "2 of 6 calls have no known price" in told and "1 cancelled call" in told
+    assert "calls without a known price, which are not in the total: 2 of 6" in told and "1 cancelled call" in told
 
 
 def test_cost_can_be_limited_to_one_user(spent: Path) -> None:

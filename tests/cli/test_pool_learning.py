@@ -55,7 +55,7 @@ def test_recall_names_the_version_and_train_reports_the_check(where: tuple[str |
 def test_the_curve_is_output_as_text_json_and_svg(where: tuple[str | Path, ...], tmp_path: Path) -> None:
     picture = tmp_path / "c.svg"
     told = run("pool", "curve", "verse", "--svg", picture, *where).out
-    assert f"best size: {SIZE} ({SIZE} pairs were added by hand, and stay)" in told and "t: trained" in told
+    assert f"best size: {SIZE} (pairs added by hand, which stay: {SIZE})" in told and "t: trained" in told
     assert picture.read_text("utf-8").count("<path") >= 3
     sizes, growth, versions = run("pool", "curve", "verse", "--json", *where).rows
     assert [each["size"] for each in sizes["points"]] == [round(SIZE * tenth / 10) for tenth in range(1, 11)] and sizes[

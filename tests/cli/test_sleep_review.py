@@ -71,6 +71,6 @@ def test_a_sleep_can_be_reviewed_in_a_terminal(kept: Path) -> None:
         assert screen.ended() == 0
     assert forgotten(kept) == {"fox000001"}
     with terminal("memory", "sleep", "--review", "--data", kept) as screen:
-        screen.until("none would be archived or merged")
+        screen.until("none is archived or merged")
         assert screen.ended() == 0
     assert "3 records restored" in run("memory", "undo-sleep", "--data", kept).out

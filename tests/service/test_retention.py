@@ -23,6 +23,7 @@ from mindstream.service.privacy.retention import (
     EVERY_S,
     KeepRules,
     TenantData,
+    describe,
     erase_expired,
     find_expired,
     rules_of,
@@ -184,3 +185,9 @@ async def test_a_server_applies_due_rules_and_audits_them(folder: Path) -> None:
             await KeepRules(runtime.store_of, lambda: runtime.embedder, clock, folder).apply_due()
             assert len(await runtime.store_of("").audit()) == 1, "it was applied today"
     assert b"Zibeth" not in bytes_of(folder)
+
+
+def test_the_sentence_about_a_rule_agrees_in_number() -> None:
+    assert describe(Rule("", DAY_S)) == "everything of this machine's own users is erased after 1 day"
+    told = describe(Rule("acme", 30 * DAY_S, ("note",)))
+    assert told == "records of the kind note of users of acme are erased after 30 days"

@@ -75,7 +75,7 @@ def _notes(total: Total) -> list[str]:
     if total.free == total.calls:
         notes.append("rules or recordings answered all calls, at no cost")
     if total.unpriced:
-        notes.append(f"{total.unpriced:,} of {total.calls:,} calls have no known price and are not in the total")
+        notes.append(f"calls without a known price, which are not in the total: {total.unpriced:,} of {total.calls:,}")
     if total.broken_off:
         notes.append(f"{count_of(total.broken_off, 'cancelled call')}, whose usage is mostly unknown")
     return notes

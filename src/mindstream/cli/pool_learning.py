@@ -220,7 +220,7 @@ def _show(curves: Curves, settings: Settings) -> None:
         who = "pairs held out from training" if each.held_out else "pairs, some of them trained on"
         say(f"\n{each.form[0]}: {each.form}, {each.asked} {who}")
         say("  " + ", ".join(f"{point.size}: {point.helped:.1%}" for point in each.points))
-        laid = f" ({each.by_hand} pairs were added by hand, and stay)" if each.by_hand else ""
+        laid = f" (pairs added by hand, which stay: {each.by_hand})" if each.by_hand else ""
         trim = next_command(settings, f"mindstream pool trim {curves.pool} --capacity {each.best}")
         say(f"  best size: {each.best}{laid}; {trim}")
     if curves.growth:

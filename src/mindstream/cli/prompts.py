@@ -59,7 +59,7 @@ def copy(folder: Annotated[Path, word("DIR", "A folder; created if it does not e
     written, kept = prompts.copy(folder)
     for path in kept:
         say(f"{path} exists already and is not changed", sys.stderr)
-    say(f"{len(written)} templates written to {folder}. Edit them, and delete those that you do not change:")
+    say(f"templates written to {folder}: {len(written)}. Edit them, and delete those that you do not change:")
     say("for deleted templates, improvements of later mindstream versions take effect. Then")
     where = shlex.quote(str(folder))
     say(f"  mindstream prompts --prompts {where}\n  mindstream chat --prompts {where} --model …")

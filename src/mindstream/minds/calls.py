@@ -49,7 +49,8 @@ class CallLog:
         self._more.set()
 
     async def run(self, memory: Memory) -> None:
-        """Write queued calls with the memory's next commit, or at most LATER_S later, until cancelled."""
+        """Write queued calls with the memory's next commit, or at most LATER_S later (at once if one of them contains
+        a prompt), until cancelled."""
         memory.beside += self._calls
         self._calls = memory.beside
         while True:

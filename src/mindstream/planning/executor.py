@@ -24,7 +24,7 @@ from mindstream.models.model import Call
 from mindstream.moved import renamed
 from mindstream.planning.plan import Evidence, Plan, PlannedStep, Reference, insert
 from mindstream.text.links import links
-from mindstream.text.words import batches
+from mindstream.text.words import batches, count_of
 from mindstream.tools.approval import Approver, ToolRequest, refuse
 from mindstream.tools.approval import allow as allow  # re-exported
 from mindstream.tools.call import Observation, addresses_of, observe_call, observe_text, refusal_of, ungiven
@@ -80,10 +80,9 @@ async def _run_batch(
     except ForeignFailure as error:
         results = [Observation(f"{calls[0].tool} failed: {error}", failed=True)] * len(calls)
     if not isinstance(results, list | tuple) or len(results) != len(calls):
-        came_back = f"{len(results)} results" if isinstance(results, list | tuple) else type(results).__name__
-        words = (
-            f"{calls[0].tool} failed: expected a list of {len(calls)} results, one per call; it returned {came_back}"
-        )
+        came_back = count_of(len(results), "result") if isinstance(results, list | tuple) else type(results).__name__
+        wanted = count_of(len(calls), "result")
+        words = f"{calls[0].tool} failed: expected a list of {wanted}, one per call; it returned {came_back}"
         results = [Observation(words, failed=True)] * len(calls)
     for (call, came), result in zip(gathered, results, strict=True):
         if not came.done():

@@ -53,6 +53,7 @@ from mindstream.planning.prompts import (
     show_steps,
     states_of,
 )
+from mindstream.text.words import count_of
 from mindstream.tools.approval import Approver
 from mindstream.tools.call import UntrustedText
 from mindstream.tools.tool import Tool, traits_of
@@ -140,7 +141,7 @@ class Allowance:
     def take_call(self, cost_usd: float) -> None:
         """Count one tool call and its cost; raise BudgetSpent if the limits allow no further call."""
         if self._most is not None and self._tool_calls >= self._most:
-            raise BudgetSpent(f"the limit of {self._most} tool calls was reached")
+            raise BudgetSpent(f"the limit of {count_of(self._most, 'tool call')} was reached")
         self.budget.check()
         self._tool_calls += 1
         self.budget.spent_usd += cost_usd

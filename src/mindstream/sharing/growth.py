@@ -25,6 +25,7 @@ from mindstream.sharing.pool import Pool
 from mindstream.sharing.ranking import values
 from mindstream.sharing.retriever import SAME_PROBLEM, Head, StandIn
 from mindstream.sharing.state import PoolState
+from mindstream.text.words import count_of
 
 SHOTS = 3
 """Number of exemplars whose answers are compared with each query's own answer: those ranked first."""
@@ -171,7 +172,7 @@ async def _state_of(pool: Pool, reader: str) -> tuple[PoolState, list[str]]:
     ids = state.teaching(pool.guarded)
     if len(ids) < LEAST:
         raise InputError(
-            f"the pool has {len(ids)} exemplars that are served to all members; a curve needs at least {LEAST}"
+            f"the pool has {count_of(len(ids), 'exemplar')} served to all members; a curve needs at least {LEAST}"
         )
     return state, ids
 

@@ -26,6 +26,7 @@ import numpy as np
 
 from mindstream.arrays import Doubles
 from mindstream.sharing.events import ExemplarJudged
+from mindstream.text.words import count_of
 
 SHARES = np.linspace(0.02, 1.0, 21)
 """The possible shares of foreign pairs of a source (whose answers do not belong to their queries); never zero. Before
@@ -120,11 +121,11 @@ class SourceRecord:
         risk = self._risk(judged)
         if risk < RISK:
             return ""
-        known = f"of the {self.pairs} pairs of {source!r} {self.orders} give orders"
+        known = f"orders in {self.orders} of {count_of(self.pairs, 'pair')} of {source!r}"
         if judged.fit is None:
             return f"its answer may also give orders to its reader ({known}): a risk of {risk:.0%}"
         own = f"log odds {judged.fit:.1f} by {judged.fit_by or 'rules'}"
-        known = f"{own}; {known} and about {self.foreign_share:.0%} have an answer to another query"
+        known = f"{own}; {known}, answers to other queries in about {self.foreign_share:.0%}"
         return f"its answer may not belong to its query ({known}): a risk of {risk:.0%}"
 
     def _risk(self, judged: ExemplarJudged) -> float:

@@ -40,7 +40,7 @@ from mindstream.models.embedders.embedder import Embedder, shared_embedder
 from mindstream.paths import read_bytes
 from mindstream.text.context import JOINT, find_headings, open_headings
 from mindstream.text.lexical import Lexical
-from mindstream.text.words import batches, sentences, terms
+from mindstream.text.words import batches, count_of, sentences, terms
 from mindstream.tools.child import run_child
 from mindstream.tools.tool import PLAIN, UNTRUSTED, FunctionTool, Words, tool
 
@@ -603,7 +603,7 @@ def _portion(record: Record) -> Portion:
 
 def _part(lines: tuple[str, ...], from_line: int) -> str:
     if from_line > max(len(lines), 1):
-        raise ToolError(f"that document has only {len(lines):,} lines: start at an earlier line")
+        raise ToolError(f"that document has only {count_of(len(lines), 'line')}: start at an earlier line")
     taken, size = list[str](), 0
     for line in lines[from_line - 1 :]:
         size += len(line) + 1

@@ -427,7 +427,7 @@ def page_tool(web: Web) -> FunctionTool:
         answer.check()
         text = await readable(answer)
         if from_character and from_character >= len(text):
-            raise ToolError(f"that page has only {len(text):,} characters: choose a lower from_character")
+            raise ToolError(f"that page has only {count_of(len(text), 'character')}: choose a lower from_character")
         part = text[from_character : from_character + PART]
         end = from_character + len(part)
         if end < len(text):

@@ -25,6 +25,7 @@ from mindstream.log.events import Event, Failed, Heard, Logged, ModelCalled, Ope
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.store import Commit, Fence, Store, read_all, read_log
 from mindstream.private_files import write_private
+from mindstream.text.words import count_of
 from mindstream_town.events import (
     JOURNAL,
     ActFinished,
@@ -302,7 +303,7 @@ def _grow(path: Path, lines: Sequence[bytes]) -> None:
             return
         at += len(line)
     if at < len(there):
-        raise InputError(f"{path} has more than the {len(lines)} lines of this journal: name another file")
+        raise InputError(f"{path} is longer than this journal ({count_of(len(lines), 'line')}): name another file")
 
 
 def check_journal(path: Path) -> int:

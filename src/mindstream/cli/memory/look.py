@@ -118,7 +118,7 @@ def _lines(run: writing.Import, how: How) -> Iterable[str]:
     for name, each in list(lost.items())[:SHOWN]:
         yield f"not kept: {clean(name)} ({each.count}): {each.why}; the first: {clean(each.example)}"
     if len(lost) > SHOWN:
-        yield f"… and {len(lost) - SHOWN} fields more; --json has them all"
+        yield f"… and {count_of(len(lost) - SHOWN, 'more field')}; --json has them all"
 
 
 async def export_as(settings: Settings, form: str, file: Path | None) -> None:

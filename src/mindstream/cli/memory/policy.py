@@ -111,8 +111,8 @@ def describe_laws(laws: Strength) -> list[str]:
     steps = ", ".join(describe_span(laws.interval_s(level)) for level in range(laws.lasting_level))
     earliest = describe_span(forgetting_curve.rehearsals(laws)[-1])
     return [
-        f"T of each level: {steps}; lasting at level {laws.lasting_level}, after {laws.lasting_level} returns in at"
-        f" least {earliest}",
+        f"T of each level: {steps}; lasting at level {laws.lasting_level}, after"
+        f" {count_of(laws.lasting_level, 'return')} in at least {earliest}",
         f"a record not returned for {describe_span(laws.passed_over_s)} loses a level when a recall finds it but does"
         f" not return it; one not returned for {describe_span(laws.asleep_s)}, when a sleep selects it",
     ]
@@ -190,7 +190,7 @@ def _tell_thin(log: RecallLog, json: bool) -> None:
         return
     say(
         f"the log is too short for a result: it has {count_of(asked, 'return')} of records that were asked for again,"
-        f" in {days:g} days; needed are {MIN_ASKED}, in {MIN_DAYS} days"
+        f" in {days:g} day{'s' * (days != 1)}; needed are {MIN_ASKED}, in {MIN_DAYS} days"
     )
 
 
@@ -199,12 +199,12 @@ def _show(log: RecallLog, ranked: Sequence[Replayed], today: Strength, limit: in
     agreed = len(now.forgotten & log.forgotten)
     say(
         f"{count_of(len(log.asked), 'return')} of records that were asked for again,"
-        f" {count_of(len(log.happened), 'recall')} and sleeps in {log.days:.0f} days;"
+        f" {count_of(len(log.happened), 'recall')} and sleeps in {count_of(round(log.days), 'day')};"
         f" {count_of(len(log.lives), 'record')}"
     )
     say(
-        f"the replay with the current setting archives {len(now.forgotten)} records; {len(log.forgotten)} were in fact"
-        f" archived, {agreed} in both\n"
+        f"the replay with the current setting archives {count_of(len(now.forgotten), 'record')}; in fact"
+        f" {len(log.forgotten)} were archived, {agreed} in both\n"
     )
     columns = ("", "base", "cap", "passed over", "asleep", "lost", "held", "in vain")
     shown = [("today", now), *((f"{place}", each) for place, each in enumerate(ranked[:limit], 1))]

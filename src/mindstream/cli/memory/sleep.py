@@ -180,7 +180,7 @@ async def curve(
     say("\n".join(plot(dict(reversed(marks.items())), Axes(days))))
     say(f"\nEach sleep selects a record with a chance of {drawn:.0%}; {sleeps:g} sleeps a day.")
     for name, each, kept in zip(names, levels, shares, strict=True):
-        say(f"  {name:16} {each.records:5,} records now; after {days} days {kept[-1]:.0%}")
+        say(f"  {name:16} {count_of(each.records, 'record'):>13} now; after {count_of(days, 'day')} {kept[-1]:.0%}")
     if file:
         say(f"the picture is in {file}")
 
@@ -230,7 +230,7 @@ def describe(proposal: Proposal, texts: dict[str, str]) -> list[str]:
 
     weaker = [each.id for each in proposal.weakened if each.level > 0]
     return [
-        *([] if proposal.ids else [f"{proposal.looked_at} records selected: none would be archived or merged"]),
+        *([] if proposal.ids else [f"{count_of(proposal.looked_at, 'record')} selected: none is archived or merged"]),
         *named(f"would be archived: {len(proposal.forgotten)}", proposal.forgotten),
         *named(f"would lose a level: {len(weaker)}", weaker),
         *(line for ids in proposal.merging for line in named("would be merged, with the text of the first:", ids)),

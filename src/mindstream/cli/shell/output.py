@@ -149,7 +149,8 @@ def cell(value: object, form: str = "") -> str:
 
 
 def no_more_output() -> None:
-    """Discard output from now on, so that Python's flush at exit does not fail."""
+    """Flush standard output and standard error. If one of them cannot be written any more, discard its output from now
+    on, so that Python's flush at exit does not fail."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         try:

@@ -43,6 +43,7 @@ from mindstream.service.folders import TOWN_BEGAN
 from mindstream.service.operations.forks import ForkedTowns
 from mindstream.service.operations.principal import LOCAL, SERVER, TOKEN, Principal, tenant_key_of
 from mindstream.sharing.events import ExemplarWithdrawn, PoolCreated
+from mindstream.text.words import count_of
 
 ELSEWHERE = (
     "exports, recordings and files written by tools are not erased: delete them where you saved them",
@@ -475,7 +476,7 @@ async def _prove_rows(opened: Memory) -> None:
 
     left, found = await _rows(opened).read(look)
     if left:
-        message = ", ".join(f"{count} rows in {table}" for table, count in left.items())
+        message = ", ".join(f"{count_of(count, 'row')} in {table}" for table, count in left.items())
         raise StorageError(
             f"there are new data of {opened.name!r} ({message}), because another program writes to this mind: close"
             " that program, then erase again"

@@ -218,6 +218,8 @@ class KeepRules:
 
 def describe(rule: Rule) -> str:
     """Return a sentence that describes a rule."""
-    what = f"records of the kinds {', '.join(rule.kinds)}" if rule.kinds else "everything"
+    kinds = f"kind{'s' * (len(rule.kinds) > 1)} {', '.join(rule.kinds)}"
+    what, are = (f"records of the {kinds}", "are") if rule.kinds else ("everything", "is")
     whose = f"users of {rule.tenant}" if rule.tenant else "this machine's own users"
-    return f"{what} of {whose} is erased after {rule.after_s / DAY_S:g} days"
+    days = rule.after_s / DAY_S
+    return f"{what} of {whose} {are} erased after {days:g} day{'s' * (days != 1)}"

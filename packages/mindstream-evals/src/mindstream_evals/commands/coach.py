@@ -129,7 +129,7 @@ async def calibration(settings: Settings, user: OneUser = None, json: AsJson = F
     elif not found.steps:
         say("no step has both a prediction and a report of the user yet", sys.stderr)
     else:
-        say(f"{found.steps} steps have a prediction and a report; Brier score {found.brier:.3f} (a coin: 0.25)\n")
+        say(f"steps with a prediction and a report: {found.steps}; Brier score {found.brier:.3f} (a coin: 0.25)\n")
         rows = [
             (f"{low:.1f} to {low + 1 / BINS:.1f}", f"{each.steps}", f"{each.thought:.2f}", f"{each.done:.2f}")
             for low, each in sorted(found.bins.items())

@@ -222,7 +222,7 @@ def _show(found: Evaluated, wish: Wish) -> None:
     for each in found.findings.ways:
         if each.no_answer or each.failed:
             failed = f"{count_of(each.failed, 'call')} of tools failed by --fail"
-            say(f"{each.way}: {each.no_answer} questions without an answer, {failed}")
+            say(f"{each.way}: {count_of(each.no_answer, 'question')} without an answer, {failed}")
     if found.unreadable:
         say(f"verdicts that could not be parsed, even after a retry: {found.unreadable}")
     say(f"used now: {count_of(found.spent.calls, 'call')}, {found.spent.tokens:,} tokens; answers: {wish.folder}")

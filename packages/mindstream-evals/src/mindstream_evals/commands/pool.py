@@ -343,7 +343,7 @@ def _print(found: Report) -> None:
             say("")
     models = ", ".join(dict.fromkeys(found.how["agents"].values()))
     offered = found.how["offered"]
-    say(f"answers by {models}; recall by {found.how['embedder']}; {found.how['tests left out']} leaked tests left out")
+    say(f"answers by {models}; recall by {found.how['embedder']}; leaked tests left out: {found.how['tests left out']}")
     if any(offered.values()):
         say(f"of the answers offered by the stream {offered['admitted']} were admitted, {offered['rejected']} rejected")
     if RULES in found.how:

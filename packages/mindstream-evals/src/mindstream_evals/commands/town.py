@@ -211,7 +211,8 @@ def _show_standings(found: Evaluated) -> None:
         made_up = "-" if each.claims is None else f"{each.unsupported} of {each.claims}"
         rows.append((each.condition, *skill, str(each.won), str(each.drawn), str(each.lost), made_up))
     print_table(("condition", "TrueSkill", "95 %", "won", "drawn", "lost", "claims made up"), rows)
-    say(f"{found.judged} pairs of {count_of(found.findings.items, 'question')} judged by {found.judged_by}")
+    pairs = f"{count_of(found.judged, 'pair')} of {count_of(found.findings.items, 'question')}"
+    say(f"{pairs} judged by {found.judged_by}")
     if all(each.claims is None for each in found.findings.standings):
         say("unsupported claims are not counted: this needs a model that judges, and no --no-claims")
 

@@ -15,6 +15,7 @@ from mindstream.evaluation_cache import EvaluationCache
 from mindstream.location import Location
 from mindstream.models.cached_prompts import do_each
 from mindstream.settings import Settings
+from mindstream.text.words import count_of
 from mindstream_town import opened as towns
 from mindstream_town.commands.group import MODEL, ROLE, At, Name
 from mindstream_town.inspect import cause as causes
@@ -79,7 +80,8 @@ async def cause(
     if not (towns.is_free(settings) or yes):
         steps = sum(max(0, wanted.end - job.step) for job in jobs)
         raise InputError(
-            f"{len(jobs)} forks run {steps:,} steps with a model (`town estimate` shows the cost): add --yes to approve"
+            f"{count_of(len(jobs), 'fork')}, {count_of(steps, 'step')} in all, would run with a model (`town estimate`"
+            " shows the cost): add --yes to approve"
         )
     cache = EvaluationCache(into)
     with progress("forks", len(jobs)) as told:
@@ -96,7 +98,8 @@ async def cause(
         rows = [{**each._asdict(), "cause": each.cause._asdict()} for each in effects]
         print_json({"outcome": outcome, "who": wanted.who, "happened": happens, "forks": len(jobs), "effects": rows})
         return
-    say(f"{outcome}: {'happened' if happens else 'did not happen'}; {len(jobs)} forks, {seeds} seeds")
+    how_many = f"{count_of(len(jobs), 'fork')}, {count_of(seeds, 'seed')}"
+    say(f"{outcome}: {'happened' if happens else 'did not happen'}; {how_many}")
     setting, lines = history.setting, list[Sequence[str]]()
     for each in effects:
         low, high = each.interval
@@ -145,7 +148,7 @@ async def beliefs(
     if json:
         print_json(*(each.model_dump() for each in found))
         return
-    say(f"{who} on {format_time(history.setting, step)}: {len(found)} beliefs")
+    say(f"{who} on {format_time(history.setting, step)}: {count_of(len(found), 'belief')}")
     words = {True: "differs", False: "holds", None: "planted"}
     print_table(
         ("about", "believed", "happened", "", "began"),
