@@ -217,7 +217,8 @@ async def conversing(settings: Settings, screen: Screen, options: TalkOptions) -
     """Open a mind and show its events, up to the last one when the block ends.
 
     Raises:
-        UserError, StorageError: see `open_mind`.
+        UserError: a name, a pack or a folder is not valid.
+        StorageError: the data cannot be read or written.
         OSError: the screen cannot be written to.
     """
     talking, offering = asyncio.current_task(), None

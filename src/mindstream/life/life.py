@@ -451,7 +451,7 @@ class LifeReasoner:
         """Run the life while there is something to do, at most `turns` turns.
 
         Raises:
-            InputError: see `Life.open`.
+            InputError: there is no goal, an order cannot be read, or the life had a language model and now has none.
         """
         stream = context.memory
         now = stream.clock.now()

@@ -406,7 +406,7 @@ def every_kind() -> dict[str, type[Event]]:
     """Return the kinds of events that can be read: those of the core and of all registered plugins.
 
     Raises:
-        ValueError: see `add_kinds`.
+        ValueError: a class that a plugin registers is not an event, or its kind is already taken.
     """
     for plugin in plugins.registered():
         if plugin.name not in _read:

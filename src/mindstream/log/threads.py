@@ -39,7 +39,7 @@ class Readers:
         """Run `look` on a reader's connection and return its result.
 
         Raises:
-            StorageError: see `explain_errors`.
+            StorageError: SQLite cannot read the file; the message says what to do.
         """
         return await asyncio.get_running_loop().run_in_executor(self._threads, self._read, look)
 

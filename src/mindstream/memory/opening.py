@@ -44,7 +44,7 @@ def open_everyone(data: AnyData) -> SqlStore:
     """Open a store that shows the streams of all tenants, for reading only.
 
     Raises:
-        StorageError: see `open_store`.
+        StorageError: the location cannot be used, or the database's driver is not installed.
     """
     return _opened(Location.of(data), EVERYONE)
 

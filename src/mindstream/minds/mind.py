@@ -518,7 +518,8 @@ class Mind:
                 FollowUp are yielded as well.
 
         Raises:
-            InputError, StorageError: see `hear`.
+            InputError: the text is empty or too long.
+            StorageError: the utterance or the answer could not be committed.
         """
         with self.memory.feed.listening() as rows:
             async with aclosing(self.hear(text)) as answer:
@@ -610,7 +611,7 @@ class Mind:
         Reasoners with `Trigger(on=("corrected",))` are woken.
 
         Raises:
-            InputError: see `Memory.supersede`.
+            InputError: the record does not exist, is no longer current, or is a version of a belief or plan.
         """
         done = await self.memory.correct(old, text, by=by, wake=await self._woken_by(Corrected.kind))
         self.reasoners.wake()

@@ -212,7 +212,7 @@ def build_models(models: AnyModels, clock: Clock | None = None) -> Models:
     """Return models in any form of `AnyModels` as `Models`; the caller closes them, unless they were `Models` already.
 
     Raises:
-        SettingsError: see `open_models`.
+        SettingsError: an unknown name, or a value that is not a model.
     """
     if isinstance(models, Models):
         return models

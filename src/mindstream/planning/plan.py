@@ -149,7 +149,8 @@ def find_parts(value: JsonValue, at: Keys = ()) -> Iterator[tuple[Keys, Referenc
 
 
 def bind(arguments: Mapping[str, JsonValue], evidence: Mapping[str, JsonValue]) -> JsonObject:
-    """Return arguments with evidence in place of references; raises as `insert` does."""
+    """Return arguments with evidence in place of references. Raise InputError if a step has no evidence, or its
+    evidence has no part at a path."""
     return {name: fill(value, lambda part: insert(part, evidence)) for name, value in arguments.items()}
 
 
@@ -479,7 +480,8 @@ class Plan(BaseModel, frozen=True, extra="forbid"):
         return self.model_copy(update={"steps": (*self.steps[:at], step, *self.steps[at:])})
 
     def without_step(self, id: str) -> Plan:
-        """Return the plan without a step; `check` reports steps that still refer to it. Raises as `step` does."""
+        """Return the plan without a step; `check` reports steps that still refer to it. Raise InputError if the plan
+        has no step of this id."""
         gone = self.step(id)
         return self.model_copy(update={"steps": tuple(step for step in self.steps if step is not gone)})
 

@@ -129,7 +129,7 @@ class Planner(Explained):
 
     @awaited
     async def run(self, plan: Plan, *, run: str = "") -> Solution:
-        """Run a plan and answer its task; raises as `solve` does."""
+        """Run a plan and answer its task. Raise the errors of `solve`, and InputError if `plan` is not a `Plan`."""
         if not isinstance(plan, Plan):
             hint = "`solve(task)` plans a task and runs the plan"
             if isinstance(plan, Coroutine):

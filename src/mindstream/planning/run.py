@@ -94,7 +94,8 @@ async def write_steps(
 ) -> AsyncGenerator[PlannedStep]:
     """Ask the planner for a plan, and yield each step as soon as it is written; the model's thoughts are skipped.
 
-    If the plan becomes too long to run, the rest of the reply is not read. Raises as `plan_task` does.
+    If the plan becomes too long to run, the rest of the reply is not read. Raise InputError if the reply has no step,
+    and ModelError if the planner failed.
     """
     prompt = MakePlan(task=task, tools=tuple(map(describe, specs)), exemplars=tuple(exemplars))
     reader, thinking = StepReader(Rewoo(specs)), Thinking()

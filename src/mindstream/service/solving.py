@@ -114,7 +114,12 @@ class Solver:
         return estimate(self.task.text, self.task.how, self.specs, names, self.exemplars, plan or self.task.plan)
 
     async def plan(self, on_step: Callable[[PlannedStep], None]) -> Plan:
-        """Make a plan within the budget of the run. Raises the same errors as `Planner.plan`."""
+        """Make a plan within the budget of the run.
+
+        Raises:
+            InputError: the planner's reply has no step; the message quotes the reply.
+            ModelError: the planner failed, or the budget is spent.
+        """
         return await self.planner.plan(self.task.text, on_step)
 
     async def solve(
@@ -177,10 +182,15 @@ async def open_planner(
     budget: Budget,
     approve: Approve | None = None,
 ) -> AsyncIterator[Solver]:
-    """Open the tools and the planner of a task. Raises the same errors as `open_solver`.
+    """Open the tools and the planner of a task.
 
     Args:
         budget: the budget of the run, including model calls by tools.
+
+    Raises:
+        UserError: a model, a tool, a folder, a server or a file is not valid.
+        StorageError: the data cannot be read or written.
+        ToolError: no tool of the MCP servers may be called.
     """
     async with AsyncExitStack() as opened:
         model = _worker(models, budget)
@@ -244,7 +254,10 @@ def _with_plan(task: SolveSettings, specs: Sequence[ToolSpec]) -> SolveSettings:
 async def find_specs(settings: Settings, task: SolveSettings) -> list[ToolSpec]:
     """Return the specifications of a task's tools, to check a plan without running it; no model is needed.
 
-    Raises the same errors as `open_solver`.
+    Raises:
+        UserError: a model, a tool, a folder, a server or a file is not valid.
+        StorageError: the data cannot be read or written.
+        ToolError: no tool of the MCP servers may be called.
     """
     async with AsyncExitStack() as opened:
         nothing = opened.enter_context(tempfile.TemporaryDirectory(prefix="mindstream-"))
@@ -274,7 +287,10 @@ async def talk_tools(
 ) -> AsyncIterator[tuple[Tool, ...]]:
     """Open the additional tools of a conversation's reasoners; tools with side effects are left out.
 
-    Raises the same errors as `open_solver`.
+    Raises:
+        UserError: a model, a tool, a folder, a server or a file is not valid.
+        StorageError: the data cannot be read or written.
+        ToolError: no tool of the MCP servers may be called.
     """
     async with AsyncExitStack() as opened:
         if not (names or docs or mcp):
@@ -300,7 +316,10 @@ async def open_tools(
 ) -> tuple[tuple[Tool, ...], dict[str, str]]:
     """Open tools by name, folders of documents and MCP servers.
 
-    Raises the same errors as `open_solver`.
+    Raises:
+        UserError: a model, a tool, a folder, a server or a file is not valid.
+        StorageError: the data cannot be read or written.
+        ToolError: no tool of the MCP servers may be called.
 
     Returns:
         The tools, and the names of MCP tools that must not be called, each with the reason.

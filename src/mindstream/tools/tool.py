@@ -314,7 +314,7 @@ def checked_tools(tools: AnyTools) -> tuple[Tool, ...]:
 
     Raises:
         InputError: two tools have the same name, one is a text, or `tools` is a single tool or function, not a list.
-        TypeError: see `tool`.
+        TypeError: a function has no docstring, or an argument without a type hint or that cannot be given by name.
     """
     if callable(tools) or hasattr(tools, "spec"):
         raise InputError(f"tools= expects a list of tools, such as [{getattr(tools, '__name__', 'weather')}]")

@@ -112,7 +112,7 @@ def join_modules(entry: Path, without: Collection[Path] = ()) -> tuple[str, list
     Dynamically imported modules come last. A dynamic import of a module in `without` fails at run time.
 
     Raises:
-        ValueError: see `Joining.add`.
+        ValueError: imports are circular, an imported name is not exported, or a form of import or export is unknown.
     """
 
     def later(module: Path) -> str:
@@ -133,7 +133,7 @@ def join_pages(shell: Path) -> dict[Path, str]:
     Modules in the shell are not repeated in the other texts. Each text exports its modules as `modules`, by path.
 
     Raises:
-        ValueError: see `Joining.add`.
+        ValueError: imports are circular, an imported name is not exported, or a form of import or export is unknown.
     """
 
     def later(module: Path) -> str:

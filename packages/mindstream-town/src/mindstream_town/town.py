@@ -137,7 +137,8 @@ class Town:
 
         Raises:
             InputError: the folder contains another town, or other data.
-            HeldElsewhere, StorageError: see `Town.open`.
+            HeldElsewhere: another process has the town open.
+            StorageError: the folder cannot be used.
         """
         async with contextlib.AsyncExitStack() as opened:
             data = self._data
@@ -329,7 +330,8 @@ class Town:
         Raises:
             InputError: there is no such resident or place, the visitor has a resident's name, or another user has
                 control.
-            ModelError, StorageError: see `run`.
+            ModelError: a model is not available, or its budget is spent.
+            StorageError: rows could not be written.
         """
         name = self.resident_name(name)
         person = checked_name(by or (name if as_visitor else ANYBODY), "a person's name")
@@ -355,7 +357,8 @@ class Town:
     ) -> None:
         """Run the next step with actions of users; then run up to a step, or until `stop` returns True.
 
-        Everything is written when this returns. Raises: see `run`.
+        Everything is written when this returns. Raise ModelError if a model is not available or its budget is spent,
+        and StorageError if rows could not be written.
         """
         await self._live(self._clockwork.state().latest, on_step, lambda _: None)
         self._clockwork.deeds = dict(deeds)

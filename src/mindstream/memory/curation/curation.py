@@ -389,7 +389,7 @@ async def correct(
         wake: reasoners to be run because of the correction.
 
     Raises:
-        InputError: see `supersede`.
+        InputError: the record does not exist, is no longer current, or is a version of a belief or plan.
     """
     new = await supersede(stream, old, text, by=by, evidence=evidence)
     there = {record.id: record for record in await stream.records([old, new.id])}

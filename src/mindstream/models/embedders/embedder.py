@@ -150,7 +150,7 @@ class SentenceTransformers(LockedEmbedder):
     """The embedder `st:MODEL`.
 
     Raises:
-        SettingsError: see `_load`.
+        SettingsError: the model cannot be loaded, or the working directory has a file or folder with its name.
     """
 
     def __init__(self, model: str) -> None:

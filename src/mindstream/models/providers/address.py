@@ -87,7 +87,7 @@ def key_of_environment(name: str) -> str:
     """Return the key in an environment variable, cleaned; "" if it is not set.
 
     Raises:
-        SettingsError: see `clean_key`.
+        SettingsError: the key has a character that no HTTP header can carry; the message never shows the key.
     """
     if raw := os.environ.get(name, ""):
         key = clean_key(raw, name)
@@ -226,7 +226,7 @@ def address(name: str, *, base_url: str | None = None, api_key: str | None = Non
     with `openai:` or `decisions:` also to `base_url` or the URL after @.
 
     Raises:
-        SettingsError: see `provider`.
+        SettingsError: the name has none of the forms, there is no key, or a package is not installed.
     """
     name = name.strip().strip("\ufeff\u200b")
     if api_key:

@@ -166,7 +166,7 @@ class Client:
 
         Raises:
             ValueError: the response is not JSON.
-            EndpointError, Refusal, aiohttp.ClientError: see `send`.
+            EndpointError, Refusal, aiohttp.ClientError: there is no acceptable response.
         """
         response = await self.send(method, path, body, headers)
         try:
@@ -319,7 +319,8 @@ class Response:
         return data
 
     async def whole(self) -> bytes:
-        """Return the rest of the body; raises as `read` does."""
+        """Return the rest of the body. Raise Refusal if it is too long or its compression is damaged, and
+        aiohttp.ClientError if the connection broke."""
         found = []
         while data := await self.read():
             found.append(data)

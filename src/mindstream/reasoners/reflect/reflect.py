@@ -136,7 +136,7 @@ async def reflect_if_due(stream: Memory, model: Model, start: float = START) -> 
     """Rate unrated records, then reflect if the counter is at 0 or below. Without a language model, do nothing.
 
     Raises:
-        ModelError: see `reflect`.
+        ModelError: the model failed; no thought is written.
     """
     if model.name == Rules.name:
         return []

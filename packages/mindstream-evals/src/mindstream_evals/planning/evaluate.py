@@ -336,7 +336,8 @@ class Evaluation:
         return [tool.spec for tool in (*self.tools, *documents)]
 
     async def solve_one(self, question: Question) -> list[Outcome]:
-        """Solve a question by each strategy; stored results are reused. Raises: see `solve`."""
+        """Solve a question by each strategy; stored results are reused. Raise ModelError if a model is not available,
+        or the budget is spent."""
         own = self.own_documents and bool(question.context)
         specs = self.specs()
         found = {way.label: self.find(question, way, specs) for way in self.ways}

@@ -136,7 +136,8 @@ class Embodied:
 
         Raises:
             InputError: there is no such place, or it is not open to the user.
-            ModelError, StorageError: see `Town.run`; the step has no effect.
+            ModelError: a model is not available, or its budget is spent; the step has no effect.
+            StorageError: rows could not be written; the step has no effect.
         """
         return await self._do(Go(place=find_open_place(self.town, self.resident.person, place)))
 
@@ -150,7 +151,8 @@ class Embodied:
 
         Raises:
             InputError: a wall, or a closed or private place is in the way; or the town has no map of tiles.
-            ModelError, StorageError: see `Town.run`; the step has no effect.
+            ModelError: a model is not available, or its budget is spent; the step has no effect.
+            StorageError: rows could not be written; the step has no effect.
         """
         heard, here = self.resident.state.talk, self.resident.state.spot(max(self.town.step, 0))
         await self.perform(Step(spot=find_beside(self.town, self.resident.person, here, way)))

@@ -101,7 +101,7 @@ class Interviewer:
             asked_in: the id of the record that contains the question itself.
 
         Raises:
-            InputError: see `ask`.
+            InputError: the resident or the condition does not exist, or the question is empty.
         """
         person = self.setting.people.get(name)
         if person is None:

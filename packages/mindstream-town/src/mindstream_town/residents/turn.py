@@ -334,7 +334,8 @@ class ResidentTurn:
             other: the resident that the decision is about. place: the object that it is about.
 
         Raises:
-            StepFailed, BudgetSpent: see `ask`.
+            StepFailed: the model did not answer; no rule replaces an unavailable model.
+            BudgetSpent: the budget is spent.
         """
         weights, drawn = await self._weigh(about, question)
         self._count(question, "yes")
@@ -353,7 +354,8 @@ class ResidentTurn:
             recalled: memories that the decision is based on. other: the resident that the decision is about.
 
         Raises:
-            StepFailed, BudgetSpent: see `ask`.
+            StepFailed: the model did not answer; no rule replaces an unavailable model.
+            BudgetSpent: the budget is spent.
         """
         weights, drawn = await self._weigh(about, question)
         choice = question.answers()[0]

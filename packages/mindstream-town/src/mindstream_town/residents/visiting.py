@@ -55,7 +55,7 @@ async def visit(town: Town, name: str, by: str = "a visitor") -> AsyncIterator[M
 
     Raises:
         InputError: there is no such resident, the visitor's name is invalid, or a resident has that name.
-        ModelError: a model is not available; see `Visit.settled`.
+        ModelError: a model is not available; the utterances are stored, and processed before the town continues.
     """
     name = town.resident_name(name)
     if name not in town.residents:
