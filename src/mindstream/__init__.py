@@ -202,6 +202,8 @@ def __getattr__(name: str) -> object:
         try:
             return getattr(importlib.import_module("mindstream_town"), name)
         except ModuleNotFoundError as error:
+            if error.name != "mindstream_town":  # a package that it needs is missing
+                raise
             raise ImportError(f"mindstream.{name} is in another distribution: pip install mindstream-town") from error
     if name == "sync":
         return importlib.import_module("mindstream.sync")

@@ -29,6 +29,7 @@ def test_invalid_arguments_are_refused_in_one_sentence(tmp_path: Path) -> None:
     assert "unknown agent 'nix'" in mistaken(run("pool", "experiment", "--agents", "nix"))
     assert "--out FILE.jsonl" in mistaken(run("pool", "experiment", *QUICK, "--ray"))
     assert "has no agents" in mistaken(run("pool", "experiment", "--data", tmp_path))
+    assert "there is no folder" in mistaken(run("pool", "experiment", "--data", tmp_path / "none"))
 
 
 def test_agents_answer_the_stream_and_no_call_is_repeated(door: FakeEndpoint, tmp_path: Path) -> None:

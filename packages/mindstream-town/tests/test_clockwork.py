@@ -85,7 +85,7 @@ async def test_usable_places_are_cached_for_each_description_of_a_resident(tmp_p
 
 
 async def test_a_folder_contains_one_town(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="there is no town in this folder"):
+    with pytest.raises(InputError, match="there is no town in these data"):
         async with Town.open(tmp_path):
             pass
     await lived(tmp_path, 10)

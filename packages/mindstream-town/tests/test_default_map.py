@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from pathlib import Path
 from typing import Any
@@ -141,4 +142,14 @@ def test_the_names_are_loaded_from_this_distribution_only(monkeypatch: pytest.Mo
     monkeypatch.setitem(sys.modules, "mindstream_town", None)
     for name in ("Town", "Resident", "Place"):
         with pytest.raises(ImportError, match=f"{name} is in another distribution: pip install mindstream-town"):
+            getattr(mindstream, name)
+
+
+def test_a_missing_package_that_the_town_needs_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(_: str) -> None:
+        raise ModuleNotFoundError("No module named 'leather'", name="leather")
+
+    monkeypatch.setattr(importlib, "import_module", missing)
+    for name in ("Town", "Resident", "Place"):
+        with pytest.raises(ModuleNotFoundError, match="leather"):
             getattr(mindstream, name)

@@ -55,7 +55,7 @@ class Strength:
 
     def __post_init__(self) -> None:
         if not (0 < self.first_s < self.cap_s < math.inf and 1 < self.base < math.inf):
-            raise InputError(f"strength needs 0 < first_s < cap_s and base > 1, found {self}")
+            raise InputError(f"strength needs finite numbers with 0 < first_s < cap_s and base > 1, found {self}")
         if not (self.passed_over_s >= 0 and self.asleep_s >= 0):
             raise InputError(f"strength needs passed_over_s and asleep_s of at least 0, found {self}")
 

@@ -271,7 +271,10 @@ def _checked_id(text: str) -> str:
 
 def _checked_tool(name: str) -> str:
     if not TOOL_NAME.fullmatch(name):
-        raise ValueError(f"expected a tool's name of letters, digits and _./:-, found {name[:40]!r}")
+        raise ValueError(
+            "expected a tool's name of 1 to 128 letters, digits and _./:-, which begins with a letter, a digit or _,"
+            f" found {name[:40]!r}"
+        )
     return name
 
 

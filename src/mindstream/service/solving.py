@@ -228,7 +228,8 @@ def plan_text(solution: Solution, tools: Sequence[ToolSpec]) -> str:
 
 
 def _names(task: SolveSettings, model: Model | None) -> tuple[str, ...]:
-    """Return the names of a task's tools; `model`: the model for the tool `llm`, None: none is configured."""
+    """Return the names of a task's tools: the given ones, or those that are usual for its model and documents. `model`:
+    the model for the tool `llm`, None: none is configured."""
     usual = ("calculator", "llm") if model else ("calculator",) if task.docs else ("calculator", "recall")
     return usual if task.tools is None else task.tools
 

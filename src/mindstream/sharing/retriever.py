@@ -91,8 +91,8 @@ class Head:
         )
 
     def weights(self) -> StoredWeights:
-        """Return the head as plain data; the difference of W from the identity is stored in 8 bits a number,
-        compressed."""
+        """Return the head (the projection that ranks exemplars) as plain data. The difference of its matrix from the
+        identity is stored in 8 bits a number, compressed."""
         change = self.matrix - np.eye(self.width, dtype=np.float32)
         step = np.float32(max(float(np.abs(change).max(initial=0.0)) / STEPS, 1e-12))
         packed = zlib.compress(step.tobytes() + np.rint(change / step).astype(np.int8).tobytes(), 6)

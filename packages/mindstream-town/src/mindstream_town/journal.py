@@ -181,7 +181,7 @@ async def read_setting(store: Store) -> Setting:
     """
     began = await store.last(store.key(JOURNAL), TownBegan.kind)
     if began is None or not isinstance(began.event, TownBegan):
-        raise InputError("there is no town in this folder: begin one with `mindstream town new`")
+        raise InputError("there is no town in these data: begin one with `mindstream town new`")
     event = began.event
     profile = Profile.model_validate_json(event.profile)
     forked = await store.last(store.key(JOURNAL), TownForked.kind)

@@ -27,7 +27,7 @@ are more, the first open steps, the newest habits and the newest closed steps ar
 TITLE, TEXT, LINK, RESOURCES, REPORTS = 200, 2_000, 1_000, 8, 3
 """Maximum length of a step's title, text and link, in characters; maximum number of its resources and reports."""
 REPORTED = 5
-"""Maximum number of closed steps with reports (the last ones) whose newest report a prompt shows."""
+"""Maximum number of closed steps whose newest report a prompt shows: the last ones that have a report."""
 Title = Annotated[str, AfterValidator(lambda text: shortened(text, TITLE))]
 Words = Annotated[str, AfterValidator(lambda text: shortened(text, TEXT))]
 FOLLOWED = re.compile(r"(?:https?:|tel:|mailto:|(?![a-z][a-z0-9+.-]*:))[^\s<>\"]+", re.IGNORECASE)
@@ -284,7 +284,7 @@ class Calibration:
 
 
 def calibration_of(steps: Iterable[PlanStep]) -> Calibration:
-    """Return the calibration of a plan's steps."""
+    """Return how well the forecasts for a plan's steps agree with the outcomes (see Calibration)."""
     found = Calibration()
     for step in steps:
         found.add(step)

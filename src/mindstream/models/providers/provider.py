@@ -229,7 +229,8 @@ class _Reading:
         self.truncated = self.thought = False
 
     def take(self, arrival: Delta | Call) -> Part | None:
-        """Count an arrival; return the part of the reply that it holds, if any."""
+        """Count an arrival, and pass thoughts to the listener; return the part of the reply that it holds, None if it
+        holds none yet."""
         if isinstance(arrival, Call):
             self._tally.count("calls", 1)
             return Call(legible(arrival.tool), legible(arrival.arguments), legible(arrival.id))

@@ -188,6 +188,8 @@ def clean_tests(agents: Sequence[Agent]) -> tuple[Agent, ...]:
 def _read_folder(folder: Path) -> list[Agent]:
     if is_published(folder):
         return [Agent.model_validate(each) for each in read_published(folder)]
+    if not folder.is_dir():
+        raise InputError(f"there is no folder {folder}")
     files = sorted(path for path in folder.glob("*.toml") if not path.name.endswith(RUBRIC))
     if not files:
         folders = ", ".join(where for where, *_ in DOMAINS.values())

@@ -154,7 +154,7 @@ class Bikes:
         return float(self.db.execute(query).fetchone()[0] or 0)
 
     def rides(self, year: int, more: str = "") -> float:
-        """Count the rides of a season."""
+        """Count the rides of a season; `more`: a further SQL condition."""
         return self._one(f"SELECT count(*) FROM rd WHERE {self._where(year, more)}")
 
     def income(self, year: int, more: str = "") -> float:

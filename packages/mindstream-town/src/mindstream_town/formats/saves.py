@@ -297,7 +297,7 @@ class Move:
 
 @dataclass(frozen=True)
 class MovementMeta:
-    """The time of a step."""
+    """The time of a step, and the file's further fields (`extra`)."""
 
     curr_time: ClockText
     extra: Mapping[str, JsonValue]

@@ -546,7 +546,9 @@ def _weather(said: list[str] | dict[str, str]) -> Weather:
     try:
         return Weather(dates=said) if isinstance(said, dict) else Weather(days=tuple(said))
     except ValidationError:
-        raise InputError("town: weather: expected dates such as 2024-09-03, without a time") from None
+        raise InputError(
+            "town: weather: expected dates such as 2024-09-03, without a time, and a text for each"
+        ) from None
 
 
 def _parse_tables(text: str, faults: Faults) -> tuple[TownTables | None, Counter[str]]:

@@ -161,7 +161,8 @@ def _walls(world: TileWorld, floors: dict[str, set[Spot]]) -> set[Spot]:
 
 
 def _hedges(world: TileWorld, green: Collection[Spot]) -> str:
-    """Draw a line along each edge between a walkable tile of a green place and an inaccessible tile outside."""
+    """Return SVG path data: a line along each edge between a walkable tile of a green place and an inaccessible tile
+    outside of it."""
     lines = []
     for x, y in sorted(green):
         for i, j, line in (

@@ -72,7 +72,7 @@ class SetRequest(TownName):
 
 
 class HasSet(Reply):
-    """The condition from the next step on."""
+    """An object's condition from the next step on."""
 
     object: str
     condition: str

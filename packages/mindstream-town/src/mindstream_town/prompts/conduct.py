@@ -53,7 +53,7 @@ class SeeTo(Prompt[Remedy]):
     serves: tuple[int, ...] = ()
     """Numbers of the objects at which one can eat out now."""
     aside: int = 0
-    """The number of an object in another room of the same house; 0: there is none."""
+    """Number of an object in another room of the same house, where the person can wait; 0: there is none."""
     in_charge: bool = True
     """Whether the person owns the place, or lives or works there."""
     others: tuple[str, ...] = ()

@@ -140,7 +140,8 @@ class Whereabouts:
                 self.marked.update(name for name in names if self._sees(name, place))
 
     def change(self, change: ObjectChanged) -> None:
-        """Change the condition of an object. Residents who can see it are marked in the next step."""
+        """Change the condition of an object. In the next step, residents who can see it are added to `marked` (those
+        who may see something new)."""
         self.changes.append(set_condition(self.conditions, change))
         self._update_odd(change.place)
 
