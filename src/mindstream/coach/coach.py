@@ -732,7 +732,8 @@ class Coach:
         return Handling(partial(self._answer, situation, first, alone), situation.phase.name, skipped, hold=True)
 
     def _answer(self, situation: Situation, first: Decision, alone: bool, heard: Logged) -> AnswerRows:
-        """Begin the turn at once, even if no caller reads its events."""
+        """Begin to answer an utterance at once, even if no caller reads the rows that are returned; `alone`: no
+        follow-up is sent after the answer."""
         if alone:
             self._alone.add(heard.seq)
         return self._answering.answer(situation, heard, first, one_answer=alone)

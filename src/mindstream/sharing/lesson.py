@@ -177,7 +177,10 @@ class LessonBook:
         self.lessons[one.id] = one
 
     def _is_read(self, id_: str, versions: dict[str, int]) -> bool:
-        """Return whether the writer of an event had read the current text of a lesson; True if this is not recorded."""
+        """Return whether the writer of an event had read the current text of a lesson; True if this is not recorded.
+
+        `versions`: the versions of lessons that the event says its writer had read, by id.
+        """
         return versions.get(id_, self.lessons[id_].version) == self.lessons[id_].version
 
     def _judge(self, event: events.TaskJudged, at: Moment) -> None:

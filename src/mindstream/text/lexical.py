@@ -294,7 +294,8 @@ MAX_TIMES, MAX_TERMS = 15, 65_535
 
 
 def _postings(document: int, terms: Sequence[str]) -> Iterator[tuple[str, int]]:
-    """Yield each term of a document with its posting."""
+    """Yield each term of a document with its posting: the document's number, and how often it contains the term (at
+    most MAX_TIMES), in one number."""
     counts = dict.fromkeys(terms, 0)
     for term in terms:
         counts[term] += 1

@@ -140,7 +140,8 @@ def _slept(history: History, name: str, talk: Talked) -> bool:
 
 
 def _objection(history: History, name: str, place: str, step: int) -> str:
-    """Return why an act at a place is not permitted; "" if it is permitted."""
+    """Return why a resident's act at a place is not permitted: it is closed, no owner is there and awake to let the
+    resident in, or it is full; "" if it is permitted."""
     rules, at = history.setting.rules, history.setting.when(step)
     address = history.setting.addresses[place]
     owners = rules.owners(address)

@@ -222,7 +222,8 @@ def _add(add: Callable[..., Any], run: Body, chosen_by: list[str], helps: Mappin
 
 
 def _fields(parameter: Parameter) -> list[Parameter]:
-    """Return the flags of a parameter: itself, or all fields of a dataclass."""
+    """Return the parameters that become flags in place of a parameter: the fields of its type if that is a dataclass,
+    else the parameter itself."""
     if not is_dataclass(parameter.annotation):
         return [parameter.replace(kind=Parameter.KEYWORD_ONLY)]
     kinds = get_type_hints(parameter.annotation, include_extras=True)

@@ -323,7 +323,8 @@ def ask_once_more(found: Thinking, asked: Sequence[str]) -> tuple[Thinking, tupl
 
 
 def _shown(asked: Sequence[str]) -> tuple[str, ...]:
-    """Return the subjects of earlier questions in the form in which the prompt shows them."""
+    """Return the subjects of earlier questions as the prompt shows them: each once, with a mark if it was asked
+    MAX_TIMES times or more."""
     return tuple(
         f"{about} (twice: not again)" if asked.count(about) >= MAX_TIMES else about
         for about in dict.fromkeys(asked)

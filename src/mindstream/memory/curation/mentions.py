@@ -320,7 +320,8 @@ def _is_odd_flag(text: str, at: int, first: str) -> bool:
 
 
 def _stripped(chunk: str) -> str:
-    """Return a word without surrounding punctuation; "" if it consists of punctuation only and is not a smiley."""
+    """Return a word without surrounding punctuation, and without 's after a symbol; "" if it consists of punctuation
+    only and is not a smiley."""
     core = chunk.strip(AROUND).rstrip(".")
     if core.endswith("'s") and _has_symbols(core[:-2]):
         core = core[:-2]

@@ -184,7 +184,8 @@ def _clean(value: Any, *, rests: bool, without: Without) -> Any:
 
 
 def _each(fields: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
-    """Yield (field, key, item) for each item of a state; empty fields have no items."""
+    """Yield (field, key, item) for each item of a state; empty fields have no items. The key identifies an item of a
+    list; it is "" for a field that is not a list."""
     for name, held in fields.items():
         if held not in (None, [], ""):
             yield from ((name, _key(each), each) for each in held) if isinstance(held, list) else ((name, "", held),)

@@ -339,8 +339,8 @@ def _redacted_models(value: Any, model: type[BaseModel], seq: int, whole: bool, 
 
 
 def _bare(value: Any) -> Any:
-    """Return the value that replaces a value in a row that loses all its words: empty, of the same type; for a text,
-    the mark."""
+    """Return the value that replaces a value in a row that loses all its words: an empty object or list, or the mark
+    for a text; other values, such as numbers, stay."""
     return (
         {} if isinstance(value, dict) else [] if isinstance(value, list) else MARK if isinstance(value, str) else value
     )

@@ -107,7 +107,8 @@ def _record_sum(total: int | None, new: str, id_: str, stream: str, *row: object
 def _anew(
     total: int | None, sum_of: Callable[[str, int], int], old: tuple[str, int], new: tuple[str, int]
 ) -> int | None:
-    """Return the new checksum, or a wrong one if the old one was wrong, so that the doctor still finds the damage."""
+    """Return the checksum of a rewritten row, or a wrong one if the old one (`total`) was wrong, so that the doctor
+    still finds the damage. None: the row has no checksum."""
     if total is None:
         return None
     try:

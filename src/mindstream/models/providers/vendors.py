@@ -191,7 +191,7 @@ ERROR_READERS: dict[type[Exception], Callable[[Exception], Fault]] = {
 
 
 def _settings(request: Request) -> ModelSettings:
-    """Return the reply's limit and the sampling parameters."""
+    """Return a request's settings in pydantic-ai's form: the maximum number of tokens, and the sampling parameters."""
     sampling = request.sampling.fields()
     if stop := sampling.pop("stop", None):
         sampling["stop_sequences"] = stop

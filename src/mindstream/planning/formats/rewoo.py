@@ -659,7 +659,8 @@ def _read_rest(rest: str, tag: str | None) -> tuple[str, str] | None:
 
 
 def _begins_anew(line: str) -> bool:
-    """Return whether a line begins a reason, a task or a step, so that it does not continue the open input."""
+    """Return whether a line begins a reason, a task or a step, so that it does not continue the input of the step
+    before."""
     begin = PREFIX.match(line)
     at = begin.end() if begin else 0
     return bool(WHY.match(line, at) or TASK.match(line, at) or ((head := HEAD.match(line, at)) and head[4]))

@@ -191,7 +191,8 @@ def faults(connection: sqlite3.Connection) -> Iterator[Damage]:
 
 
 def _file_faults(connection: sqlite3.Connection) -> Iterator[Damage]:
-    """Run SQLite's integrity check, and check that the file opens without the tolerance of `looking_into`."""
+    """Yield the faults that SQLite's integrity check finds (at most 100), and the error if the file opens only with the
+    tolerance of `looking_into`."""
     what = "faults of its pages and indexes"
     path = connection.execute("PRAGMA database_list").fetchone()[2]
     try:

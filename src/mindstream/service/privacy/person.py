@@ -135,7 +135,7 @@ def _rows_of(rows: Sql, person: str, key: StreamKey) -> dict[str, list[Row]]:
 
 
 def _left(rows: Sql, left: elsewhere.Left) -> Iterator[Row]:
-    """Yield a person's data in another stream."""
+    """Yield a person's data in another stream, such as a pool; the field `in` of each row names the stream."""
     place = name_of(left.stream)
     where = {"in": f"{place.kind} {place.id}"}
     if left.whole:

@@ -111,7 +111,7 @@ def _response_fault(response: httpx2.Response) -> str:
 
 
 async def _read_refusal(response: httpx2.Response) -> None:
-    """Read the body of a refusal if it is short."""
+    """Read the body of a response with an error status if it is short (MAX_REFUSAL bytes); else leave it unread."""
     length = response.headers.get("content-length", "")
     if response.status_code >= 400 and length.isdecimal() and int(length) <= MAX_REFUSAL:
         await response.aread()

@@ -233,7 +233,7 @@ class Evaluation:
         return "pool" if arm in POOLED and not self.separate else arm
 
     def _groups(self, arms: Iterable[str]) -> dict[str, Arm]:
-        """Return the experiences to build, in order, each with the arm that trains with it.
+        """Return the experiences to build, in order, each with the arm (the condition) that trains with it.
 
         The pool comes first, because the other experiences learn from its training.
         """

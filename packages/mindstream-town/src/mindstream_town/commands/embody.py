@@ -262,7 +262,7 @@ async def _next_line(lines: Lines, prompt: str) -> str:
 
 
 async def _answer(mind: Mind, text: str) -> None:
-    """Print an answer as it is generated."""
+    """Send a text to a resident's mind, and print the answer as it is generated."""
     name = f"{clean(mind.responder.title)}: "
     async with aclosing(mind.hear(text)) as events:
         async for row in events:

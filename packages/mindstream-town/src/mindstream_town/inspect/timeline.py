@@ -117,7 +117,8 @@ def _split(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _wider(before: Moment, each: Moment) -> str:
-    """Return the common place of two moments in words; "" if there is none."""
+    """Return, in words, the narrowest place that contains the places of two moments: the same object, room or house; ""
+    if there is none. If only the first moment has a place, return that place."""
     if before.place == each.place or not each.place:
         return before.place
     here, there = (place.split(" in ", 1)[-1].removeprefix("the ") for place in (before.place, each.place))

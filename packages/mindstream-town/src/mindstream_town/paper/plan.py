@@ -275,9 +275,9 @@ def _walks(turn: ResidentTurn, places: Sequence[str]) -> list[int]:
 
 
 def _fitted(wanted: Sequence[int], minutes: int) -> list[int]:
-    """Return the duration of each task within these minutes; surplus tasks get 0.
+    """Return how many of these minutes each task lasts: as many as wanted while they suffice, then the rest, then 0.
 
-    A rest that is too short for a task is added to the last task.
+    If fewer than SHORTEST minutes remain after all tasks, they are added to the last task that is not 0.
     """
     left, lasts = minutes, list[int]()
     for each in wanted:

@@ -472,7 +472,8 @@ async def break_down(turn: ResidentTurn, block: Block, minute: int) -> None:
 
 
 def _here(things: Sequence[str], place: str) -> tuple[int, ...]:
-    """Return the numbers of the objects at a place: the object itself, or the objects inside the place."""
+    """Return the numbers, from 1, of those `things` that are at a place: the object itself if the place is one, or the
+    objects inside it."""
     return tuple(number for number, each in enumerate(things, 1) if f"{each}:".startswith(f"{place}:"))
 
 

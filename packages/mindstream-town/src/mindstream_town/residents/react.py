@@ -229,7 +229,8 @@ def _numbers(things: Sequence[str], meant: Sequence[str], place: str) -> tuple[i
 
 
 def _aside(things: Sequence[str], place: str) -> int:
-    """Return the number of an object in another room of the same house; 0: there is none."""
+    """Return the number, from 1, of an object in another room of the house of `place`, where a resident can wait; 0:
+    there is none."""
     room, house = place.rpartition(":")[0], sector_of(place)
     found = (n for n, each in enumerate(things, 1) if sector_of(each) == house and each.rpartition(":")[0] != room)
     return next(found, 0)

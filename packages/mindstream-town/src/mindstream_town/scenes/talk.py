@@ -495,7 +495,7 @@ async def _keep(
 
 
 def _is_agreed_already(turn: ResidentTurn, new: Appointment, known: Appointment) -> bool:
-    """Return whether the resident has agreed to this appointment before."""
+    """Return whether `new` is the appointment `known`, to which the resident has agreed as a guest or as the host."""
     return new.is_same(known) and turn.name in (*known.who, known.host)
 
 

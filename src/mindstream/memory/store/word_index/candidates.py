@@ -280,7 +280,8 @@ def _by_words(found: Sequence[Found], scoring: _Scoring, n: int, kinds: Sequence
 
 
 def _joined(said: Iterable[str]) -> dict[str, tuple[int, int]]:
-    """Return each speaker's number of messages and number of terms, summed over all segments."""
+    """Return each speaker's number of messages and number of terms, summed over all segments; `said`: for each segment,
+    these numbers by speaker, as JSON."""
     all_: dict[str, tuple[int, int]] = {}
     for each in said:
         for by, (messages, words) in json.loads(each).items():
@@ -342,7 +343,7 @@ class _Scoring:
         return dict(zip(told, saturated(times, resistance, self._idf[:, None], GROUP_K1).T, strict=True))
 
     def _in_episodes(self, found: Found) -> Floats:
-        """Count how often each episode contains each term."""
+        """Count how often each episode contains each term: one row per term, one column per episode of the segment."""
         of, count = found.place.episode[found.postings >> 8], len(found.place.sizes)
         inside = of >= 0
         cells, times = found.term[inside] * count + of[inside], found.postings[inside] & 0xF
