@@ -12,8 +12,8 @@ from keys import key_of
 
 from mindstream import Coach, Memory, Mind, SqliteStore, SystemClock
 from mindstream.log.events import Said, Unknown
+from mindstream.memory.store.queries import UNREADABLE
 from mindstream.memory.store.record import checked_record
-from mindstream.memory.store.rows import UNREADABLE
 from mindstream.models.embedders.embedder import WordLlama
 from mindstream.service.doctor.repair import faults, looking_into, mend
 from mindstream.service.privacy.erase import erase, find_user_data

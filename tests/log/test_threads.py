@@ -16,8 +16,8 @@ from keys import key_of
 from mindstream import SqliteStore
 from mindstream.errors import StorageError
 from mindstream.log import database
+from mindstream.log.database import READERS
 from mindstream.log.events import Remembered
-from mindstream.log.threads import MOST
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.store import Commit, Entry, Erasure
 
@@ -132,7 +132,7 @@ def long_reads(
 async def test_long_reads_block_nothing_and_read_one_snapshot(folder: Path) -> None:
     store = await filled(folder)
     begun = threading.Semaphore(0)
-    with long_reads(store, MOST - 1, begun) as reading:
+    with long_reads(store, READERS - 1, begun) as reading:
         for _ in reading:
             assert await asyncio.to_thread(begun.acquire, timeout=LONGEST_S)
         async with asyncio.timeout(LONGEST_S):
@@ -141,7 +141,7 @@ async def test_long_reads_block_nothing_and_read_one_snapshot(folder: Path) -> N
             await store.commit(Commit(mind=key_of("ann"), at=1.0, entries=(entry,)))
             assert len(await store.latest(key_of("ann"), n=99, now=2.0)) == NOTES + 1
         assert not any(task.done() for task in reading)
-    assert await asyncio.gather(*reading) == [f"{NOTES} before, {NOTES} after"] * (MOST - 1)
+    assert await asyncio.gather(*reading) == [f"{NOTES} before, {NOTES} after"] * (READERS - 1)
     await store.close()
 
 
@@ -191,7 +191,7 @@ async def test_a_cancelled_walk_closes_its_connection(folder: Path, gate: Gate) 
 
 async def test_closing_waits_for_running_reads_and_refuses_new_ones(folder: Path) -> None:
     store = await filled(folder)
-    with long_reads(store, MOST + 2) as reading:
+    with long_reads(store, READERS + 2) as reading:
         await asyncio.sleep(0)
         closing = asyncio.ensure_future(store.close())
         await asyncio.sleep(0)
@@ -199,7 +199,7 @@ async def test_closing_waits_for_running_reads_and_refuses_new_ones(folder: Path
             await store.streams()
         assert not closing.done()
     await closing
-    assert len(await asyncio.gather(*reading)) == MOST + 2
+    assert len(await asyncio.gather(*reading)) == READERS + 2
 
 
 async def test_an_error_of_one_read_affects_no_other(folder: Path) -> None:

@@ -31,8 +31,8 @@ from mindstream.log.database import FILE, open_database
 from mindstream.log.events import Failed, Remembered
 from mindstream.log.files import history
 from mindstream.memory.opening import open_store
+from mindstream.memory.store.queries import INSERT, insertion, sum_of_event
 from mindstream.memory.store.record import Kind, Record, RecordDraft, new_id
-from mindstream.memory.store.rows import INSERT, insertion, sum_of_event
 from mindstream.memory.store.store import Commit, Entry
 from mindstream.memory.store.tables import MIGRATIONS
 from mindstream.server.tokens import Tokens

@@ -1,6 +1,6 @@
 """One SQLite file, many processes: group commit, migrations, errors that say what to do.
 
-One thread writes (log/threads): it collects waiting writes and commits them in one transaction. A write is a function
+One thread writes (`GroupWriter`): it collects waiting writes and commits them in one transaction. A write is a function
 of the connection. Each write runs in a savepoint, so it succeeds or fails alone, and it is on disk when the await
 returns. A read is also a function of a connection. It starts on the event loop's thread, because a switch to another
 thread and back takes ten times as long as a short read. A read that needs more than STEPS steps of SQLite's virtual
@@ -12,22 +12,23 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import queue
 import sqlite3
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from mindstream import chance
 from mindstream.clock import SystemClock
-from mindstream.errors import StorageError
+from mindstream.errors import MindstreamError, ReadOnlyData, StorageError
 from mindstream.log import free_space
-from mindstream.log.files import BUSY_S, MEND, explain_errors, is_busy, private_database, private_folder
-from mindstream.log.threads import GroupWriter, Pending, Readers, Settled, Snapshot, of_one_moment, readable_text
+from mindstream.log.files import private_database, private_folder
 
 T = TypeVar("T")
 Migration = Callable[[sqlite3.Connection], None]
@@ -44,6 +45,16 @@ YIELDS_AFTER = 32
 SLOW_S, SPARED_S = 0.05, 1.0
 """SLOW_S: a read on the event loop's thread that takes longer than this, in seconds, shows that the file is slow.
 SPARED_S: time, in seconds, for which all reads then run in threads."""
+READERS = 3
+"""Maximum number of concurrent reads of a file; each thread has its own connection, which costs memory."""
+GATHER = 256
+"""Maximum number of writes in one transaction."""
+BUSY_S = 10.0
+"""Maximum wait, in seconds, for another connection's lock."""
+MEND = "`mindstream doctor --mend` saves the readable part"
+WRITABLE = (
+    "check the folder's permissions, copy the folder to a place where you can write, or choose another with --data"
+)
 
 
 class Database:
@@ -62,7 +73,7 @@ class Database:
         self._use = free_space.use(self.path)
         self._readers = Readers(self.path, first, lambda: connect(self.path))
         self._watch = connect(self.path, 0)
-        self._watch.text_factory = str  # fails on damaged texts; the readers (log/threads) decode those
+        self._watch.text_factory = str  # fails on damaged texts; `Readers` decode those
         self._steps, self._reads_here, self._slow_until, self._clock = 0, 0, 0.0, SystemClock()
         self._watch.set_progress_handler(self._is_long, STEPS_AT_ONCE)
         self._watched = threading.Lock()
@@ -386,3 +397,206 @@ def _seen(connection: sqlite3.Connection, known: int, path: Path) -> int:
             f"{path} is damaged: it counts {seen} applied migrations and has {tables or 'no'} tables; {MEND}"
         )
     return seen
+
+
+class Readers:
+    """Threads that read a SQLite file. A switch to a thread and back takes some 50 us: put related queries into one
+    read.
+
+    Args:
+        first: a connection that is already open.
+    """
+
+    def __init__(self, path: Path, first: sqlite3.Connection, connect: Callable[[], sqlite3.Connection]) -> None:
+        self._path, self._connect, self._idle = path, connect, [first]
+        self._threads = ThreadPoolExecutor(READERS, f"reader of {path}")
+        first.text_factory = str
+
+    async def read(self, look: Callable[[sqlite3.Connection], T]) -> T:
+        """Run `look` on a reader's connection and return its result.
+
+        Raises:
+            StorageError: SQLite cannot read the file; the message says what to do.
+        """
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._read, look)
+
+    def _read(self, look: Callable[[sqlite3.Connection], T]) -> T:
+        with explain_errors(self._path):
+            if self._idle:
+                connection = self._idle.pop()
+            else:
+                connection = self._connect()
+                connection.text_factory = str
+            try:
+                return of_one_moment(connection, look)
+            except sqlite3.OperationalError as error:
+                if "decode to UTF-8" not in str(error) or connection.text_factory is readable_text:
+                    raise
+                connection.text_factory = readable_text  # accepts damaged texts, but is slower
+                return of_one_moment(connection, look)
+            finally:
+                self._idle.append(connection)
+
+    def close(self) -> None:
+        """Wait for all requested reads, then close the connections."""
+        self._threads.shutdown()
+        for connection in self._idle:
+            connection.close()
+
+
+def of_one_moment(connection: sqlite3.Connection, look: Callable[[sqlite3.Connection], T]) -> T:
+    """Run `look` in one read transaction and return its result."""
+    connection.execute("BEGIN")
+    try:
+        return look(connection)
+    finally:
+        if connection.in_transaction:
+            connection.rollback()
+
+
+def readable_text(content: bytes) -> str:
+    """Decode a text, with replacement characters for invalid bytes, so that a query does not fail because of one
+    damaged text."""
+    return content.decode("utf-8", "replace")
+
+
+class Snapshot:
+    """A separate connection that sees the data of one moment. Its queries run in a thread, one at a time.
+
+    Args:
+        begin: opens the connection and its transaction; it puts resources that must be closed with the snapshot on the
+            given stack.
+        explain: turns the driver's errors into StorageError.
+    """
+
+    def __init__(self, begin: Callable[[ExitStack], Any], explain: Callable[[], AbstractContextManager[None]]) -> None:
+        self._begin, self._explain = begin, explain
+        self.held = ExitStack()
+        self._lock = threading.Lock()  # the query of a cancelled caller continues to run in its thread
+        self._connection: Any = None
+
+    async def read(self, look: Callable[[Any], T]) -> T:
+        """Run `look` on the connection, after all earlier queries, and return its result."""
+        return await asyncio.to_thread(self._look, look)
+
+    def _look(self, look: Callable[[Any], T]) -> T:
+        with self._lock, self._explain():
+            if self._connection is None:
+                self._connection = self._begin(self.held)
+            return look(self._connection)
+
+    def close(self) -> None:
+        """Wait for the running query, then close the connection."""
+        with self._lock:
+            self.held.close()
+
+
+class Pending(Generic[T]):
+    """A write, and the future of the task that waits for it. Create it in the event loop of that task."""
+
+    def __init__(self, work: Callable[[Any], T], about: Sequence[str] = ()) -> None:
+        self.work, self.about = work, about
+        self.future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+
+    def settle(self, result: T | None, failure: BaseException | None) -> None:
+        """Set the future's result or exception, from any thread; if the task was cancelled, do nothing."""
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            self.future.get_loop().call_soon_threadsafe(self._set, result, failure)
+
+    def _set(self, result: Any, failure: BaseException | None) -> None:
+        if self.future.done():
+            return
+        if failure is None:
+            self.future.set_result(result)
+        else:
+            self.future.set_exception(failure)
+
+
+Settled: TypeAlias = list[tuple[Pending[Any], Any, BaseException | None]]
+"""Writes, each with its result or its failure."""
+
+
+class GroupWriter:
+    """A thread that runs all waiting writes (at most GATHER at once) in one transaction: ten concurrent writers need
+    only one fsync.
+
+    Args:
+        transact: runs and commits the collected writes, and returns their results.
+        end: closes the connection; called when the thread ends.
+    """
+
+    def __init__(self, name: str, transact: Callable[[list[Pending[Any]]], Settled], end: Callable[[], None]) -> None:
+        self._transact, self._end = transact, end
+        self._waiting: queue.SimpleQueue[Pending[Any] | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._lock = threading.Lock()
+
+    async def write(self, work: Callable[[Any], T], about: Sequence[str] = ()) -> T:
+        """Run a write in the next transaction and return its result once it is durable."""
+        pending = Pending(work, about)
+        with self._lock:
+            if self._thread.ident is None:
+                self._thread.start()
+        self._waiting.put(pending)
+        return await pending.future
+
+    def close(self) -> None:
+        """Finish all waiting writes and end the thread."""
+        if self._thread.ident is not None:
+            self._waiting.put(None)
+            self._thread.join()
+
+    def _run(self) -> None:
+        last = False
+        while not last:
+            gathered, item = list[Pending[Any]](), self._waiting.get()
+            while item is not None:
+                gathered.append(item)
+                if len(gathered) == GATHER or self._waiting.empty():
+                    break
+                item = self._waiting.get()
+            last = item is None
+            for pending, result, failure in self._transact(gathered) if gathered else ():
+                pending.settle(result, failure)
+        self._end()
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    """Return whether SQLite failed because another connection holds a lock."""
+    return (getattr(error, "sqlite_errorname", "") or "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
+
+
+@contextlib.contextmanager
+def explain_errors(path: Path) -> Iterator[None]:
+    """Turn SQLite's errors into StorageError with a message that says what to do."""
+    try:
+        yield
+    except MindstreamError:
+        raise
+    except OverflowError as error:  # a counter has reached the highest number of SQLite
+        raise StorageError(f"{path}: a number in the file is too large for SQLite; {MEND}") from error
+    except UnicodeDecodeError as error:  # SQLite's message about the damage is itself damaged
+        raise StorageError(f"{path}: the file is damaged; {MEND}, or restore a backup") from error
+    except sqlite3.Error as error:
+        code = (error.sqlite_errorname if hasattr(error, "sqlite_errorname") else "") or ""
+        text = "".join(each if each.isprintable() else "?" for each in str(error))  # the message may quote damaged data
+        if is_busy(error):
+            advice = f"another program has locked it for over {BUSY_S:.0f} seconds; close that program and try again"
+        elif code.startswith("SQLITE_NOTADB"):
+            advice = "the file is damaged or is not an SQLite database; move it away, or restore a backup"
+        elif code.startswith("SQLITE_CORRUPT"):
+            advice = f"the file is damaged; {MEND}, or restore a backup"
+        elif code.startswith("SQLITE_FULL") or (code.startswith("SQLITE_IOERR") and "full" in text):
+            advice = (
+                "the disk is full; free some space and try again, or save the readable part to another disk with"
+                " `mindstream doctor --mend`"
+            )
+        elif code.startswith("SQLITE_READONLY"):
+            raise ReadOnlyData(f"{path}: the folder can be read, but not changed; {WRITABLE} ({text})") from error
+        elif code.startswith(("SQLITE_CANTOPEN", "SQLITE_PERM")):
+            advice = f"SQLite cannot open the file for writing, as it must to recover the file's -wal; {WRITABLE}"
+        elif code.startswith("SQLITE_ERROR") and text.startswith(("no such ", "table ", "duplicate column")):
+            advice = f"a table or column is missing or exists twice; {MEND}"
+        else:
+            raise StorageError(f"{path}: {text}") from error
+        raise StorageError(f"{path}: {advice} ({text})") from error

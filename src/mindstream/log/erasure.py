@@ -26,18 +26,8 @@ from mindstream.clock import Moment
 from mindstream.errors import InputError, StorageError
 from mindstream.identifiers import StreamKey
 from mindstream.log import erasures, free_space
-from mindstream.log.database import FILE, overwrite_deleted
-from mindstream.log.files import (
-    BUSY_S,
-    COPIES,
-    GATES,
-    KEPT_COLUMNS,
-    UNFINISHED_GATES,
-    check_plain,
-    explain_errors,
-    history,
-    private_file,
-)
+from mindstream.log.database import BUSY_S, FILE, explain_errors, overwrite_deleted
+from mindstream.log.files import COPIES, GATES, KEPT_COLUMNS, UNFINISHED_GATES, check_plain, history, private_file
 from mindstream.paths import read_text
 
 INTENTS = "erasing-*.json"

@@ -5,13 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import sqlite3
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
-from mindstream.errors import MindstreamError, ReadOnlyData, StorageError
+from mindstream.errors import StorageError
 from mindstream.identifiers import StreamKey
 
 BESIDE = ("", "-wal", "-shm", "-journal")
@@ -120,52 +118,3 @@ def history(folder: Path, user: StreamKey) -> Path:
 def _spelt(part: re.Match[str]) -> str:
     """Encode a capital letter as %XX; return a part that is already encoded unchanged."""
     return part[0] if part[0].startswith("%") else f"%{ord(part[0]):02X}"
-
-
-BUSY_S = 10.0
-"""Maximum wait, in seconds, for another connection's lock."""
-MEND = "`mindstream doctor --mend` saves the readable part"
-WRITABLE = (
-    "check the folder's permissions, copy the folder to a place where you can write, or choose another with --data"
-)
-
-
-def is_busy(error: sqlite3.Error) -> bool:
-    """Return whether SQLite failed because another connection holds a lock."""
-    return (getattr(error, "sqlite_errorname", "") or "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
-
-
-@contextlib.contextmanager
-def explain_errors(path: Path) -> Iterator[None]:
-    """Turn SQLite's errors into StorageError with a message that says what to do."""
-    try:
-        yield
-    except MindstreamError:
-        raise
-    except OverflowError as error:  # a counter has reached the highest number of SQLite
-        raise StorageError(f"{path}: a number in the file is too large for SQLite; {MEND}") from error
-    except UnicodeDecodeError as error:  # SQLite's message about the damage is itself damaged
-        raise StorageError(f"{path}: the file is damaged; {MEND}, or restore a backup") from error
-    except sqlite3.Error as error:
-        code = (error.sqlite_errorname if hasattr(error, "sqlite_errorname") else "") or ""
-        text = "".join(each if each.isprintable() else "?" for each in str(error))  # the message may quote damaged data
-        if is_busy(error):
-            advice = f"another program has locked it for over {BUSY_S:.0f} seconds; close that program and try again"
-        elif code.startswith("SQLITE_NOTADB"):
-            advice = "the file is damaged or is not an SQLite database; move it away, or restore a backup"
-        elif code.startswith("SQLITE_CORRUPT"):
-            advice = f"the file is damaged; {MEND}, or restore a backup"
-        elif code.startswith("SQLITE_FULL") or (code.startswith("SQLITE_IOERR") and "full" in text):
-            advice = (
-                "the disk is full; free some space and try again, or save the readable part to another disk with"
-                " `mindstream doctor --mend`"
-            )
-        elif code.startswith("SQLITE_READONLY"):
-            raise ReadOnlyData(f"{path}: the folder can be read, but not changed; {WRITABLE} ({text})") from error
-        elif code.startswith(("SQLITE_CANTOPEN", "SQLITE_PERM")):
-            advice = f"SQLite cannot open the file for writing, as it must to recover the file's -wal; {WRITABLE}"
-        elif code.startswith("SQLITE_ERROR") and text.startswith(("no such ", "table ", "duplicate column")):
-            advice = f"a table or column is missing or exists twice; {MEND}"
-        else:
-            raise StorageError(f"{path}: {text}") from error
-        raise StorageError(f"{path}: {advice} ({text})") from error

@@ -23,10 +23,9 @@ from mindstream.log.declared import UNKNOWN, Declared, Holds, declared
 from mindstream.log.events import Event, Unknown, every_kind, printable, read_event
 from mindstream.log.sql import Sql
 from mindstream.memory.store import registry
-from mindstream.memory.store.queries import among, marks
+from mindstream.memory.store.queries import COLUMNS, among, marks, sum_of_event, sum_of_record
 from mindstream.memory.store.record import UNIQUE, Record, same_words
 from mindstream.memory.store.redaction import MARK, ErasedWords, rewrite_texts
-from mindstream.memory.store.rows import COLUMNS, sum_of_event, sum_of_record
 from mindstream.memory.store.store import Erasure, erases_no_name
 from mindstream.memory.store.word_index.in_sqlite import remove_from_word_index
 

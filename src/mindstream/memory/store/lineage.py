@@ -16,9 +16,8 @@ from mindstream.identifiers import StreamKey
 from mindstream.json_values import parsed
 from mindstream.log.events import read_event
 from mindstream.log.sql import Sql
-from mindstream.memory.store.queries import among
+from mindstream.memory.store.queries import COLUMNS, among, record_of, texts
 from mindstream.memory.store.record import Record
-from mindstream.memory.store.rows import COLUMNS, record_of, texts
 from mindstream.memory.store.store import Closure
 
 ANSWERS = ("said", "follow_up")

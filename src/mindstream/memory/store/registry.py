@@ -13,8 +13,7 @@ from typing import TypeAlias
 
 from mindstream.errors import Conflict, InputError
 from mindstream.identifiers import StreamKey, StreamKind, StreamName, name_of, normal_name
-from mindstream.log.database import connect
-from mindstream.log.files import explain_errors
+from mindstream.log.database import connect, explain_errors
 from mindstream.log.sql import Sql
 
 TypedKeys: TypeAlias = dict[tuple[str, StreamKind, str], list[StreamKey]]

@@ -19,16 +19,16 @@ from mindstream.clock import Moment
 from mindstream.identifiers import StreamKey, StreamName, Tenant, tenant_of
 from mindstream.log import audit, erasures, kept, work
 from mindstream.log.audit import AuditRow, Deed
+from mindstream.log.database import Snapshot
 from mindstream.log.erasures import Erased
 from mindstream.log.events import Logged
 from mindstream.log.sql import Sql
-from mindstream.log.threads import Snapshot
 from mindstream.memory.store import checkpoints, lineage, queries, registry
 from mindstream.memory.store import erasure as carriers
 from mindstream.memory.store.checkpoints import Checkpoint
 from mindstream.memory.store.erasure import Carriers
 from mindstream.memory.store.kept_columns import delete_kept
-from mindstream.memory.store.queries import HOLDS, next_change
+from mindstream.memory.store.queries import COLUMNS, HOLDS, next_change, record_of
 from mindstream.memory.store.record import (
     KINDS,
     MAX_VERSION,
@@ -40,7 +40,6 @@ from mindstream.memory.store.record import (
     same_words_once,
 )
 from mindstream.memory.store.registry import TypedKeys
-from mindstream.memory.store.rows import COLUMNS, record_of
 from mindstream.memory.store.store import Candidates, Changes, Closure, Commit, Erasure, Kept, Store
 from mindstream.memory.store.word_index.candidates import Finder, IndexReader
 from mindstream.memory.store.word_index.segments import SMALLEST

@@ -16,15 +16,15 @@ from typing import Any
 from mindstream import caches
 from mindstream.errors import InputError, StorageError
 from mindstream.identifiers import StreamKey, Tenant
-from mindstream.log.database import FILE, Database, connect
+from mindstream.log.database import FILE, Database, connect, explain_errors
 from mindstream.log.erasure import delete_copies, erase_typed, overwrite_where_due
 from mindstream.log.events import Logged
-from mindstream.log.files import KEPT_COLUMNS, explain_errors, private_database, private_folder
+from mindstream.log.files import KEPT_COLUMNS, private_database, private_folder
 from mindstream.memory.store import queries, registry
 from mindstream.memory.store.erasure import Carriers
 from mindstream.memory.store.kept_columns import outdated
+from mindstream.memory.store.queries import COLUMNS
 from mindstream.memory.store.record import Record, copied
-from mindstream.memory.store.rows import COLUMNS
 from mindstream.memory.store.sql_store import SqlStore
 from mindstream.memory.store.store import Changes, Commit, Revision
 from mindstream.memory.store.tables import MIGRATIONS

@@ -10,9 +10,9 @@ from mindstream.identifiers import MARK, StreamKind, StreamName, name_of
 from mindstream.log import kept, work
 from mindstream.log.database import SECURED, Migration
 from mindstream.memory.store import checkpoints, registry
+from mindstream.memory.store.queries import COLUMNS, sum_of_event, sum_of_record
 from mindstream.memory.store.record import UNIQUE, same_words
 from mindstream.memory.store.registry import first_of, register_old, unknown_keys
-from mindstream.memory.store.rows import COLUMNS, sum_of_event, sum_of_record
 from mindstream.memory.store.word_index import in_sqlite
 
 KEYED = {"work": "mind", "checkpoints": "stream", "erased": "stream"}

@@ -21,12 +21,11 @@ from typing import Any, Literal
 from mindstream.clock import SystemClock, format_iso
 from mindstream.errors import InputError, MindstreamError, StorageError
 from mindstream.identifiers import name_of
-from mindstream.log.database import APPLICATION_ID, FILE
+from mindstream.log.database import APPLICATION_ID, FILE, explain_errors, is_busy
 from mindstream.log.events import Unknown, every_kind, printable, read_event
-from mindstream.log.files import BESIDE, check_plain, explain_errors, is_busy, private_file
+from mindstream.log.files import BESIDE, check_plain, private_file
 from mindstream.memory.store import registry
-from mindstream.memory.store.record import SLOTTED, Record, checked_record
-from mindstream.memory.store.rows import (
+from mindstream.memory.store.queries import (
     FIELDS,
     INSERT,
     insertion,
@@ -37,6 +36,7 @@ from mindstream.memory.store.rows import (
     sum_of_record,
     sum_of_vector,
 )
+from mindstream.memory.store.record import SLOTTED, Record, checked_record
 from mindstream.memory.store.tables import MIGRATIONS, adopt
 
 Row = tuple[Any, ...]

@@ -32,8 +32,8 @@ from mindstream.log.events import Event, Remembered
 from mindstream.log.files import private_database, private_folder
 from mindstream.memory.memory import Memory
 from mindstream.memory.opening import AnyStore, is_begun, open_store
+from mindstream.memory.store.queries import sum_of_vector
 from mindstream.memory.store.record import Kind, Record, RecordDraft, Triple
-from mindstream.memory.store.rows import sum_of_vector
 from mindstream.memory.store.store import Commit, Entry, Store
 from mindstream.models.embedders.embedder import Embedder, WordLlama, embedder, vectors
 from mindstream_town.events import (

@@ -18,8 +18,8 @@ from mindstream.clock import SharedClock, SystemClock
 from mindstream.errors import StorageError
 from mindstream.identifiers import EVERYONE
 from mindstream.location import Location
+from mindstream.log.database import Snapshot
 from mindstream.log.erasures import ERASURES
-from mindstream.log.threads import Snapshot
 from mindstream.memory.store.postgres.pool import (
     NO_TENANT,
     REST_S,

@@ -18,14 +18,13 @@ from mindstream.errors import InputError, StorageError
 from mindstream.identifiers import tenant_of
 from mindstream.location import Location
 from mindstream.log.database import FILE, connect, open_database
+from mindstream.log.database import explain_errors as explain_sqlite
 from mindstream.log.erasure import INTENTS
-from mindstream.log.files import explain_errors as explain_sqlite
 from mindstream.log.files import private_database, private_folder
 from mindstream.memory.store import tables as sqlite_tables
 from mindstream.memory.store.postgres import tables
 from mindstream.memory.store.postgres.pool import Rows, explain_errors, open_database_of
-from mindstream.memory.store.queries import marks
-from mindstream.memory.store.rows import COLUMNS
+from mindstream.memory.store.queries import COLUMNS, marks
 
 Source: TypeAlias = sqlite3.Connection | Rows
 PORTION = 500

@@ -23,8 +23,8 @@ from mindstream.identifiers import StreamKey
 from mindstream.memory.store import queries
 from mindstream.memory.store.postgres.connection import PostgresDatabase
 from mindstream.memory.store.postgres.pool import Connection, Cursor, Rows
+from mindstream.memory.store.queries import COLUMNS, record_of
 from mindstream.memory.store.record import Kind, Record, Vector, is_finite
-from mindstream.memory.store.rows import COLUMNS, record_of
 from mindstream.memory.store.word_index.candidates import Place
 from mindstream.memory.store.word_index.segments import (
     LARGEST,

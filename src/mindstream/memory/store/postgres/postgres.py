@@ -27,7 +27,7 @@ from mindstream.memory.store.postgres.connection import AT_ONCE, PostgresDatabas
 from mindstream.memory.store.postgres.index import Indexing, PostgresIndexReader
 from mindstream.memory.store.postgres.pool import REST_S, Rows
 from mindstream.memory.store.postgres.tables import ACCOUNTS, MIGRATIONS, TABLES
-from mindstream.memory.store.rows import COLUMNS
+from mindstream.memory.store.queries import COLUMNS
 from mindstream.memory.store.sql_store import SqlStore
 from mindstream.memory.store.store import Changes
 from mindstream.paths import home

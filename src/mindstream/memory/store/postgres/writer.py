@@ -20,7 +20,7 @@ import psycopg
 from mindstream import chance
 from mindstream.clock import SharedClock
 from mindstream.errors import StorageError
-from mindstream.log.threads import GroupWriter, Pending, Settled
+from mindstream.log.database import GroupWriter, Pending, Settled
 from mindstream.memory.store.postgres.pool import Connection, Rows, explained, is_transient
 
 GONE_S, REST_S = 30.0, 0.1

@@ -23,8 +23,8 @@ from mindstream.arrays import Ints, Mask
 from mindstream.clock import SystemClock
 from mindstream.identifiers import StreamKey
 from mindstream.memory.store import queries
+from mindstream.memory.store.queries import COLUMNS, record_of
 from mindstream.memory.store.record import KINDS, Kind, Record, Vector, is_finite
-from mindstream.memory.store.rows import COLUMNS, record_of
 from mindstream.memory.store.vectors import NEIGHBOUR, PORTION, signs_of
 from mindstream.memory.store.word_index.candidates import Place
 from mindstream.memory.store.word_index.segments import (
