@@ -58,11 +58,10 @@ if TYPE_CHECKING:
     from mindstream.minds.chat_bot import ChatBot
     from mindstream.minds.mind import Mind, TalkEvent
     from mindstream.minds.responder import Handling, Host, Responder, ResponderFactory, Timeouts, answer_with
-    from mindstream.models.ask import act, speak
     from mindstream.models.ask_in_words import ask
     from mindstream.models.embedders.embedder import Embedder
     from mindstream.models.model import Call, Model
-    from mindstream.models.prompt import Prompt, rule
+    from mindstream.models.prompt import Prompt, act, rule, speak
     from mindstream.models.roles import Models
     from mindstream.models.rules import FakeModel
     from mindstream.models.wrappers.meter import Budget
@@ -99,7 +98,7 @@ _HOMES = {
     "Responder": "minds.responder",
     "ResponderFactory": "minds.responder", "answer_with": "minds.responder",
     "Timeouts": "minds.responder",
-    "act": "models.ask", "ask": "models.ask_in_words", "speak": "models.ask",
+    "act": "models.prompt", "ask": "models.ask_in_words", "speak": "models.prompt",
     "Embedder": "models.embedders.embedder",
     "FakeModel": "models.rules",
     "Call": "models.model", "Model": "models.model",

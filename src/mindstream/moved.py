@@ -17,6 +17,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 MOVED = {
+    "mindstream.models.ask": "mindstream.models.prompt",
     "mindstream.memory.store.rows": "mindstream.memory.store.queries",
     "mindstream.log.names": "mindstream.identifiers",
     "mindstream.planning.check": "mindstream.planning.plan",

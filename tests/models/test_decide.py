@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mindstream.errors import ModelRefused, ReplyInvalid
-from mindstream.models.ask import ask
 from mindstream.models.decide import (
     Choice,
     Predicate,
@@ -26,7 +25,7 @@ from mindstream.models.decide import (
     weigh,
 )
 from mindstream.models.model import Logprobs
-from mindstream.models.prompt import rule
+from mindstream.models.prompt import ask, rule
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.models.wrappers.meter import Metered

@@ -29,9 +29,9 @@ from mindstream.errors import (
     ReplyInvalid,
     SettingsError,
 )
-from mindstream.models.ask import ask, speak
 from mindstream.models.fitting import fit
 from mindstream.models.model import Call, Message, Piece, Request, Sampling, Usage
+from mindstream.models.prompt import ask, speak
 from mindstream.models.providers import provider as providing
 from mindstream.models.providers.address import address
 from mindstream.models.providers.provider import Provider, provider

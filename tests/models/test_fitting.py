@@ -12,10 +12,9 @@ from pydantic import BaseModel
 
 from mindstream import Models
 from mindstream.errors import ReplyInvalid
-from mindstream.models.ask import act, ask
 from mindstream.models.fitting import fit, named_tool, read_object
 from mindstream.models.model import ToolSpec
-from mindstream.models.prompt import Prompt
+from mindstream.models.prompt import Prompt, act, ask
 
 BOOK = ToolSpec(
     "book",

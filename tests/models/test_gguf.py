@@ -16,10 +16,9 @@ from asking import Talk, parts_of, talk
 from pydantic import BaseModel, Field
 
 from mindstream.errors import ModelRefused, PromptTooLong, SettingsError
-from mindstream.models.ask import ask
 from mindstream.models.decide import Choice, Predicate, decide
 from mindstream.models.model import Piece, Request, Usage
-from mindstream.models.prompt import Prompt
+from mindstream.models.prompt import Prompt, ask
 from mindstream.models.providers import gguf
 from mindstream.models.providers.adapter import Arrival, Arrivals, Delta, gathered, one_by_one
 from mindstream.models.providers.address import WINDOW, address, local_file
@@ -185,7 +184,7 @@ async def test_a_broken_file_is_refused(tmp_path: Path) -> None:
 def test_a_process_that_never_closes_the_model_exits() -> None:
     code = """
 import asyncio
-from mindstream.models.ask import speak
+from mindstream.models.prompt import speak
 from mindstream.models.providers.provider import provider
 from mindstream.memory.lifecycle.sleep import Dream
 async def main():

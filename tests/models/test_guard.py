@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mindstream.errors import ReplyInvalid
-from mindstream.models.ask import ask, speak
 from mindstream.models.model import Part, Piece, Request
-from mindstream.models.prompt import Prompt
+from mindstream.models.prompt import Prompt, ask, speak
 from mindstream.models.untrusted import legible
 from mindstream.models.wrappers.recovery import Guard
 

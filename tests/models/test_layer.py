@@ -16,8 +16,7 @@ from fake_endpoint import FakeEndpoint, Says
 import mindstream
 from mindstream import Models
 from mindstream.errors import ModelError, ModelRefused, ModelUnavailable
-from mindstream.models.model import Model, Part, Piece, Request, Usage
-from mindstream.models.wrappers.layer import Layer, Layered
+from mindstream.models.model import Layer, Layered, Model, Part, Piece, Request, Usage
 from mindstream.models.wrappers.meter import Meter, Metered
 
 SOURCE = str(Path(mindstream.__file__).parent)

@@ -10,8 +10,9 @@ from asking import ADD, Judge, parts_of, talk, text_of
 from fake_endpoint import Behaviour, Fails, FakeEndpoint, Floods, Says, delta, forever, redirects
 
 from mindstream.errors import ModelSilent, ModelUnavailable, ReplyInvalid
-from mindstream.models.ask import ask
-from mindstream.models.providers.adapter import BYTES_PER_TOKEN, LOCAL, TEXT_TOKENS, Waits, price
+from mindstream.models.model import TEXT_TOKENS
+from mindstream.models.prompt import ask
+from mindstream.models.providers.adapter import BYTES_PER_TOKEN, LOCAL, Waits, price
 from mindstream.models.providers.address import address
 from mindstream.models.providers.provider import Provider, provider
 from mindstream.models.providers.wire import MAX_EVENT_BYTES, Allowance, Refusal

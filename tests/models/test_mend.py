@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from mindstream.clock import ManualClock
 from mindstream.errors import ReplyInvalid
 from mindstream.minds.calls import build_event
-from mindstream.models.ask import ask
 from mindstream.models.fitting import mend_json
+from mindstream.models.prompt import ask
 from mindstream.models.roles import Models
 from mindstream.models.rules import FakeModel
 from mindstream.models.wrappers.meter import Meter, Metered, WithListener

@@ -44,8 +44,8 @@ from mindstream.errors import (
     ReplyInvalid,
     SettingsError,
 )
-from mindstream.models.ask import ask, speak
 from mindstream.models.model import Call, Message, Piece, Usage
+from mindstream.models.prompt import ask, speak
 from mindstream.models.providers.address import address
 from mindstream.models.providers.provider import Provider, provider
 from mindstream.models.providers.wire import environment_proxy

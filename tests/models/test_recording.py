@@ -10,8 +10,8 @@ from asking import ADD, Judge, parts_of, talk, text_of
 from fake_endpoint import WRONG_KEY, FakeEndpoint, Says
 
 from mindstream.errors import ModelRefused, RateLimited, SettingsError
-from mindstream.models.ask import ask
 from mindstream.models.model import Call
+from mindstream.models.prompt import ask
 from mindstream.models.providers.provider import provider
 from mindstream.models.recording import Playback, Recorder
 from mindstream.models.rules import FakeModel, Line

@@ -19,9 +19,8 @@ from mindstream.errors import ReplyInvalid
 from mindstream.memory.facts import ExtractFacts
 from mindstream.memory.lifecycle.importance import RateImportance
 from mindstream.memory.lifecycle.sleep import Dream
-from mindstream.models.ask import ask, speak
 from mindstream.models.model import Part, Piece, Request
-from mindstream.models.prompt import Prompt
+from mindstream.models.prompt import Prompt, ask, speak
 from mindstream.models.reply import whole_json
 from mindstream.models.rules import FakeModel
 from mindstream.models.untrusted import legible, without_controls

@@ -12,8 +12,7 @@ from fake_endpoint import Fails, FakeEndpoint, Says
 from mindstream import FakeModel, Mind
 from mindstream.clock import ManualClock
 from mindstream.errors import BudgetSpent, ModelRefused, SettingsError
-from mindstream.models.ask import ask, speak
-from mindstream.models.prompt import RULES, rule
+from mindstream.models.prompt import RULES, ask, rule, speak
 from mindstream.models.providers.adapter import Waits
 from mindstream.models.roles import AnyModels, Models, open_models
 from mindstream.models.wrappers.meter import Budget, Metered

@@ -11,8 +11,8 @@ from fake_endpoint import Asked, Behaviour, FakeEndpoint, Says
 from pydantic import BaseModel, Field, JsonValue, TypeAdapter
 
 import mindstream
-from mindstream.models.ask import ask
 from mindstream.models.model import Request, Usage
+from mindstream.models.prompt import ask
 from mindstream.models.providers.provider import Provider
 from mindstream.models.roles import Models
 from mindstream.models.schema import bound_schema

@@ -11,7 +11,7 @@ import pytest
 from fake_endpoint import Asked, Behaviour, Fails, FakeEndpoint, Sends
 
 from mindstream.errors import ModelRefused
-from mindstream.models.ask import text_logprobs
+from mindstream.models.prompt import text_logprobs
 from mindstream.models.providers.address import local_file
 from mindstream.models.providers.provider import provider
 from mindstream.sharing.labelling import Likelihood, after

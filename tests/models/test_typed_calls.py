@@ -141,7 +141,7 @@ async def test_a_reply_that_is_neither_text_nor_call_is_repaired(door: FakeEndpo
     door.will(Says('{"call": {"name": "add", "arguments": {"a": "one"}}}'), Says('{"answer": {"score": "many"}}'))
     door.otherwise = Says('{"answer": {"score": 3}}')
     async with Models.named({"default": f"{door.url}#any"}) as models:
-        from mindstream.models.ask import act
+        from mindstream.models.prompt import act
 
         assert await act(models.of(""), Judge(), [ADD]) == Grade(score=3)
     shown = door.chats[-1].body["messages"]

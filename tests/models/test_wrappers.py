@@ -15,16 +15,9 @@ from hypothesis import strategies as st
 
 from mindstream import Models, caches
 from mindstream.clock import ManualClock
-from mindstream.errors import (
-    BudgetSpent,
-    ModelError,
-    ModelRefused,
-    ModelUnavailable,
-    RateLimited,
-    ReplyInvalid,
-)
-from mindstream.models.ask import act, ask
+from mindstream.errors import BudgetSpent, ModelError, ModelRefused, ModelUnavailable, RateLimited, ReplyInvalid
 from mindstream.models.model import Call, Message, Model, Part, Piece, Request, Sampling, ToolSpec, Usage
+from mindstream.models.prompt import act, ask
 from mindstream.models.recording import Cache
 from mindstream.models.rules import FakeModel, Line
 from mindstream.models.wrappers.meter import Budget, Budgeted, Meter, Metered

@@ -14,7 +14,7 @@ from mindstream.memory.memory import Memory
 from mindstream.memory.store.checkpoints import Checkpoint
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.store import Commit, Entry
-from mindstream.models.ask import ask
+from mindstream.models.prompt import ask
 from mindstream.models.rules import Rules
 from mindstream.service.calling import open_user_memory
 from mindstream.service.privacy import erase as erasing

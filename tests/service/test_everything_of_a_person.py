@@ -20,7 +20,7 @@ from mindstream.log.erasure import ROWS
 from mindstream.log.files import history
 from mindstream.log.kept import RESULT
 from mindstream.log.sql import Sql
-from mindstream.models.ask import ask
+from mindstream.models.prompt import ask
 from mindstream.models.rules import Rules
 from mindstream.service.privacy.person import collect_personal_data, write_archive
 from mindstream.sharing.admission import Pair, offer

@@ -29,7 +29,7 @@ from mindstream.memory.store.checkpoints import Checkpoint
 from mindstream.memory.store.record import RecordDraft, Triple
 from mindstream.memory.store.sql_store import SqlStore
 from mindstream.memory.store.store import Entry, NewWork, WorkReleased
-from mindstream.models.ask import ask
+from mindstream.models.prompt import ask
 from mindstream.models.rules import Rules
 from mindstream.service.operations.principal import operations_of
 from mindstream.service.privacy.erase import delete_tenant, erase_person

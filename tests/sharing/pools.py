@@ -7,7 +7,7 @@ import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from mindstream.models.ask import ask
+from mindstream.models.prompt import ask
 from mindstream.models.rules import Rules
 from mindstream.sharing.admission import Pair, lay_in
 from mindstream.sharing.grading import DraftRubric, Rubric

@@ -9,7 +9,7 @@ import pytest
 from pools import CITIES, city_pair, city_pool, grades
 
 from mindstream import InputError
-from mindstream.models.ask import ask
+from mindstream.models.prompt import ask
 from mindstream.models.rules import FakeModel, Rules
 from mindstream.models.wrappers.recovery import Repair
 from mindstream.sharing.admission import Pair, offer

@@ -13,7 +13,7 @@ from over_http import OverHttp
 from scene_minds import HOUR, SceneMind, liucun
 
 from mindstream.errors import ModelDenied
-from mindstream.models.ask import ask
+from mindstream.models.prompt import ask
 from mindstream.models.providers.provider import EngineModel
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules

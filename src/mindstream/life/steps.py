@@ -24,8 +24,8 @@ from mindstream.memory.memory import Memory
 from mindstream.memory.recall.recall import Touch
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.store import Entry, Fence, Revision
-from mindstream.models.ask import gather_reply
 from mindstream.models.model import Call, Cause, Model, Part, Request, Usage, calls_for, estimate_tokens
+from mindstream.models.prompt import gather_reply
 from mindstream.models.wrappers.meter import Metered
 from mindstream.tools.call import Observation
 

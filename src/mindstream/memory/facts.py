@@ -16,9 +16,8 @@ from mindstream.log.events import Remembered
 from mindstream.memory.conversation import Line, lines, user_statements
 from mindstream.memory.store.record import Record, RecordDraft, Triple, normalised
 from mindstream.memory.store.store import Entry, Revision
-from mindstream.models.ask import ask
 from mindstream.models.model import Message, Model
-from mindstream.models.prompt import Prompt, rule
+from mindstream.models.prompt import Prompt, ask, rule
 from mindstream.text.classifier import Support, complaint
 from mindstream.text.links import has_links, links, without_links
 

@@ -18,10 +18,9 @@ from mindstream.log.events import MessageRefused, ModelCalled
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.store import Entry
-from mindstream.models.model import Message, Model, Request
+from mindstream.models.model import Layer, Layered, Message, Model, Request
 from mindstream.models.roles import Models
 from mindstream.models.untrusted import escaped
-from mindstream.models.wrappers.layer import Layer, Layered
 from mindstream.models.wrappers.meter import Metered
 
 LATER_S = 0.3

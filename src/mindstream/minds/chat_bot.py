@@ -27,12 +27,11 @@ from mindstream.memory.store.store import Entry
 from mindstream.minds.mind import Mind
 from mindstream.minds.responder import HISTORY, HISTORY_TOKENS, FunctionResponder, Host, gather_context
 from mindstream.models.embedders.embedder import EmbedderChoice
-from mindstream.models.model import FREELY, Message, Model, Part, Piece, Request, Sampling
+from mindstream.models.model import FREELY, Layer, Layered, Message, Model, Part, Piece, Request, Sampling
 from mindstream.models.prompt import Prompt, rule
 from mindstream.models.reply import LegiblePieces
 from mindstream.models.roles import AnyModels
 from mindstream.models.untrusted import is_visible
-from mindstream.models.wrappers.layer import Layer, Layered
 from mindstream.reasoners.facts import FactsReasoner
 from mindstream.reasoners.reasoner import Reasoner, RunContext, Utterance
 from mindstream.text.context import Part as ContextPart

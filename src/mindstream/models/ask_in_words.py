@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, ClassVar, TypeVar, overload
 
-from mindstream.models import ask as typed
+from mindstream.models import prompt as typed
 from mindstream.models.prompt import Prompt
 from mindstream.models.roles import AnyModels, Models, open_models
 

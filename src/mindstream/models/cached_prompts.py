@@ -12,9 +12,8 @@ from pydantic import TypeAdapter
 from mindstream.clock import SystemClock
 from mindstream.errors import ReplyInvalid
 from mindstream.evaluation_cache import EvaluationCache
-from mindstream.models.ask import ask
 from mindstream.models.model import Request
-from mindstream.models.prompt import Prompt
+from mindstream.models.prompt import Prompt, ask
 from mindstream.models.recording import fingerprint
 from mindstream.models.roles import Models
 

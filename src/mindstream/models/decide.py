@@ -28,9 +28,8 @@ from pydantic import Field
 
 from mindstream.errors import ReplyInvalid
 from mindstream.frozen import Frozen
-from mindstream.models.ask import ask
 from mindstream.models.model import Distribution, JsonSchema, Logprobs, Message, Model, Piece, Request
-from mindstream.models.prompt import Prompt, rule
+from mindstream.models.prompt import Prompt, ask, rule
 from mindstream.models.reply import LegiblePieces, without_thoughts
 from mindstream.models.rules import Rules
 from mindstream.models.untrusted import delimited, indented

@@ -1,4 +1,5 @@
-"""Prompts: typed questions to a model.
+"""Prompts: typed questions to a model. Put a prompt to a model with `ask` (a typed answer), `speak` (a stream), or `act`
+(tool calls, or the answer).
 
 The fields of a prompt class are the variables of its template, its type argument is the type of the reply, its template
 is a Markdown file of the same name next to the module, and its rule, which answers if no model is configured, is a
@@ -23,8 +24,8 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
@@ -36,11 +37,11 @@ from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from mindstream.errors import ReplyInvalid, SettingsError
+from mindstream.errors import ModelRefused, ReplyInvalid, SettingsError
 from mindstream.models.fitting import fit
-from mindstream.models.model import JsonSchema, Message
+from mindstream.models.model import Call, JsonSchema, Message, Model, Piece, Request, TextLogprobs, ToolSpec, Usage
+from mindstream.models.reply import LegiblePieces, legible_call, whole_json, without_thoughts
 from mindstream.models.reply import first_json as first_json  # re-exported
-from mindstream.models.reply import whole_json, without_thoughts
 from mindstream.models.schema import lean
 from mindstream.models.untrusted import delimited as delimited  # re-exported
 from mindstream.models.untrusted import delimited_short, legible, listed, numbered
@@ -526,3 +527,92 @@ SANDBOX = Sandbox(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=Tru
 SANDBOX.filters = {name: _counted(each) for name, each in _PLAIN.items()}
 SANDBOX.filters |= {"map": _attributes, "join": _join, "replace": _replace}
 SANDBOX.globals.clear()
+
+
+R = TypeVar("R")
+
+
+async def ask(model: Model, prompt: Prompt[R], role: str = "") -> R:
+    """Return the model's typed answer.
+
+    Raises:
+        ModelError: the model gave no answer, or one of the wrong type (the wrapper `Repair` lets the model correct it).
+    """
+    text, _, _ = await gather_reply(model, Request(prompt, role or prompt.role))
+    return prompt.ground(prompt.parse(text), ())[0]
+
+
+async def speak(model: Model, prompt: Prompt[str], role: str = "") -> AsyncGenerator[str]:
+    """Yield the model's text piece by piece.
+
+        async for piece in speak(model, Greet()):
+            print(piece, end="", flush=True)
+
+    Raises:
+        ModelError: the endpoint failed; pieces that were yielded before remain valid.
+        ReplyInvalid: the reply has no text.
+    """
+    has_text, pieces = False, LegiblePieces()
+    async with aclosing(model.reply(Request(prompt, role or prompt.role))) as parts:
+        async for part in parts:
+            if isinstance(part, Piece) and (text := pieces.add(part.text)):
+                has_text = has_text or any(sign.isprintable() and sign != " " for sign in text)
+                yield text
+    if not has_text:
+        raise ReplyInvalid(f"{model.name} answered the prompt {prompt.label()!r} without any visible text")
+
+
+async def act(
+    model: Model,
+    prompt: Prompt[R],
+    tools: Sequence[ToolSpec],
+    turns: Sequence[Message] = (),
+    role: str = "",
+    on_text: Callable[[str], None] | None = None,
+) -> tuple[str, tuple[Call, ...]] | R:
+    """Return (text, calls) if the model calls tools, else its typed answer. `run_tool_loop` also makes the calls.
+
+    Args:
+        on_text: called with each piece of text as it arrives.
+    """
+    request = Request(prompt, role or prompt.role, tuple(turns), tuple(tools))
+    text, calls, _ = await gather_reply(model, request, on_text)
+    return (text, calls) if calls else prompt.ground(prompt.parse(text), turns)[0]
+
+
+async def gather_reply(
+    model: Model, request: Request, on_text: Callable[[str], None] | None = None
+) -> tuple[str, tuple[Call, ...], Usage | None]:
+    """Return the text, the calls and the usage of a complete reply; unprintable characters are removed."""
+    text, calls, used = list[str](), list[Call](), None
+    pieces = LegiblePieces()
+    async with aclosing(model.reply(request)) as parts:
+        async for part in parts:
+            match part:
+                case Piece():
+                    if legible := pieces.add(part.text):
+                        text.append(legible)
+                        if on_text is not None:
+                            on_text(legible)
+                case Call():
+                    calls.append(legible_call(part))
+                case Usage():
+                    used = part
+    return "".join(text), tuple(calls), used
+
+
+async def text_logprobs(model: Model, prompt: Prompt[Any], text: str) -> tuple[float, ...]:
+    """Return the log-probabilities of the tokens of `text` as the continuation of a prompt.
+
+    The model may report only those of the first tokens.
+
+    Raises:
+        ModelRefused: the model reports no log-probabilities.
+        ModelError: the model is unavailable.
+    """
+    request = Request(prompt, prompt.role, continuation=text)
+    async with aclosing(model.reply(request)) as parts:
+        async for part in parts:
+            if isinstance(part, TextLogprobs):
+                return part.tokens
+    raise ModelRefused(f"{model.name} reports no log-probabilities of a given text")

@@ -19,8 +19,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from mindstream import caches, errors
 from mindstream.chance import token
 from mindstream.errors import InputError, ModelError, ModelRefused, RateLimited, SettingsError, StorageError
-from mindstream.models.model import Message, Model, Part, Request, ToolSpec, Usage
-from mindstream.models.wrappers.layer import Layer, Layered
+from mindstream.models.model import Layer, Layered, Message, Model, Part, Request, ToolSpec, Usage
 from mindstream.paths import read_text
 from mindstream.private_files import append_private, make_private_folder, write_private
 

@@ -150,7 +150,7 @@ class Models:
             if engine and isinstance(inner, Rules | Provider):
                 model = EngineModel(name, engine, patience.get(name), windows.get(name))
             keeps = keeps_words and not isinstance(inner, Rules)
-            model = Meter(model, on_call or (lambda _: None), clock, keeps_words=keeps)
+            model = Meter(model, on_call, clock, keeps_words=keeps)
             if isinstance(inner, Provider):
                 model = Limit(model, at_once)
                 model = Budgeted(model, budget) if budget else model

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Generic
 from mindstream import tracing
 from mindstream.errors import BudgetSpent, InputError
 from mindstream.guidance import Explained
-from mindstream.models.ask import ask, speak
 from mindstream.models.model import Model, ToolSpec
+from mindstream.models.prompt import ask, speak
 from mindstream.models.reply import Thinking
 from mindstream.models.wrappers.meter import Budget
 from mindstream.planning.executor import CLOCK, Executor, Limits, RunWatcher

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from mindstream.errors import InputError
 from mindstream.guidance import next_step
-from mindstream.models.ask import ask
 from mindstream.models.model import Model
+from mindstream.models.prompt import ask
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.planning.estimate import Estimate, RoleEstimate, priced

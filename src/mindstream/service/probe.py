@@ -17,9 +17,8 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
 from mindstream.errors import MindstreamError, ModelError, ModelRefused, ModelSilent, SettingsError
-from mindstream.models.ask import speak
 from mindstream.models.model import Model
-from mindstream.models.prompt import Prompt
+from mindstream.models.prompt import Prompt, speak
 from mindstream.models.providers.address import KEYS, Address, address, local_file
 from mindstream.models.providers.failures import failures
 from mindstream.models.roles import DEFAULT, Models

@@ -21,8 +21,8 @@ from mindstream.identifiers import checked_name, normal_name
 from mindstream.log.events import Failed
 from mindstream.memory.store.record import TAINTED, Record, RecordDraft, checked_text
 from mindstream.memory.store.store import Entry, NewWork, WorkDone, WorkReleased
-from mindstream.models.ask import ask
 from mindstream.models.model import Model
+from mindstream.models.prompt import ask
 from mindstream.sharing.events import BY_RULES, ExemplarJudged
 from mindstream.sharing.exemplar import Exemplar, embedded_text, exemplar_id, pair_id
 from mindstream.sharing.grading import GradePair

@@ -18,9 +18,8 @@ from pydantic import Field
 from mindstream.arrays import Doubles
 from mindstream.errors import ModelRefused, ReplyInvalid
 from mindstream.frozen import Frozen
-from mindstream.models.ask import ask, text_logprobs
 from mindstream.models.model import JsonSchema, Model, estimate_tokens
-from mindstream.models.prompt import Prompt, rule
+from mindstream.models.prompt import Prompt, ask, rule, text_logprobs
 from mindstream.sharing.events import CandidatesLabelled
 from mindstream.sharing.retriever import Basis, Corpus, Labels, Pair, Unlikely, shortened
 from mindstream.sharing.state import PoolState

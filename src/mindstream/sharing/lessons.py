@@ -23,9 +23,8 @@ from mindstream.identifiers import normal_name
 from mindstream.log import erasures
 from mindstream.memory.recall.exemplars import Example
 from mindstream.memory.store.store import Entry
-from mindstream.models.ask import ask
 from mindstream.models.model import Model, estimate_tokens
-from mindstream.models.prompt import Prompt
+from mindstream.models.prompt import Prompt, ask
 from mindstream.models.rules import Rules
 from mindstream.sharing.events import LessonRetired, LessonsShared, LessonWritten, TaskJudged
 from mindstream.sharing.exemplar import question_id

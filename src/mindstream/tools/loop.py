@@ -13,9 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from mindstream.errors import ReplyInvalid
-from mindstream.models.ask import act
 from mindstream.models.model import Call, Message, Model, ToolSpec
-from mindstream.models.prompt import Prompt, delimited
+from mindstream.models.prompt import Prompt, act, delimited
 from mindstream.tools.approval import Approve, Approver, approver, with_approval
 from mindstream.tools.call import Observation, call_tool
 from mindstream.tools.tool import Tool, is_in_run

@@ -21,9 +21,8 @@ from mindstream.guidance import nearest
 from mindstream.location import AnyData
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Record, is_tainted
-from mindstream.models.ask import ask
 from mindstream.models.model import Model
-from mindstream.models.prompt import Prompt
+from mindstream.models.prompt import Prompt, ask
 from mindstream.models.rules import Rules
 from mindstream.tools.calculator import calculator
 from mindstream.tools.call import UntrustedText

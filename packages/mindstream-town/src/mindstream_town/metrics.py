@@ -23,9 +23,8 @@ from mindstream.errors import InputError
 from mindstream.frozen import Frozen
 from mindstream.log.events import ModelCalled, Reflected
 from mindstream.memory.store.record import Record
-from mindstream.models.ask import ask
 from mindstream.models.model import Model
-from mindstream.models.prompt import Prompt, rule
+from mindstream.models.prompt import Prompt, ask, rule
 from mindstream.reasoners.reflect.reflect import BY as REFLECT
 from mindstream.text.words import terms
 from mindstream_town.events import Acted, DayPlanned, Talked

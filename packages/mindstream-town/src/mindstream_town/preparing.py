@@ -15,7 +15,7 @@ import tomlkit
 from tomlkit.items import Array
 
 from mindstream.errors import InputError, ModelError
-from mindstream.models.ask import ask
+from mindstream.models.prompt import ask
 from mindstream.models.roles import Models
 from mindstream_town.formats.town_file import TownFile, parse_town
 from mindstream_town.prompts.plans import Dated, DayPart, PreparePlaces, PrepareResident, ResidentKeys, TownKeys

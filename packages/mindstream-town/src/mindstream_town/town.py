@@ -28,9 +28,9 @@ from mindstream.memory.memory import Memory
 from mindstream.memory.opening import AnyStore, opened_store
 from mindstream.memory.store.record import MAX_UTTERANCE, Record, RecordDraft, checked_text
 from mindstream.memory.store.store import Commit, Entry, Fence, Store
-from mindstream.models.ask import ask
 from mindstream.models.decide import decide
 from mindstream.models.embedders.embedder import Embedder, embedder
+from mindstream.models.prompt import ask
 from mindstream.models.roles import AnyModels, Models, open_models
 from mindstream.models.rules import Rules
 from mindstream.moved import renamed_keywords

@@ -13,9 +13,8 @@ from mindstream.errors import ReplyInvalid
 from mindstream.frozen import Frozen
 from mindstream.memory.store.record import FADING, Kind
 from mindstream.memory.store.store import Revision
-from mindstream.models.ask import ask
 from mindstream.models.model import JsonSchema
-from mindstream.models.prompt import Prompt, rule
+from mindstream.models.prompt import Prompt, ask, rule
 from mindstream.text.words import batches
 
 if TYPE_CHECKING:

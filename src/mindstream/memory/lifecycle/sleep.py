@@ -27,8 +27,7 @@ from mindstream.memory.recall.recall import revision, state_in
 from mindstream.memory.store.columns import KIND_CODES, OPEN, Columns
 from mindstream.memory.store.record import FADING, TAINTED, Record, RecordDraft, common_data
 from mindstream.memory.store.store import Entry, Fence, Revision, read_log
-from mindstream.models.ask import ask
-from mindstream.models.prompt import Prompt, rule
+from mindstream.models.prompt import Prompt, ask, rule
 from mindstream.models.rules import Rules
 from mindstream.text.words import batches
 

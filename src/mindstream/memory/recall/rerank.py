@@ -14,10 +14,9 @@ from typing import ClassVar, Protocol
 from mindstream.errors import ModelError, SettingsError
 from mindstream.frozen import Frozen
 from mindstream.memory.store.record import Record
-from mindstream.models.ask import ask
 from mindstream.models.embedders.embedder import CrossEncoder
 from mindstream.models.model import Model
-from mindstream.models.prompt import Prompt, rule
+from mindstream.models.prompt import Prompt, ask, rule
 from mindstream.models.roles import Models
 
 

@@ -12,7 +12,16 @@ from functools import lru_cache
 from typing import Any, Literal, Protocol, TypeAlias
 
 from mindstream.errors import SettingsError
-from mindstream.models.model import Call, Distribution, Logprobs, Request, TextLogprobs, Usage
+from mindstream.models.model import (
+    THOUGHT_TOKENS,
+    Call,
+    Distribution,
+    Logprobs,
+    Request,
+    TextLogprobs,
+    Usage,
+    reply_tokens,
+)
 from mindstream.models.providers.address import Address, address
 
 MAX_GATHERED = 256
@@ -151,13 +160,6 @@ def joined(arrivals: Iterable[Arrival]) -> list[Arrival]:
     return found
 
 
-TEXT_TOKENS, DATA_TOKENS = 1_000, 4_000
-"""Maximum length of free text, and of a structured reply, in tokens, unless the prompt sets one."""
-THOUGHT_TOKENS = {True: 3_000, False: 4_000}
-"""Maximum tokens of thoughts before free text (True) or a structured reply (False).
-
-They are added to the limit of the reply, because endpoints count thoughts as part of the reply.
-"""
 BYTES_PER_TOKEN = 6
 """Bytes allowed per token: more than most tokens have, so that only a reply beyond its token limit is cut off."""
 MAX_CALLS = 16
@@ -184,19 +186,6 @@ def waits(patience_s: float | None = None, *, local: bool = False) -> Waits:
     part and between two parts; None: the usual ones."""
     usual = LOCAL if local else Waits()
     return usual if patience_s is None else Waits(patience_s, patience_s, max(usual.whole_s, 3 * patience_s))
-
-
-def reply_tokens(request: Request) -> int:
-    """Return the maximum number of tokens of the reply itself, without the model's thoughts."""
-    return request.prompt.reply_tokens or (TEXT_TOKENS if request.schema is None else DATA_TOKENS)
-
-
-def all_tokens(request: Request) -> int:
-    """Return the maximum number of tokens of the reply with its thoughts: the limit that an endpoint gets."""
-    if request.options:
-        return 1
-    most = reply_tokens(request) + THOUGHT_TOKENS[request.schema is None]
-    return min(most, request.longest_reply or most)
 
 
 COMPLAINTS = {

@@ -19,8 +19,8 @@ from weakref import WeakValueDictionary
 
 from mindstream.chance import token
 from mindstream.errors import ModelRefused
-from mindstream.models.model import Request, Usage
-from mindstream.models.providers.adapter import Arrival, Arrivals, Delta, Truncated, all_tokens, gathered, one_by_one
+from mindstream.models.model import Request, Usage, all_tokens
+from mindstream.models.providers.adapter import Arrival, Arrivals, Delta, Truncated, gathered, one_by_one
 from mindstream.models.providers.address import Address
 from mindstream.models.providers.openai_chat import OpenAIChat
 from mindstream.models.providers.tool_calls import in_words, read_calls

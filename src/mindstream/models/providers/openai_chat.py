@@ -26,7 +26,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Literal
 
 from mindstream.errors import ModelError, ModelRefused, ModelUnavailable
-from mindstream.models.model import Logprobs, Message, Request, TextLogprobs, Usage, estimate_tokens
+from mindstream.models.model import Logprobs, Message, Request, TextLogprobs, Usage, all_tokens, estimate_tokens
 from mindstream.models.providers.adapter import (
     MAX_CALLS,
     Arrival,
@@ -34,7 +34,6 @@ from mindstream.models.providers.adapter import (
     Delta,
     Truncated,
     Withheld,
-    all_tokens,
     gathered,
     joined,
     one_by_one,

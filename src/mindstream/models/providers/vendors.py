@@ -17,8 +17,8 @@ from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
-from mindstream.models.model import Call, Message, Request, Usage
-from mindstream.models.providers.adapter import Arrival, Arrivals, Delta, Withheld, all_tokens, gathered, price
+from mindstream.models.model import Call, Message, Request, Usage, all_tokens
+from mindstream.models.providers.adapter import Arrival, Arrivals, Delta, Withheld, gathered, price
 from mindstream.models.providers.address import Address
 from mindstream.models.providers.failures import Fault, Kind, causes, failures, words_of
 from mindstream.models.providers.wire import CONNECT_S, Allowance, Refusal, certificates, check_response

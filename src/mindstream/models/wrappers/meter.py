@@ -15,18 +15,19 @@ from mindstream.models.model import (
     Call,
     Cause,
     Cut,
+    Layer,
+    Layered,
     Message,
     Model,
     Part,
     Piece,
     Request,
     Usage,
+    all_tokens,
     current_cause,
     estimate_tokens,
 )
-from mindstream.models.providers.adapter import all_tokens
 from mindstream.models.recording import costs_nothing
-from mindstream.models.wrappers.layer import Layer, Layered
 from mindstream.tracing import Span, fail, is_on, start_span, tell, with_content
 
 
@@ -73,28 +74,32 @@ class Meter(Layered):
     """Passes a `Metered` to `on_call` when a call has ended in any way; records a span if tracing is on.
 
     Args:
+        on_call: None: only the listeners of a request get its `Metered`.
         keeps_words: `Metered.words` has the full text of the call.
     """
 
     def __init__(
-        self, inner: Model, on_call: Callable[[Metered], None], clock: Clock | None = None, *, keeps_words: bool = False
+        self,
+        inner: Model,
+        on_call: Callable[[Metered], None] | None,
+        clock: Clock | None = None,
+        *,
+        keeps_words: bool = False,
     ) -> None:
         super().__init__(inner)
-        self._on_call, self._clock, self._keeps_words = on_call, clock or SystemClock(), keeps_words
+        self.on_call, self.clock, self.keeps_words = on_call, clock or SystemClock(), keeps_words
 
     def layer(self, request: Request) -> Layer:
-        return _Measured(self.inner, request, self._on_call, self._clock, keeps_words=self._keeps_words)
+        return _Measured(self, request)
 
 
 class _Measured(Layer):
-    def __init__(
-        self, inner: Model, request: Request, on_call: Callable[[Metered], None], clock: Clock, *, keeps_words: bool
-    ) -> None:
-        super().__init__(inner, request)
-        self._on_call, self._clock, self._keeps_words = on_call, clock, keeps_words
-        self._at, self._start, self._cause = clock.now(), clock.elapsed(), current_cause()
-        self._span = _begin_span(inner.name, request) if is_on() else None
-        self._keeps = keeps_words or with_content()
+    def __init__(self, meter: Meter, request: Request) -> None:
+        super().__init__(meter.inner, request)
+        self._meter, self._clock = meter, meter.clock
+        self._at, self._start, self._cause = self._clock.now(), self._clock.elapsed(), current_cause()
+        self._span = _begin_span(self.inner.name, request) if is_on() else None
+        self._keeps = meter.keeps_words or with_content()
         self._answered: list[str] = []
         self._first_s: float | None = None
         self._usage: Usage | None = None
@@ -126,13 +131,12 @@ class _Measured(Layer):
             isinstance(failure, GeneratorExit | asyncio.CancelledError),
             request.cut,
             cause=self._cause,
-            words=Words(request.messages, answered) if self._keeps_words else None,
+            words=Words(request.messages, answered) if self._meter.keeps_words else None,
         )
         if self._span:
             _end_span(self._span, call, answered)
-        self._on_call(call)
-        if request.on_call:
-            request.on_call(call)
+        for report in filter(None, (self._meter.on_call, request.on_call)):
+            report(call)
 
 
 def _begin_span(model: str, request: Request) -> Span:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from mindstream.errors import InputError, SettingsError
-from mindstream.models.model import Model, Request
+from mindstream.models.model import Layer, Layered, Model, Request
 from mindstream.models.prompt import MAX_TEMPLATE, PARTS, templates
-from mindstream.models.wrappers.layer import Layer, Layered
 from mindstream.paths import read_text
 
 MAX_BYTES = 4 * MAX_TEMPLATE

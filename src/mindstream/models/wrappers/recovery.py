@@ -32,14 +32,26 @@ from mindstream.errors import (
     RateLimited,
     ReplyInvalid,
 )
-from mindstream.models.ask import gather_reply
 from mindstream.models.fitting import fit, mend_json, named_tool, read_object
-from mindstream.models.model import Call, Cut, Message, Model, Part, Piece, Request, ToolSpec, Usage, estimate_tokens
-from mindstream.models.providers.adapter import all_tokens
+from mindstream.models.model import (
+    Call,
+    Cut,
+    Layer,
+    Layered,
+    Message,
+    Model,
+    Part,
+    Piece,
+    Request,
+    ToolSpec,
+    Usage,
+    all_tokens,
+    estimate_tokens,
+)
+from mindstream.models.prompt import gather_reply
 from mindstream.models.reply import clean
 from mindstream.models.schema import find_faults
 from mindstream.models.untrusted import escaped, is_visible
-from mindstream.models.wrappers.layer import Layer, Layered
 from mindstream.models.wrappers.meter import Metered
 
 EMPTY = "It has no text. Write the reply again, in words."

@@ -26,9 +26,8 @@ from mindstream.memory.recall.recall import Recalled
 from mindstream.memory.store.columns import KIND_CODES
 from mindstream.memory.store.record import Kind, Record, RecordDraft, normalised
 from mindstream.memory.store.store import Entry
-from mindstream.models.ask import ask
 from mindstream.models.model import Model
-from mindstream.models.prompt import Prompt
+from mindstream.models.prompt import Prompt, ask
 from mindstream.models.rules import Rules
 from mindstream.reasoners.reasoner import RunContext, RunResult, Trigger, Writing
 from mindstream.together import together

@@ -15,9 +15,8 @@ from mindstream.life.state import LifeState, read_state
 from mindstream.log.events import Piece, Said
 from mindstream.memory.memory import Memory
 from mindstream.minds.chat_bot import ChatResponder, answer_page, answer_pieces
-from mindstream.models.ask import speak
 from mindstream.models.model import Usage, estimate_tokens
-from mindstream.models.prompt import Prompt
+from mindstream.models.prompt import Prompt, speak
 from mindstream.models.wrappers.meter import Metered
 from mindstream.server.chat.turns import COMPANION, LIFE, Turn
 from mindstream.server.problems import model_refusal

@@ -14,10 +14,20 @@ from mindstream.errors import BudgetSpent, Conflict, MindstreamError
 from mindstream.identifiers import StreamKey
 from mindstream.log.work import ANSWER
 from mindstream.minds.mind import Mind
-from mindstream.models.model import Call, Model, Part, Piece, Request, Usage, estimate_tokens
-from mindstream.models.providers.adapter import all_tokens, has_price
+from mindstream.models.model import (
+    Call,
+    Layer,
+    Layered,
+    Model,
+    Part,
+    Piece,
+    Request,
+    Usage,
+    all_tokens,
+    estimate_tokens,
+)
+from mindstream.models.providers.adapter import has_price
 from mindstream.models.recording import costs_nothing
-from mindstream.models.wrappers.layer import Layer, Layered
 from mindstream.models.wrappers.meter import Budget, Metered, WithListener
 from mindstream.service.chat.companion import TalkZone
 

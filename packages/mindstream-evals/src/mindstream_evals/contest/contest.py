@@ -30,9 +30,8 @@ from mindstream.log.events import FollowUp, Piece
 from mindstream.memory.conversation import Line
 from mindstream.minds.mind import Mind
 from mindstream.minds.responder import Timeouts
-from mindstream.models.ask import ask, speak
 from mindstream.models.model import Message, Model, estimate_tokens
-from mindstream.models.prompt import Prompt, complaints
+from mindstream.models.prompt import Prompt, ask, complaints, speak
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.models.wrappers.meter import Metered

@@ -16,9 +16,9 @@ from mindstream import chance
 from mindstream.engines import Engine, open_engine
 from mindstream.errors import InputError, ReplyInvalid
 from mindstream.memory.store.record import normalised
-from mindstream.models.ask import speak
 from mindstream.models.embedders.embedder import Embedder, embedder
 from mindstream.models.model import Model, estimate_tokens
+from mindstream.models.prompt import speak
 from mindstream.planning.estimate import Estimate, RoleEstimate, priced
 from mindstream.private_files import make_private_folder
 from mindstream.service.opening import answering

@@ -11,10 +11,9 @@ from pydantic import Field
 
 from mindstream.frozen import Frozen
 from mindstream.memory.recall.exemplars import Example
-from mindstream.models.ask import ask
 from mindstream.models.embedders.embedder import embedder
 from mindstream.models.model import Model
-from mindstream.models.prompt import Prompt
+from mindstream.models.prompt import Prompt, ask
 from mindstream.service.lessons import write_procedure
 from mindstream.sharing.admission import Pair, admit_work
 from mindstream.sharing.exemplar import question_id

@@ -16,8 +16,8 @@ from mindstream.memory.recall.question import Filters
 from mindstream.memory.recall.ranking import Generative, Policy
 from mindstream.memory.recall.recall import Recalled, Recaller, recaller_of
 from mindstream.memory.store.record import Kind, Record
-from mindstream.models.ask import ask
 from mindstream.models.embedders.embedder import Embedder, embedder
+from mindstream.models.prompt import ask
 from mindstream.models.roles import AnyModels, Models, open_models
 from mindstream.text.classifier import SHARE
 from mindstream.text.words import plain_words, sentences, terms

@@ -18,10 +18,9 @@ from mindstream.log.events import Event
 from mindstream.memory.recall.recall import Recalled, Recollection, recaller_of
 from mindstream.memory.store.record import Kind, Record, RecordDraft
 from mindstream.memory.store.store import Commit, Entry, Revision
-from mindstream.models.ask import ask
 from mindstream.models.decide import Probabilities, Question, decide
 from mindstream.models.model import Cause, calls_for, estimate_tokens
-from mindstream.models.prompt import Prompt
+from mindstream.models.prompt import Prompt, ask
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream_town.events import Asked, Decided, StoodIn

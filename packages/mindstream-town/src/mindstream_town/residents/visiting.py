@@ -21,7 +21,7 @@ from mindstream.memory.store.record import Ids, RecordDraft
 from mindstream.memory.store.store import Entry
 from mindstream.minds.mind import Mind
 from mindstream.minds.responder import Handling, Host
-from mindstream.models.ask import speak
+from mindstream.models.prompt import speak
 from mindstream.reasoners.reasoner import Reasoner
 from mindstream_town.journal import TownState
 from mindstream_town.prompts.conduct import AnswerInterview
