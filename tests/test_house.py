@@ -320,6 +320,11 @@ def test_core_packages_name_no_capability_package_or_role() -> None:
 SQL_CALLS = {"execute", "executemany", "executescript", "fetchone", "fetchall", "fetchmany", "connect"}
 
 
+BOUNDED_READS = {"log/database.py": ["read", "glance"]}
+"""Async functions that call SQLite on the event loop's thread by design: `read` is interrupted after STEPS steps, and
+`glance` reads a few rows by an index."""
+
+
 def own_calls(function: ast.AST) -> set[str]:
     """Return the calls that a function makes itself, not those of nested functions that it passes on."""
     found, waiting = set[str](), list(ast.iter_child_nodes(function))
@@ -351,4 +356,4 @@ def test_async_functions_do_not_call_sqlite_directly() -> None:
     assert blocking_calls(handed_over) == []
     texts = {str(path.relative_to(SOURCE)): path.read_text("utf-8") for path in FILES}
     found = {name: calls for name, text in texts.items() if "sqlite3" in text and (calls := blocking_calls(text))}
-    assert found == {}
+    assert found == BOUNDED_READS

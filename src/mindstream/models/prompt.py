@@ -1,5 +1,6 @@
-"""Prompts: typed questions to a model. Put a prompt to a model with `ask` (a typed answer), `speak` (a stream), or `act`
-(tool calls, or the answer).
+"""Prompts: typed questions to a model.
+
+`ask` puts a prompt to a model and returns its typed answer, `speak` its stream of text, `act` its tool calls or answer.
 
 The fields of a prompt class are the variables of its template, its type argument is the type of the reply, its template
 is a Markdown file of the same name next to the module, and its rule, which answers if no model is configured, is a
