@@ -12,10 +12,11 @@ from mindstream_town.formats.town_file import parse_town
 from mindstream_town.residents.person import Person, Relation
 from mindstream_town.residents.places import home_to_visit, is_common
 from mindstream_town.residents.prompt_context import cut_at_word
-from mindstream_town.scenes.day import RESERVED, is_free, line_of, without_repeats
+from mindstream_town.scenes.day import NEWS, RESERVED, is_free, line_of, reserved_calls, without_repeats
 from mindstream_town.scenes.prompts import Evening, LetOn, PlanScenes, ReflectScenes, SceneDay, TalkScene, WhatCame
 from mindstream_town.setting import Setting
 from mindstream_town.source import setting_of
+from mindstream_town.state import ResidentState
 from mindstream_town.town import Town
 from scene_minds import DAY, GUEST, HERMIT, HOST, HOUR, INN_WORDS, LUNCH, SceneMind, day, liucun, talk
 from test_scenes import five, homely, out_all_day, out_all_day_at_the_inn, remembered, visit
@@ -610,6 +611,105 @@ async def test_an_appointment_that_names_one_of_the_two_is_seen_as_a_sentence(tm
         seen = {name: await remembered(town, name, ("observation",)) for name in (HOST, GUEST)}
     assert f"{HOST} is bringing a cake" in seen[GUEST]
     assert f"{GUEST} is busy with: {HOST} bringing a cake" in seen[HOST]
+
+
+NEWS_OF_ALL = "周六晚上老茶馆摆席,人人都请,谁都要通知到。"
+
+
+def _tells(ask: TalkScene) -> dict[str, Any]:
+    """Return a conversation in which each passes on what it has to tell now."""
+    said = talk(ask)
+    for side, line in zip(ask.sides, said["lines"], strict=True):
+        line["tells"] = number_of([each for each in side.memories if "to be told now" in each], NEWS_OF_ALL)
+    return said
+
+
+def _plans_to_tell(*names: str, work: str = "") -> Any:
+    """Return a plan in which the host has to tell the news to these names; the hermit stays at home."""
+
+    def plans(ask: PlanScenes) -> dict[str, Any]:
+        numbers = [n for n, each in enumerate(ask.memories, 1) if NEWS_OF_ALL in each.text]
+        tell = [{"number": n, "to": list(names)} for n in [*numbers, 99]] if ask.who == HOST else []
+        return day("" if ask.who == HERMIT else INN_WORDS) | {"tell": tell}
+
+    return plans
+
+
+async def test_news_to_pass_on_is_shown_as_untold_until_it_was_told(tmp_path: Path) -> None:
+    """The host meets the guest, and not the hermit, on each of three days."""
+    mind = SceneMind(plan_scenes=_plans_to_tell(GUEST, HERMIT, HOST, "…"), talk_scene=_tells)
+    async with Town.open(tmp_path, liucun(seeds(f'"{NEWS_OF_ALL}"')), model=Models(mind)) as town:
+        await town.run(until=HOUR)
+        (told,) = town.residents[HOST].state.tells.values()
+        await town.run(until=DAY + HOUR)
+    assert {*told} == {GUEST, HERMIT}, "only other residents, and only of memories that were shown"
+    with_guest = [ask for ask in mind.of(TalkScene) if {s.who for s in ask.sides} == {HOST, GUEST}]
+    assert f"{NEWS_OF_ALL} (to be told now)" in str(with_guest[0].sides)
+    assert with_guest[0].sides[0].who == HOST, "who has to tell something begins"
+    first, second = (each for each in mind.of(PlanScenes) if each.who == HOST)
+    assert not any("still to be told" in each.written for each in first.memories)
+    (written,) = (each.written for each in second.memories if NEWS_OF_ALL in each.text)
+    assert written.endswith(f"still to be told to {HERMIT}"), written
+
+
+async def test_what_is_secret_is_not_to_be_told(tmp_path: Path) -> None:
+    mind = SceneMind(plan_scenes=_plans_to_tell(GUEST), talk_scene=_tells)
+    setting = liucun(seeds(f'{{ text = "{NEWS_OF_ALL}", secret = true }}'))
+    async with Town.open(tmp_path, setting, model=Models(mind)) as town:
+        await town.run(until=10 * HOUR)
+        assert not town.residents[HOST].state.tells
+    assert sides_of(mind, HOST) and not any(NEWS_OF_ALL in str(each) for each in sides_of(mind, HOST))
+
+
+async def test_an_unreadable_plan_keeps_what_is_to_be_told(tmp_path: Path) -> None:
+    mind = SceneMind(plan_scenes=_plans_to_tell(HERMIT))
+    async with Town.open(tmp_path, liucun(seeds(f'"{NEWS_OF_ALL}"')), model=Models(mind)) as town:
+        await town.run(until=HOUR)
+        before = town.residents[HOST].state.tells
+        mind.answers["plan_scenes"] = lambda _: "…"
+        await town.run(until=DAY + HOUR)
+        assert before and town.residents[HOST].state.tells == before
+
+
+async def test_who_has_to_tell_something_speaks_to_the_person_once_a_day(tmp_path: Path) -> None:
+    """In a café in which everyone always sees everyone, all but Ada and Emil are always busy. Both have talked with
+    others in the last hour, and have spent what chance meetings may use."""
+
+    async def talks(folder: Path, **more: Any) -> list[str]:
+        def plans(ask: PlanScenes) -> dict[str, Any]:
+            plan = out_all_day(ask)
+            for item in plan["items"]:
+                item["busy"] = ask.who not in ("Ada Brook", "Emil Kern") or item["from"] < "10:00"
+            if ask.who != "Ada Brook":
+                return plan
+            numbers = [n for n, each in enumerate(ask.memories, 1) if NEWS_OF_ALL in each.text]
+            return plan | {"tell": [{"number": n, "to": ["Emil"]} for n in numbers]}
+
+        mind = SceneMind(plan_scenes=plans, let_on=lambda _: {})
+        async with Town.open(folder, five(**more), model=Models(mind)) as town:
+            await town.whisper("Ada Brook", NEWS_OF_ALL)
+            await town.run(until=9 * HOUR)
+            for name in ("Ada Brook", "Emil Kern"):
+                state = town.residents[name].state
+                town.residents[name].state = state.model_copy(update={"asked": (8, 4_000)})
+            await town.run(until=20 * HOUR)
+        return [ask.when[-5:] for ask in mind.of(TalkScene) if {"Ada Brook", "Emil Kern"} == {s.who for s in ask.sides}]
+
+    assert await talks(tmp_path / "first") == ["10:00"], "and not again on the same day, though it was not told"
+
+
+def test_calls_are_reserved_for_those_who_have_to_hear_something() -> None:
+    setting = five()
+    names = ("Dora Lund", "Cleo Marsh", "Emil Kern")
+    blocks = (Block(start=600, minutes=60, what="asking Dora", whom=("Dora Lund",), weight=4, fine=True),)
+    state = ResidentState(name="Ada Brook", tells={"news": names}, blocks=blocks)
+    step = 9 * HOUR
+    assert reserved_calls(setting, step, state, above=0) == 1 + 2, "an errand, and two for news"
+    assert reserved_calls(setting, step, state, above=NEWS) == 1 and reserved_calls(setting, step, state) == 0
+    heard = state.model_copy(update={"shared": {name: frozenset({"news"}) for name in names[1:]}})
+    assert reserved_calls(setting, step, heard, above=0) == 1, "the third will be seen later"
+    met = state.model_copy(update={"scenes": dict.fromkeys(names[1:], step)})
+    assert reserved_calls(setting, step, met, above=0) == 1
 
 
 async def test_a_refuted_rumour_is_not_shown_again(tmp_path: Path) -> None:

@@ -212,6 +212,8 @@ class DayPlanned(TownEvent):
     keeps: Names = Field((), exclude_if=not_)
     """Ids of the memories that the resident has decided to keep to itself, without those that are secret from the
     beginning."""
+    tells: NoWords[dict[str, tuple[str, ...]]] = Field(default_factory=dict, exclude_if=not_)
+    """Ids of the memories that the resident should pass on, with the names of those who still have to hear them."""
 
 
 class TasksPlanned(TownEvent):

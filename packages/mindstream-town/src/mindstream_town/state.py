@@ -96,6 +96,7 @@ class ResidentState(BaseModel, frozen=True):
         stances: for each partner, the resident's attitude toward it, in words.
         keeps: ids of the memories that the resident keeps to itself, as decided with the day's plan.
         avoids: for each partner, whether the resident keeps away from it, if a meeting has changed that.
+        tells: ids of memories to pass on, with the names of those who had to hear them when the day was planned.
         briefing: for a resident with secrets: its last decision about what conversations may show of it.
         cleared, hinted: ids of memories that reveal nothing of its secrets, and of memories that reveal something of
             them, as judged so far.
@@ -133,6 +134,7 @@ class ResidentState(BaseModel, frozen=True):
     about: str = ""
     stances: dict[str, str] = {}
     keeps: frozenset[str] = frozenset()
+    tells: dict[str, tuple[str, ...]] = {}
     avoids: dict[str, bool] = {}
     briefing: Briefed | None = None
     cleared: frozenset[str] = frozenset()
@@ -190,7 +192,7 @@ def _changed(state: ResidentState, event: Event, profile: Profile) -> dict[str, 
             return {"gathered": 0.0}
         case DayPlanned():
             new = {"day": event.day, "currently": event.currently, "broad": event.broad, "blocks": event.blocks}
-            return new | {"asked": (0, 0), "done": (), "keeps": frozenset(event.keeps)}
+            return new | {"asked": (0, 0), "done": (), "keeps": frozenset(event.keeps), "tells": event.tells}
         case TasksPlanned():
             return {"blocks": spliced(state.blocks, event.blocks)}
         case Acted():

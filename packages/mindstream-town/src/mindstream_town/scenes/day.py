@@ -49,6 +49,7 @@ from mindstream_town.scenes.prompts import (
     SceneChange,
     SceneDay,
     SceneItem,
+    SceneTell,
     WhatCame,
 )
 from mindstream_town.setting import Setting
@@ -285,7 +286,7 @@ async def plan_scenes(turn: ResidentTurn, day: int) -> None:
             habits=_habits(turn, date),
             avoids=avoided_by(turn),
         ),
-        lambda: _usual_day(turn, date, dated, [n for n, each in enumerate(records, 1) if each.id in turn.state.keeps]),
+        lambda: _usual_day(turn, date, dated, records),
     )
     kept = {records[number - 1].id for number in reply.keeps if 0 < number <= len(records)}
     secret = {number for number, each in enumerate(records, 1) if each.data.get(SECRET) or each.id in kept}
@@ -301,15 +302,24 @@ async def plan_scenes(turn: ResidentTurn, day: int) -> None:
         records=tuple(each.id for each in written),
         cites=tuple(records[number - 1].id for number in cited),
         keeps=tuple(sorted((turn.state.keeps - {each.id for each in records}) | kept)),
+        tells={
+            records[each.number - 1].id: names
+            for each in reply.tell
+            if 0 < each.number <= len(records) and each.number not in secret and (names := _names(turn, each.to))
+        },
     )
     turn.write(event, written)
 
 
 def _shown_for_plan(turn: ResidentTurn, records: Sequence[Record]) -> tuple[Memory, ...]:
     """Return memories, each with the weekday of its creation, what the resident will do about it, and a remark if the
-    resident keeps it to itself or no one has heard it yet."""
+    resident keeps it to itself, who still has to hear it, or that no one has heard it yet."""
     written = [f"{datetime.fromtimestamp(each.created, UTC):%A}" for each in records]
-    heard = [KEPT if is_secret(turn, each) else UNHEARD if is_unheard(turn, each) else "" for each in records]
+    waiting = {id_: f"{STILL_UNTOLD} {', '.join(names)}" for id_, names in still_to_tell(turn.state).items()}
+    heard = [
+        KEPT if is_secret(turn, each) else waiting.get(each.id) or (UNHEARD if is_unheard(turn, each) else "")
+        for each in records
+    ]
     written = [f"{day}; {how}" if how else day for day, how in zip(written, heard, strict=True)]
     shown = zip(show(records, written), records, strict=True)
     return tuple(
@@ -397,8 +407,15 @@ def _of_person(person: Person, text: str, most: int) -> str:
     return cut_at_word(named, most)
 
 
-def _usual_day(turn: ResidentTurn, date: datetime, dated: Sequence[Appointment], keeps: Sequence[int] = ()) -> SceneDay:
-    """Return the usual day and the agreed appointments as a plan, for a reply that could not be parsed."""
+def _usual_day(
+    turn: ResidentTurn, date: datetime, dated: Sequence[Appointment], records: Sequence[Record] = ()
+) -> SceneDay:
+    """Return the usual day and the agreed appointments as a plan, for a reply that could not be parsed; what the
+    resident keeps to itself and has to tell stays as it was.
+
+    Args:
+        records: the memories in the prompt.
+    """
     agreed = [each for each in dated if turn.name in (each.host, *each.who)]
     parts = [
         *((each.start, each.end, each.what, each.place) for each in turn.person.day if each.is_on(date)),
@@ -410,11 +427,17 @@ def _usual_day(turn: ResidentTurn, date: datetime, dated: Sequence[Appointment],
         if start < end
     ]
     home = SceneItem.model_validate({"from": clock(WAKE), "to": clock(BED), "what": AT_HOME})
-    return SceneDay.model_construct(items=items or [home], keeps=list(keeps))
+    numbers, waiting = {each.id: n for n, each in enumerate(records, 1)}, still_to_tell(turn.state)
+    return SceneDay.model_construct(
+        items=items or [home],
+        keeps=[n for id_, n in numbers.items() if id_ in turn.state.keeps],
+        tell=[SceneTell(number=numbers[id_], to=list(names)) for id_, names in waiting.items() if id_ in numbers],
+    )
 
 
 async def _come_to_mind(turn: ResidentTurn, date: datetime) -> tuple[list[Record], list[Appointment]]:
     """Return the memories for a day's plan, and the appointments of that day."""
+    untold = await _untold(turn, still_to_tell(turn.state))
     today = [(each, at) for each, at in await turn.recall_appointments() if at.start.date() == date.date()]
     later = [each for each, at in await turn.recall_appointments() if at.start.date() > date.date()][:3]
     found = [
@@ -423,11 +446,30 @@ async def _come_to_mind(turn: ResidentTurn, date: datetime) -> tuple[list[Record
     ]
     news = [each for each in await known_from_the_start(turn) if _is_untold(turn, each)][:MAX_NEWS]
     insights = await _newest_insights(turn)
-    records = [*(each for each, _ in today), *insights, *news, *later, *(each.record for each in found)]
+    records = [*(each for each, _ in today), *untold, *insights, *news, *later, *(each.record for each in found)]
     known, false = identity(turn), await disproved(turn)
     worth = (each for each in records if each.text not in known and each.id not in false)
     fresh = {each.id: each for each in worth if not _is_known_anyway(each)}
     return without_repeats(without_past(turn, fresh.values()))[:MAX_PLAN_MEMORIES], [at for _, at in today]
+
+
+def still_to_tell(state: ResidentState) -> dict[str, tuple[str, ...]]:
+    """Return the ids of the memories that a resident has to pass on, with the names of those to whom it has not told
+    them yet."""
+    waiting = {
+        id_: tuple(name for name in names if id_ not in state.shared.get(name, ()))
+        for id_, names in state.tells.items()
+    }
+    return {id_: names for id_, names in waiting.items() if names}
+
+
+async def to_tell(turn: ResidentTurn, other: str) -> list[Record]:
+    """Return the memories that a resident still has to tell another one."""
+    return await _untold(turn, [id_ for id_, names in still_to_tell(turn.state).items() if other in names])
+
+
+async def _untold(turn: ResidentTurn, ids: Collection[str]) -> list[Record]:
+    return list(await turn.resident.memory.records(sorted(ids))) if ids else []
 
 
 async def _newest_insights(turn: ResidentTurn) -> list[Record]:
@@ -729,6 +771,7 @@ DEED, OPEN, OUTCOME, THEN, CORRECTS = "deed", "open", "outcome", "then", "correc
 words of an act's plan if the model has not been asked for its result yet; `then` contains what
 the resident will do about an insight; `corrects` contains the ids of memories that this memory shows to be false."""
 UNHEARD = "no one has heard it yet"
+STILL_UNTOLD, TELL_NOW = "still to be told to", "to be told now"
 KEPT = "kept to oneself"
 MAX_NEWS, MAX_OPEN, MAX_LIVED = 3, 2, 10
 """Maximum number of memories in a prompt that the resident knew from the start and has not told yet (for a plan: to
@@ -980,8 +1023,9 @@ REST_AT_HOME, REST, REST_BEFORE_ERRAND = 180, 100, 30
 """Minimum minutes between two scenes of the same two residents: of one household; of different ones; and in place of
 both, if one of them has come to speak to the other (`is_errand_to`)."""
 AN_HOUR, MOST_AN_HOUR = 60, 2
-RESERVED = 2
-"""Number of a day's calls that are reserved for the evening."""
+RESERVED, MAX_RESERVED_NEWS = 2, 2
+"""Number of a day's calls that are reserved for the evening, and maximum number of those that are reserved for telling
+others what they have to hear."""
 TALK_TOKENS, EVENING_TOKENS = 4_000, 2_600
 """Approximate maximum tokens of a talk, of which each of the two residents pays half, and of an evening's
 reflection."""
@@ -1027,7 +1071,8 @@ def may_meet(setting: Setting, step: int, state: ResidentState, other: ResidentS
 
     At an appointment with each other they may do so even if they are busy or have met shortly before. A resident that
     has come to speak to the other (`is_errand_to`) may begin one scene during the act for which it has come, if their
-    last scene was REST_BEFORE_ERRAND minutes ago or earlier.
+    last scene was REST_BEFORE_ERRAND minutes ago or earlier. A resident that has to tell the other something
+    (`has_to_tell`) may do so at any hour of the day, but within the limit of scenes per hour.
     """
     if not setting.profile.talks or setting.when(step).hour >= LATEST_HOUR:
         return False
@@ -1035,7 +1080,10 @@ def may_meet(setting: Setting, step: int, state: ResidentState, other: ResidentS
         return True
     both = (state, other)
     errands = [one for one, two in (both, both[::-1]) if is_errand_to(setting, one, two.name, step)]
-    weight = max((one.act.weight or WORTH_AT_HOME for one in errands if one.act), default=0)
+    tells = not errands and any(has_to_tell(setting, step, one, two.name) for one, two in (both, both[::-1]))
+    if tells and any(_is_at_limit(setting, step, one) for one in both):
+        return False
+    weight = max((one.act.weight or WORTH_AT_HOME for one in errands if one.act), default=NEWS if tells else 0)
     if not all(is_free(each, setting, step, weight) and _is_guest_or_home(each, setting, step) for each in both):
         return False
     last = max(state.scenes.get(other.name, -1), other.scenes.get(state.name, -1))
@@ -1047,10 +1095,11 @@ def may_meet(setting: Setting, step: int, state: ResidentState, other: ResidentS
     return last < 0 or step - last >= rest
 
 
-WORTH_A_TALK, WORTH_AT_HOME = 4, 5
-"""Minimum weight (1 to 10; plans give 4 to what is to be asked, told or settled) from which an act that is done with
-others needs a talk with them; the second value is for members of the same household. An act with an open question, or
-one that was agreed on, needs a talk at any weight."""
+NEWS, WORTH_A_TALK, WORTH_AT_HOME = 3, 4, 5
+"""NEWS: weight of a talk in which a resident tells what it has to tell (`has_to_tell`). WORTH_A_TALK, WORTH_AT_HOME:
+minimum weight (1 to 10; plans give 4 to what is to be asked, told or settled) from which an act that is done with
+others needs a talk with them; the latter for members of the same household. An act with an open question, or one that
+was agreed on, needs a talk at any weight."""
 
 
 def whom_to_speak_to(setting: Setting, act: Act | Block, name: str) -> frozenset[str]:
@@ -1072,6 +1121,27 @@ def is_errand_to(setting: Setting, state: ResidentState, other: str, step: int) 
     return act is not None and has_come and other in whom_to_speak_to(setting, act, state.name)
 
 
+def has_to_tell(setting: Setting, step: int, state: ResidentState, other: str) -> bool:
+    """Return whether a resident has to tell another one something, has not met it today, and will not see it for
+    something that it has planned for today."""
+    if not any(other in names for names in still_to_tell(state).values()):
+        return False
+    met = state.scenes.get(other, -1) >= setting.step_at(setting.day(step), 0)
+    return not met and other not in _will_be_seen(setting, step, state)
+
+
+def _will_be_seen(setting: Setting, step: int, state: ResidentState) -> set[str]:
+    """Return those with whom a resident has an appointment or a planned talk later today."""
+    ahead = [each for each in state.blocks if each.start > setting.minute(step)]
+    return {name for each in ahead for name in (*each.agreed, *whom_to_speak_to(setting, each, state.name))}
+
+
+def _is_at_limit(setting: Setting, step: int, state: ResidentState) -> bool:
+    """Return whether a resident has had the maximum of scenes in the last hour."""
+    lately = [each for each in state.scenes.values() if step - each < AN_HOUR * setting.profile.a_minute]
+    return len(lately) >= MOST_AN_HOUR
+
+
 def is_sought(turn: ResidentTurn, other: str) -> bool:
     """Return whether a resident's current act is done with another resident or is a visit to the other's home."""
     act = turn.state.act
@@ -1087,7 +1157,8 @@ def is_free(state: ResidentState, setting: Setting, step: int, errand: int = 0) 
     the budget that is free at this hour (`pace`).
 
     Args:
-        errand: the weight of the act for which one of the two has to speak to the other; 0: they meet by chance.
+        errand: the weight of the act, or of the news (NEWS), for which one of the two has to speak to the other; 0:
+            they meet by chance.
     """
     act = state.act
     if (
@@ -1104,8 +1175,11 @@ def is_free(state: ResidentState, setting: Setting, step: int, errand: int = 0) 
     keeps = has_left(state, setting.profile, reserved=ahead)
     if errand:
         return keeps
-    lately = [each for each in state.scenes.values() if step - each < AN_HOUR * setting.profile.a_minute]
-    return len(lately) < MOST_AN_HOUR and keeps and has_left(state, setting.profile, pace(setting.minute(step)))
+    return (
+        not _is_at_limit(setting, step, state)
+        and keeps
+        and has_left(state, setting.profile, pace(setting.minute(step)))
+    )
 
 
 def _is_in_bed(setting: Setting, step: int, state: ResidentState) -> bool:
@@ -1118,7 +1192,8 @@ def _is_in_bed(setting: Setting, step: int, state: ResidentState) -> bool:
 
 def reserved_calls(setting: Setting, step: int, state: ResidentState, *, above: float = inf) -> int:
     """Return the number of calls reserved for the rest of today's appointments, and for later parts of the plan for
-    which the resident has to speak to another resident and whose weight is greater than `above`."""
+    which the resident has to speak to another resident and whose weight is greater than `above`; if NEWS is greater
+    too, up to MAX_RESERVED_NEWS more for those whom it has to tell something."""
     minute = setting.minute(step)
     ahead = [
         each
@@ -1126,7 +1201,11 @@ def reserved_calls(setting: Setting, step: int, state: ResidentState, *, above: 
         if (each.end > minute and {*each.agreed} - {state.name})
         or (each.weight > above and each.start > minute and whom_to_speak_to(setting, each, state.name))
     ]
-    return len(ahead)
+    if above >= NEWS or not state.tells:
+        return len(ahead)
+    waiting = {name for names in still_to_tell(state).values() for name in names}
+    told = [name for name in waiting if has_to_tell(setting, step, state, name)]
+    return len(ahead) + min(len(told), MAX_RESERVED_NEWS)
 
 
 def _is_guest_or_home(state: ResidentState, setting: Setting, step: int) -> bool:
@@ -1170,18 +1249,19 @@ def _rest(setting: Setting, one: str, other: str) -> int:
 def whom_to_meet(turn: ResidentTurn, others: Mapping[str, ResidentState]) -> str:
     """Return the resident in sight to meet now; "": none.
 
-    Residents at an appointment with this one come first; then those to whom it has come to speak (`is_errand_to`); then
-    its partners in the act and the hosts of its visit (`is_sought`); then all others. Among equals
-    the least recently met comes first, then the nearest. A resident does not approach people that it avoids, except for
-    an appointment.
+    Residents at an appointment with this one come first; then those to whom it has come to speak (`is_errand_to`), or
+    has to tell something (`has_to_tell`); then its partners in the act and the hosts of its visit (`is_sought`); then
+    all others. Among equals the least recently met comes first, then the nearest. A resident does not approach people
+    that it avoids, except for an appointment.
     """
     where = turn.setting, turn.step, turn.state
     seen = [each.who for each in turn.percepts if each.who in others and may_meet(*where, others[each.who])]
     agreed = [each for each in seen if is_appointment_due(*where, others[each])] if seen else []
     liked = [each for each in seen if each not in avoided_by(turn)] if seen else []
     errand = [each for each in liked if is_errand_to(turn.setting, turn.state, each, turn.step)]
+    told = [each for each in liked if has_to_tell(*where[:2], turn.state, each)] if liked and turn.state.tells else []
     named = [each for each in liked if is_sought(turn, each)] if liked else []
-    return min(agreed or errand or named or liked, key=lambda name: turn.state.scenes.get(name, -1), default="")
+    return min(agreed or errand or told or named or liked, key=lambda name: turn.state.scenes.get(name, -1), default="")
 
 
 OF_A_DAY: tuple[Kind, ...] = ("observation", "thought", "note")

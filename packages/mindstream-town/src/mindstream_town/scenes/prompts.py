@@ -72,11 +72,25 @@ def _listed(given: Any) -> Any:
     return [given] if isinstance(given, str) and given else given or []
 
 
+class SceneTell(Frozen):
+    """News that a person should pass on; `number`: the memory, `to`: the names of those who still have to hear it."""
+
+    number: int
+    to: list[str] = Field(default_factory=list, max_length=30)
+
+    @field_validator("to", mode="before")
+    @classmethod
+    def _names(cls, given: Any) -> Any:
+        return _listed(given)
+
+
 class SceneDay(Frozen):
-    """The plan of a person's day; `keeps`: the numbers of the memories that the person keeps secret."""
+    """The plan of a person's day; `keeps`: the numbers of the memories that the person keeps secret; `tell`: the news
+    that the person should pass on."""
 
     items: list[SceneItem] = Field(min_length=1, max_length=MOST)
     keeps: list[int] = Field(default_factory=list, max_length=20)
+    tell: list[SceneTell] = Field(default_factory=list, max_length=6)
 
     @model_validator(mode="after")
     def _lasts(self) -> Self:

@@ -34,6 +34,7 @@ from mindstream_town.scenes.day import (
     CORRECTS,
     MAX_NEWS,
     OUTCOMES,
+    TELL_NOW,
     UNHEARD,
     briefing_of,
     by_words,
@@ -43,6 +44,7 @@ from mindstream_town.scenes.day import (
     disproved,
     doing,
     find_place,
+    has_to_tell,
     hides_act,
     identity,
     identity_for_talk,
@@ -62,6 +64,8 @@ from mindstream_town.scenes.day import (
     recent_outcomes,
     rest_of_day,
     secrets_of,
+    still_to_tell,
+    to_tell,
     without_past,
     without_repeats,
     worth_telling,
@@ -192,7 +196,8 @@ def _begins(turn: ResidentTurn, other: str) -> tuple[bool, ...]:
     act = turn.state.act
     moves = act is not None and not act.has_arrived(turn.step)
     errand = is_errand_to(turn.setting, turn.state, other, turn.step)
-    return errand, is_sought(turn, other), turn.wish == other, moves
+    tells = has_to_tell(turn.setting, turn.step, turn.state, other)
+    return errand, tells, is_sought(turn, other), turn.wish == other, moves
 
 
 def _are_at_home(first: ResidentTurn, second: ResidentTurn, place: str) -> bool:
@@ -214,7 +219,8 @@ def _where(turn: ResidentTurn, place: str) -> str:
 
 
 async def _come_to_mind(turn: ResidentTurn, other: ResidentTurn, place: str) -> list[Record]:
-    """Return untold news, memories about the other resident, the place, and recent important events, without secrets.
+    """Return what the other resident has to be told, untold news, memories about the other, the place, and recent
+    important events, without secrets.
 
     Appointments are left out if they are over, or if the other knows them and the plan in the prompt contains them.
     Each remaining appointment is shown once.
@@ -230,6 +236,7 @@ async def _come_to_mind(turn: ResidentTurn, other: ResidentTurn, place: str) -> 
 
     news = [each for each in await known_from_the_start(turn) if each.id not in shared and may_be_shown(each)]
     found = [
+        *[each for each in await to_tell(turn, other.name) if may_be_shown(each)],
         *sorted(news, key=lambda each: not is_unheard(turn, each))[:MAX_NEWS],
         *[record for record, _ in await turn.recall_appointments() if may_be_shown(record)][:DATED],
         *[each for each in await recent_outcomes(turn) if may_be_shown(each)][:OUTCOMES],
@@ -335,8 +342,17 @@ def _sides(
     sides, number = [], 1
     for turn, other, mind, plan in zip(both, both[::-1], minds, plans, strict=True):
         shared, shown = turn.state.shared.get(other.name, frozenset()), []
+        untold = {id_ for id_, names in still_to_tell(turn.state).items() if other.name in names}
         for record, memory in zip(mind, show(mind, [_day_of(turn, each) for each in mind]), strict=True):
-            heard = "told before" if record.id in shared else UNHEARD if is_unheard(turn, record) else ""
+            heard = (
+                "told before"
+                if record.id in shared
+                else TELL_NOW
+                if record.id in untold
+                else UNHEARD
+                if is_unheard(turn, record)
+                else ""
+            )
             shown.append(f"{number}. {cut_at_word(memory.line, LONGEST)}{f' ({heard})' if heard else ''}")
             number += 1
         told = [f"(may tell) {each}" for each in _lets_on(turn, other.name)]
