@@ -98,7 +98,7 @@ class ForeignTask(Generic[T]):
         await asyncio.wait({self._task}, timeout=GRACE_S)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Outcome(Generic[T]):
     value: tuple[T, ...] = ()
     error: BaseException | None = None

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import pytest
 from planned import RecordingWatcher, plan_of
 
+from mindstream.json_values import JsonObject
 from mindstream.models.model import Call, ToolSpec
 from mindstream.planning.executor import Executor, Limits, allow
 from mindstream.planning.plan import Plan, PlannedStep
@@ -263,3 +264,29 @@ async def test_an_address_in_evidence_that_becomes_an_object_still_needs_approva
     )
     found = await run(Plan(steps=steps), Executor([tool(ask), counting], approve=refuse))
     assert len(asked) == 1 and "its.host" in asked[0] and "not called" in found["E2"]
+
+
+class Listening:
+    """A tool that takes any arguments and returns their text as it was written."""
+
+    @property
+    def spec(self) -> ToolSpec:
+        return ToolSpec("listen", "Listen.", {"type": "object"})
+
+    async def __call__(self, call: Call) -> str:
+        return call.arguments
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {},
+        {"query": 'a "quoted" \\ text with a tab\t, a line\n, ü, 計 and \u2028'},
+        {'a "naïve" name': ""},
+        {"query": "text", "count": 3},
+        {"query": None, "places": ["Lyon", {"in": True}]},
+    ],
+)
+async def test_a_call_gets_its_arguments_as_the_json_encoder_writes_them(arguments: JsonObject) -> None:
+    step = PlannedStep(id="E1", tool="listen", arguments=arguments)
+    assert await run(Plan(steps=(step,)), Executor([Listening()])) == {"E1": json.dumps(arguments, ensure_ascii=False)}

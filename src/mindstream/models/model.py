@@ -46,7 +46,7 @@ class Call:
         def __init__(self, tool: str, arguments: str | Mapping[str, JsonValue], id: str = "") -> None: ...
 
     def __post_init__(self) -> None:
-        if isinstance(self.arguments, Mapping):
+        if type(self.arguments) is not str and isinstance(self.arguments, Mapping):
             object.__setattr__(self, "arguments", json.dumps(self.arguments, ensure_ascii=False))
 
 

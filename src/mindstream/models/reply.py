@@ -88,6 +88,8 @@ _BEGINNINGS = frozenset(mark[:end].lower() for mark in _LITERALS for end in rang
 """All prefixes of all marks."""
 _BEGINS = _compiled(r"[<◁]|\[/?(?:\Z|t(?:\Z|h(?:\Z|i(?:\Z|n(?:\Z|k))))|i(?:\Z|n(?:\Z|s)))")
 """Matches where a mark, or its beginning at the end of a text, may begin: not at `[thing` or `[i]`."""
+_STARTS = frozenset(mark[:end] for mark in (*_THINKS, "analysis") for end in range(1, len(mark) + 1))
+"""All prefixes of the marks in START."""
 _BEGINS_PLAIN = _compiled(r"[<Ha]")
 _FENCES = ("```", "~~~")
 _QUOTES = frozenset("`\"'“‘«„「『")
@@ -206,10 +208,10 @@ class Thinking:
                 self._depth, self._ends, self.opened, self._line = 1, PLAIN_END, True, ""
                 return found.end()
             # perhaps the beginning of a mark: wait for more text
-            if any(mark.startswith(text[word:]) for mark in (*_THINKS, "analysis")):
+            if text[word : word + MAX_MARK] in _STARTS:
                 self._pending = text[at:]
                 return len(text)
-        if not self._fresh and (self._typed or not _BEGINS.search(text, at)):  # most pieces: no mark begins in them
+        if (self._typed and not self._fresh) or not _BEGINS.search(text, at):  # most pieces: no mark begins in them
             self._say(text[at:], answers)
             return len(text)
         found = _next_mark(text, at)

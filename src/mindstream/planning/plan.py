@@ -14,7 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import lru_cache, reduce
 from graphlib import CycleError, TopologicalSorter
 from operator import getitem
 from typing import Annotated, Any, Literal, NamedTuple, Self, TypeAlias
@@ -52,6 +52,10 @@ class Reference:
     def __str__(self) -> str:
         keys = (f"[{key}]" if isinstance(key, int) else f".{key}" for key in self.path)
         return f"#{self.step}{''.join(keys)}"
+
+
+reference_to = lru_cache(10_000)(Reference)
+"""Returns the reference to the whole evidence of a step; the argument must be a valid step id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +103,7 @@ def _parse_reference(value: JsonValue) -> Reference | None:
     if not isinstance(value, dict) or not isinstance(step := value.get(REF), str) or not STEP_ID.fullmatch(step):
         return None
     if len(value) == 1:
-        return Reference(step)
+        return reference_to(step)
     path = value.get(PATH)
     if len(value) > 2 or not isinstance(path, list):
         return None
@@ -349,7 +353,8 @@ class PlannedStep(BaseModel, frozen=True, extra="forbid"):
         """The objects in the arguments that have the key `$ref` or `$text`, but are neither a reference nor a text with
         references."""
         arguments: Any = self.arguments
-        return [reduce(getitem, at, arguments) for at in self._parts.malformed]
+        malformed = self._parts.malformed
+        return [reduce(getitem, at, arguments) for at in malformed] if malformed else []
 
     @property
     def references(self) -> Sequence[Reference]:
@@ -678,9 +683,9 @@ class StepChecker:
         `before`: the steps that were planned before it.
         """
         earlier = [each.id for each in before]
-        if step.id in earlier or any(True for _ in self.check_call(step)):
+        if step.id in earlier or next(self.check_call(step), None):
             return False
-        return not any(True for _ in _check_needs(step, earlier, [*earlier, step.id], ()))
+        return not step.needs or not next(_check_needs(step, earlier, [*earlier, step.id], ()), None)
 
     def check_call(self, step: PlannedStep) -> Iterator[Fault]:
         """Yield the faults of a step's tool and arguments."""

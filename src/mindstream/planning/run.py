@@ -311,7 +311,7 @@ class PlanningRun:
         except InputError as error:
             self.stopped = str(error)
             return
-        self.plan = self.plan.model_copy(update={"steps": tuple(steps)})
+        self.plan = Plan(task=self.plan.task, steps=tuple(steps), foreign=self.plan.foreign)
         await self.tell("made")
 
     def _is_ready(self, step: PlannedStep, before: Sequence[PlannedStep]) -> bool:

@@ -159,9 +159,11 @@ _LIMITS: ContextVar[tuple[_Limit, ...]] = ContextVar("limits", default=())
 @contextlib.asynccontextmanager
 async def time_limit(seconds: float | None) -> AsyncIterator[asyncio.Timeout]:
     """Limit the duration of the block as `asyncio.timeout` does, without the time that persons take to decide."""
+    if seconds is None:
+        yield asyncio.timeout(None)
+        return
     async with asyncio.timeout(seconds) as timeout:
-        outer = _LIMITS.get()
-        token = _LIMITS.set(outer if seconds is None else (*outer, _Limit(timeout)))
+        token = _LIMITS.set((*_LIMITS.get(), _Limit(timeout)))
         try:
             yield timeout
         finally:

@@ -98,7 +98,9 @@ def observe_text(result: str) -> Observation:
 
 def cut(text: str) -> str:
     """Return at most MAX_RESULT characters of a result, without characters that cannot be encoded."""
-    kept = text[:MAX_RESULT].encode("utf-8", "replace").decode()
+    kept = text[:MAX_RESULT]
+    if not kept.isascii():
+        kept = kept.encode("utf-8", "replace").decode()
     return kept if len(text) <= MAX_RESULT else f"{kept}\n… ({len(text) - MAX_RESULT} characters cut)"
 
 

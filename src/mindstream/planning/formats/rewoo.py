@@ -25,7 +25,7 @@ from mindstream.models.model import ToolSpec
 from mindstream.models.prompt import complaints
 from mindstream.models.reply import DECODER, MAX_DEPTH, check_depth
 from mindstream.models.untrusted import without_controls
-from mindstream.planning.plan import TEXT, Plan, PlannedStep, Reference, Text, fill, parse_part
+from mindstream.planning.plan import TEXT, Plan, PlannedStep, Reference, Text, fill, parse_part, reference_to
 
 Scan = Callable[[str], JsonValue]
 """A function that replaces the references in a text; each plan format has its own notation of references."""
@@ -437,14 +437,14 @@ def split_at(text: str, found: Iterable[tuple[re.Match[str], str]]) -> Text:
     pieces: list[str | Reference] = []
     at = 0
     for match, step in found:
-        pieces += [text[at : match.start()], Reference(step)]
+        pieces += [text[at : match.start()], reference_to(step)]
         at = match.end()
     return Text((*pieces, text[at:]))
 
 
 def _step_id(found: re.Match[str]) -> str:
     """Return the step id of a reference: `E1` for `#E1`, `{E1}` and all other forms."""
-    return f"E{int(next(each for each in found.groups() if each))}"
+    return f"E{int(found[found.lastindex or 0])}"
 
 
 class Rewoo:
