@@ -58,6 +58,9 @@ def test_a_model_that_fails_is_not_written(tmp_path: Path) -> None:
     assert "set OPENAI_API_KEY" in mistaken(nothing)
     file.write_text("model = ")
     assert "nothing was changed" in mistaken(run("init", "--model", "rules", "--settings", file))
+    file.write_bytes(b"model = '\xff'")
+    message = mistaken(run("init", "--model", "rules", "--settings", file))
+    assert f"{file} is not UTF-8" in message, message
 
 
 def test_without_a_terminal_the_model_is_a_flag(tmp_path: Path) -> None:

@@ -67,6 +67,8 @@ def test_leave_ends_the_control_and_script_errors_name_the_line(tmp_path: Path) 
     done = run_here("town", "embody", *MAYA, "--script", script, *where)
     assert done.code == 2 and "morning.txt:2: Hamlet has no place called 'moon'" in done.err
     assert "line not run" not in done.err, "it was the last line"
+    done = run_here("town", "embody", *MAYA, "--script", tmp_path / "none.txt", *where)
+    assert done.code == 2 and "none.txt cannot be read: No such file" in done.err
     done = run_here("town", "embody", "ada", "--by", "Tom", *where, said="wait 5\nleave\n")
     assert done.code == 0 and "you leave" in done.out and "still control" not in done.err
     assert "--wait and --pace" in mistaken(run_here("town", "embody", "ada", "--wait", "--pace", "3", *where))

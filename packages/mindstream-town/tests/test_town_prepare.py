@@ -39,6 +39,7 @@ def answer(asked: Asked) -> Behaviour:
 
 def test_the_difference_is_shown_before_it_is_written(tmp_path: Path) -> None:
     file, new = tmp_path / "mine.toml", tmp_path / "new.toml"
+    assert f"{file} cannot be read: No such file" in mistaken(run("town", "prepare", file))
     file.write_text(PROSE)
     assert "reading descriptions needs a model" in mistaken(run("town", "prepare", file))
     with FakeEndpoint() as door:

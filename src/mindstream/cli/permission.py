@@ -18,7 +18,7 @@ from prompt_toolkit.output import create_output
 
 from mindstream.cli.screens.run import PlainScreen, show_changes
 from mindstream.cli.shell.output import clean
-from mindstream.errors import InputError
+from mindstream.errors import InputError, prefixed
 from mindstream.models.model import ToolSpec
 from mindstream.paths import read_text
 from mindstream.planning.formats.read import read_any
@@ -130,7 +130,9 @@ def edit(plan: Plan, tools: Sequence[ToolSpec]) -> Plan:
             ) from None
         if done.returncode:
             raise InputError(f"the editor {named!r} ended with exit code {done.returncode}; the plan is not changed")
-        edited = read_any(read_text(file, MAX_BYTES), tools).plan
+        with prefixed("the edited plan"):
+            text = read_text(file, MAX_BYTES)
+        edited = read_any(text, tools).plan
     return edited if edited.task else edited.model_copy(update={"task": plan.task})
 
 

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
-from mindstream.errors import MindstreamError, ModelError, ModelRefused, ModelSilent, SettingsError
+from mindstream.errors import InputError, MindstreamError, ModelError, ModelRefused, ModelSilent, SettingsError
 from mindstream.models.model import Model
 from mindstream.models.prompt import Prompt, speak
 from mindstream.models.providers.address import KEYS, Address, address, local_file
@@ -304,7 +304,7 @@ def write_settings(file: Path, values: dict[str, str]) -> None:
     The key `model` also removes the models of single roles. Its value "rules", the default, removes the key itself.
 
     Raises:
-        SettingsError: the file is not valid TOML, or cannot be written.
+        SettingsError: the file cannot be read, is not valid TOML, or cannot be written.
     """
     try:
         text = read_text(file, MAX_BYTES) if file.exists() else ""
@@ -320,6 +320,8 @@ def write_settings(file: Path, values: dict[str, str]) -> None:
         new.unlink(missing_ok=True)
         write_private(new, tomlkit.dumps(written).encode())
         new.replace(file.resolve())
+    except InputError as error:
+        raise SettingsError(f"{file} {error}; nothing was changed") from None
     except (TOMLKitError, ValueError) as error:
         raise SettingsError(f"{file} is not valid TOML, so nothing was changed: {error}") from None
     except OSError as error:

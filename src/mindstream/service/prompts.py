@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 import mindstream
 from mindstream.coach.packs.pack import Pack, Phase
-from mindstream.errors import InputError
+from mindstream.errors import InputError, prefixed
 from mindstream.models.model import Request
 from mindstream.models.prompt import Prompt, snake_case
 from mindstream.models.wrappers.override import MAX_BYTES, read_words
@@ -175,10 +175,14 @@ def sizes(pack: Pack, window: int, words: Path | None = None) -> Iterator[Sizes]
     Args:
         window: tokens of the context window.
         words: the folder with the user's own templates; None: there is none.
+
+    Raises:
+        InputError: a template cannot be read; the message names the file.
     """
     for kind in classes():
         path = words / f"{kind.label()}.md" if words else None
-        own = read_text(path, MAX_BYTES) if path and path.is_file() else None
+        with prefixed(path):
+            own = read_text(path, MAX_BYTES) if path and path.is_file() else None
         ordinary, full = (Request(_example(kind, pack, at), words=own) for at in (0, 1))
         least = shorten(ordinary, 0).tokens
         yield Sizes(kind.label(), ordinary.tokens, full.tokens, least, room(ordinary, window)[0])

@@ -15,7 +15,7 @@ from mindstream.cli.shell.flags import AsJson, command, flag, group, switch, wor
 from mindstream.cli.shell.output import clean, complain, print_json, progress_lines, tell
 from mindstream.cli.shell.stopping import run_until_stopped
 from mindstream.clock import SystemClock
-from mindstream.errors import InputError, ModelError
+from mindstream.errors import InputError, ModelError, prefixed
 from mindstream.log.events import Piece
 from mindstream.minds.mind import Mind
 from mindstream.paths import read_text
@@ -130,9 +130,10 @@ async def _follow(screen: Screen, script: Path) -> int:
     """Run the commands of a file and return the exit code.
 
     Raises:
-        InputError: a line cannot be run; the lines before it have been run.
+        InputError: the file cannot be read; or a line cannot be run, and the lines before it have been run.
     """
-    rows = enumerate(read_text(script, LARGEST).splitlines(), 1)
+    with prefixed(script):
+        rows = enumerate(read_text(script, LARGEST).splitlines(), 1)
     lines = [(number, line) for number, line in rows if line.strip() and not line.lstrip().startswith("#")]
     for done, (number, line) in enumerate(lines, 1):
         try:

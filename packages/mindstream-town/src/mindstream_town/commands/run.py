@@ -406,7 +406,8 @@ def prepare(
 
     if out is not None and out.exists():
         raise InputError(f"{out} exists already: name a new file, or omit --out")
-    text = read_text(file, LARGEST)
+    with prefixed(file):
+        text = read_text(file, LARGEST)
     with prefixed(f"{file}:"):
         preparing = Preparing(text, file.parent)
     if not preparing.left:
