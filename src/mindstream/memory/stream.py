@@ -698,7 +698,8 @@ class Stream:
         return read_belief(slot, await self.version(slot), shape)
 
     def last_version(self, slot: str) -> Record | None:
-        """Return the record of a slot's latest version that was read or written through this object.
+        """Return the record of a slot's latest version that was read or written through this object; None: there is
+        none.
 
         A newer version of another process is only seen after the next call of `version` or `belief`.
         """

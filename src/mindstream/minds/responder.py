@@ -387,8 +387,8 @@ class Exchange:
         self.put(None)
 
     def events(self, heard: Logged, turn: asyncio.Task[None]) -> Exchange:
-        """Return this object, which yields the utterance (`heard`), and then the events of its answer until `end`;
-        `turn`: the task that answers."""
+        """Add the utterance (`heard`), and return this object, which yields it and then the events of its answer until
+        `end`; `turn`: the task that answers."""
         self._turn = turn
         self.put(heard)
         return self

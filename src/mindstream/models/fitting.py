@@ -147,7 +147,7 @@ def _fit(value: Any, schema: Any, root: JsonSchema, depth: int = 0) -> Any:
 
 
 def _only_alike(key: str, names: Sequence[str]) -> str | None:
-    """Return the name that equals `key` except for letter case and punctuation, if it is the only one."""
+    """Return the only name that equals `key` except for letter case and punctuation; None: none or several do."""
     bare = bare_name(key)
     alike = [name for name in names if bare and bare_name(name) == bare]
     return alike[0] if len(alike) == 1 else None
@@ -195,7 +195,7 @@ def _resolved(schema: Any, root: JsonSchema) -> Any:
 
 
 def named_tool(name: str, tools: Sequence[ToolSpec]) -> ToolSpec | None:
-    """Return the tool that a call names, in one of the forms of `match_name`."""
+    """Return the tool that a call names, in one of the forms of `match_name`; None: it names none of these tools."""
     found = match_name(name, [tool.name for tool in tools])
     return next((tool for tool in tools if tool.name == found), None)
 

@@ -469,7 +469,7 @@ class _Stack:
 
     def break_off(self, failure: Exception | None) -> Exception | None:
         """Close the layers within the one that ended the reply, or a layer that failed and those within it; return the
-        failure to handle next."""
+        failure to handle next, None if there is none."""
         while len(self.layers) > self.left:
             layer = self.layers.pop()
             try:

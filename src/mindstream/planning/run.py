@@ -362,7 +362,7 @@ class PlanningRun:
     # Running.
 
     def executor(self) -> Executor:
-        """Return a new executor for the current plan, which does not run steps that have evidence already."""
+        """Set and return a new executor for the current plan, which does not run steps that have evidence already."""
         self._executor = Executor(
             self.tools,
             run=self.name,

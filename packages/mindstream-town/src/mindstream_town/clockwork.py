@@ -162,7 +162,7 @@ class Clockwork:
         )
 
     def scheduler(self, free: bool) -> Scheduler | LockStep:
-        """Return a scheduler for the residents who are in the town.
+        """Return a new scheduler for the residents who are in the town; all of them count as moved in `take_reached`.
 
         Args:
             free: whether residents may run ahead of others who cannot affect them. While a user controls a resident,

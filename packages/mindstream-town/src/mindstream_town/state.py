@@ -162,7 +162,7 @@ class ResidentState(BaseModel, frozen=True):
         return block is None or block.asleep
 
     def block_at(self, minute: int) -> Block | None:
-        """Return the plan for a minute of the day."""
+        """Return the block of the plan for a minute of the day; None: there is none."""
         for block in self.blocks:  # takes half as long as a generator
             if block.start <= minute < block.start + block.minutes:
                 return block

@@ -155,7 +155,8 @@ class IndexCache:
         return self._used(columns)
 
     def _current(self, stream: StreamKey) -> Columns | None:
-        """Return a stream's columns if nothing can have changed since they were filled."""
+        """Return a stream's columns if nothing can have changed since they were filled, and mark them as the most
+        recently used; else return None."""
         held = self.whole(stream)
         if held is None or stream in self._filling or held.traces or not self._is_read(stream, held.upto):
             return None
@@ -176,7 +177,8 @@ class IndexCache:
         return some
 
     def whole(self, stream: StreamKey) -> Columns | None:
-        """Return a stream's columns if they are held and were complete; the newest changes may be missing."""
+        """Return a stream's columns if they are held and were complete (the newest changes may be missing); else
+        return None."""
         columns = self._held.get(stream)
         return columns if columns is not None and columns.complete and not columns.behind else None
 

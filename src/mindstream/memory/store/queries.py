@@ -79,7 +79,7 @@ def sum_of_record(row: tuple[Any, ...]) -> int:
 
 
 def sum_of_vector(vector: bytes | None) -> int | None:
-    """Return the checksum of a vector."""
+    """Return the checksum of a vector; None for no vector."""
     return None if vector is None else zlib.crc32(vector)
 
 
@@ -243,7 +243,7 @@ def insertion(record: Record, seq: int, changed: int) -> tuple[Any, ...]:
 
 
 def _encoded_texts(texts: Sequence[str]) -> str | None:
-    """Return texts as a JSON list, in a quarter of the encoder's time."""
+    """Return texts as a JSON list, in a quarter of the encoder's time; None if there are no texts."""
     return f"[{', '.join(map(encode_basestring, texts))}]" if texts else None
 
 

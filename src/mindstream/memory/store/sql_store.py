@@ -486,7 +486,8 @@ class SqlStore(Store):
         return int((await self._rows(sql, few=True))[0][0])
 
     async def next_row(self, after: int, kinds: Sequence[str]) -> Logged | None:
-        """Return the first row of these kinds after a seq; a row that cannot be read has the event `Unknown`."""
+        """Return the first row of these kinds after a seq; None: there is none. A row that cannot be read has the event
+        `Unknown`."""
         where = (
             f"WHERE seq > ? AND {self.tenant.owned('mind')} AND kind IN ({queries.marks(kinds)}) ORDER BY seq LIMIT 1"
         )

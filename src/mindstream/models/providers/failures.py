@@ -228,7 +228,8 @@ AGAIN = re.compile(
 
 
 def _wait_s(error: Mapping[str, object], words: str, headers: Mapping[str, str]) -> float | None:
-    """Return the pause that a rate limit asks for, in seconds: by its headers, its details (Gemini), or its message."""
+    """Return the pause that a rate limit asks for, in seconds: by its headers, its details (Gemini), or its message;
+    None: it names none."""
     if (wait_s := retry_after_s(headers)) is not None:
         return wait_s
     details = error.get("details")

@@ -257,8 +257,8 @@ class _Reading:
         return self._piece(self._thinking.release())
 
     def end(self) -> Piece | None:
-        """End the reply: return the text that was held back, and note whether the endpoint marks the beginning of
-        thoughts."""
+        """End the reply: return the text that was held back (None: no text was), and note whether the endpoint marks
+        the beginning of thoughts."""
         piece = self._piece(self._thinking.rest(truncated=self.truncated and not self._briefly))
         if self._thinking.unopened:
             self._known.opens_thoughts = False

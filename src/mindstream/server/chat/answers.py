@@ -90,8 +90,8 @@ class PageAnswer:
         return words
 
     async def first(self) -> str | None:
-        """Return the first text of the answer ("" if none comes within BEGINS_S), before the headers of a stream are
-        sent. After an error, the answer is closed.
+        """Return the first text of the answer, before the headers of a stream are sent: "" if none comes within
+        BEGINS_S seconds, None if the answer has ended. After an error, the answer is closed.
 
         Raises:
             MindstreamError, Refusal: the answer failed.
@@ -104,6 +104,7 @@ class PageAnswer:
 
     async def whole(self) -> str:
         """Return the whole text of the answer, and close it.
+
         Raises:
             MindstreamError, Refusal: the answer failed.
         """

@@ -151,7 +151,8 @@ class Screen:
             print(f"{when:%H:%M} > ", end="", file=sys.stderr, flush=True)
 
     async def try_to(self, line: str) -> Cut | None:
-        """Run a command; print the message if the command is invalid."""
+        """Run a command; return the interruption by a resident, or None. If the command is invalid, print the
+        message."""
         try:
             return await self.obey(line)
         except InputError as error:

@@ -423,7 +423,8 @@ def _keys(model: type[BaseModel], place: KeyPath) -> str:
 
 
 def _table_of(model: type[BaseModel], key: str) -> type[BaseModel] | None:
-    """Return the model class of a key's table, also if the table is optional or in a list."""
+    """Return the model class of a key's table, also if the table is optional or in a list; None: the key has no
+    table."""
     field = next((each for name, each in model.model_fields.items() if (each.alias or name) == key), None)
     found: Any = field.annotation if field is not None else None
     kinds = [found, *get_args(found)]
