@@ -25,7 +25,7 @@ def test_the_command_prints_tables_or_json_rows(tmp_path: Path) -> None:
 
 def test_invalid_arguments_are_refused_in_one_sentence(tmp_path: Path) -> None:
     assert "expected one or more of shots, pools" in mistaken(run("pool", "experiment", "--studies", "nix"))
-    assert "expected numbers separated by commas" in mistaken(run("pool", "experiment", "--shots", "1,x"))
+    assert "expected numbers of one or two digits" in mistaken(run("pool", "experiment", "--shots", "1,x"))
     assert "unknown agent 'nix'" in mistaken(run("pool", "experiment", "--agents", "nix"))
     assert "--out FILE.jsonl" in mistaken(run("pool", "experiment", *QUICK, "--ray"))
     assert "has no agents" in mistaken(run("pool", "experiment", "--data", tmp_path))

@@ -208,7 +208,11 @@ class Prompt(BaseModel, Generic[R_co]):
     @classmethod
     @cache
     def reply_type(cls) -> Any:
-        """Return the type of the answer."""
+        """Return the type of the answer.
+
+        Raises:
+            TypeError: the class does not name one, as in `class Rate(Prompt[int])`.
+        """
         for base in cls.__mro__:
             arguments = getattr(base, "__pydantic_generic_metadata__", {}).get("args", ())
             if arguments:

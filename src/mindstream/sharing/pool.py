@@ -223,6 +223,9 @@ class Pool:
         """Return up to k exemplars that a reader may be served, best first.
 
         k = 0 returns none (zero-shot). Permissions are checked at the time of the recall.
+
+        Raises:
+            InputError: k is not from 0 to MAX_SHOTS, the reader is not a member, or the pool does not exist.
         """
         if not 0 <= k <= MAX_SHOTS:
             raise InputError(f"k, the number of exemplars to recall, must be 0 to {MAX_SHOTS}, not {k}")
@@ -325,7 +328,11 @@ class Pool:
         await self.write(events.MembersChanged(members=tuple(dict.fromkeys(members))), by)
 
     async def change_members(self, add: Sequence[str] = (), remove: Sequence[str] = (), *, by: str) -> None:
-        """Add and remove members; `*` means every agent. Only the owner may."""
+        """Add and remove members; `*` means every agent. Only the owner may.
+
+        Raises:
+            InputError: `by` is not the owner, or a name to remove is not in the list of members.
+        """
         add, remove = ([normal_name(each) for each in names] for names in (add, remove))
         state = await self._owners_state(by)
         if unknown := [each for each in remove if each not in state.members]:
@@ -338,7 +345,11 @@ class Pool:
 
     async def trust(self, source: str, trusted: bool, by: str) -> None:
         """Record the owner's decision whether to trust a source of pairs (`PoolState.source_of`): a writer, or the
-        author of queries."""
+        author of queries.
+
+        Raises:
+            InputError: `by` is not the owner, or the pool has no pairs from this source.
+        """
         state = await self._owners_state(by)
         if source not in state.sources:
             known = ", ".join(sorted(state.sources)) or "none"
@@ -383,7 +394,14 @@ class Pool:
         await self.memory.store.erase(self.memory.key, Erasure(ids=tuple(ids), rows=rows, rewritten=bare))
 
     async def helped(self, ids: Sequence[str], value: float, by: str, query: str = "") -> None:
-        """Record the quality, 0 to 1, of an answer whose prompt contained these exemplars; `query`: the question."""
+        """Record the quality, 0 to 1, of an answer whose prompt contained these exemplars; `query`: the question.
+
+        Without ids, nothing is recorded.
+
+        Raises:
+            InputError: the value is not from 0 to 1, `by` is not a member, or the pool does not serve it one of these
+                exemplars.
+        """
         if not 0 <= value <= 1:
             raise InputError(f"feedback must be a number from 0 to 1, not {value}")
         by = normal_name(by)

@@ -48,7 +48,11 @@ class How:
 
 
 def import_from(settings: Settings, form: str, file: Path | None, how: How, json: bool) -> int:
-    """Import a file of another program, and report which fields were kept and which were not; return the exit code."""
+    """Import a file of another program, and report which fields were kept and which were not; return the exit code.
+
+    Raises:
+        InputError: the format is unknown, or the file cannot be read or contains no record that can be imported.
+    """
     named = _known(form, FORMS)
     run = writing.Import(named, None, None, SystemClock(), settings.user, how.each_user, how.trust)
     with files.open_bytes(file) as opened:

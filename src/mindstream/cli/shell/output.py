@@ -204,7 +204,11 @@ def plot(curves: Mapping[str, Sequence[float]], axes: Axes) -> list[str]:
 
 
 def picture(charts: Mapping[str, tuple[Mapping[str, Sequence[float]], Axes]]) -> str:
-    """Return an SVG with charts of named curves of shares, each under its title."""
+    """Return an SVG with charts of named curves of shares, each under its title.
+
+    Raises:
+        SettingsError: the package that draws charts is not installed.
+    """
     try:
         import leather  # imported here, because few commands draw charts
     except ImportError:

@@ -93,7 +93,12 @@ class GivenText:
     client: Client
 
     async def tokens(self, text: str, most: int) -> list[int]:
-        """Return the ids of a text's first tokens, at most `most`."""
+        """Return the ids of a text's first tokens, at most `most`.
+
+        Raises:
+            ModelError: the endpoint failed.
+            ModelRefused: the model splits one of these characters into several tokens.
+        """
         answer = await self._post("/tokenize", {"content": text, "with_pieces": True})
         with failures(self.at, {}):
             found = [(each["id"], each["piece"]) for each in answer["tokens"][:most]]
@@ -105,7 +110,11 @@ class GivenText:
         return [id_ for id_, _ in found]
 
     async def logprobs(self, prompt: str, tokens: Sequence[int]) -> list[float]:
-        """Return the log-probability of each token after a prompt."""
+        """Return the log-probability of each token after a prompt.
+
+        Raises:
+            ModelError: the endpoint failed, or its response contains no log-probabilities.
+        """
         grammar = "root ::= " + " ".join(f"<[{token}]>" for token in tokens)
         body = {"prompt": prompt, "grammar": grammar, "n_probs": 1, "n_predict": len(tokens), "temperature": 0}
         answer = await self._post("/completion", {**body, "cache_prompt": True})

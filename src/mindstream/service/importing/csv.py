@@ -17,7 +17,11 @@ from mindstream.service.importing.reading import MAX_OBJECT, Source
 
 
 def read(source: Source, tally: Tally) -> Iterator[Item]:
-    """Yield the items of each row, in order."""
+    """Yield the items of each row, in order.
+
+    Raises:
+        InputError: the source is no CSV table, or has no row below the header line.
+    """
     text = source.text()
     before = csv.field_size_limit(MAX_OBJECT)
     try:

@@ -241,7 +241,11 @@ class Source:
         return not first.startswith(b"[") and first not in (b"{", b"")
 
     def lines(self) -> Iterator[tuple[int, Any]]:
-        """Yield the number and the JSON value of each line."""
+        """Yield the number and the JSON value of each line; empty lines are skipped.
+
+        Raises:
+            InputError: a line is not JSON, or a line or the file is too large or cannot be read.
+        """
         counted = self._start(MAX_OBJECT)
         number = 0
         with self._explained(counted):

@@ -437,8 +437,14 @@ def _digest_of(told: Iterable[str]) -> str:
 
 
 def split_shots(text: str) -> tuple[int, ...]:
-    """Parse numbers of exemplars, such as 0,1,2,3."""
+    """Parse numbers of exemplars, such as 0,1,2,3; a repeated number counts once.
+
+    Raises:
+        InputError: a part is not a number of one or two digits.
+    """
     parts: Sequence[str] = [part.strip() for part in text.split(",") if part.strip()]
     if not all(part.isascii() and part.isdigit() and len(part) < 3 for part in parts):
-        raise InputError(f"--shots: expected numbers separated by commas, such as 0,1,2,3, found {text[:40]!r}")
+        raise InputError(
+            f"--shots: expected numbers of one or two digits separated by commas, such as 0,1,2,3, found {text[:40]!r}"
+        )
     return tuple(dict.fromkeys(int(part) for part in parts))

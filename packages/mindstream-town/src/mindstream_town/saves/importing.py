@@ -291,7 +291,11 @@ def setting_of_save(
 
 
 def profile_of_save(save: Save) -> Profile:
-    """Return the constants that most residents of a save have."""
+    """Return the most frequent value of each constant among the residents of a save.
+
+    Raises:
+        InputError: such a value is not allowed for its constant.
+    """
     scratches = [persona.scratch for persona in save.personas.values()]
     if not scratches:
         return Profile()

@@ -43,7 +43,11 @@ class PlaceWorld:
     neighbours: Mapping[Spot, Sequence[Spot]]
 
     def address_at(self, spot: Spot) -> Address:
-        """Return the place of a spot; for a spot on a road, return the world."""
+        """Return the place of a spot; for a spot on a road, return the world.
+
+        Raises:
+            InputError: the world has no such spot.
+        """
         if spot not in self.neighbours:
             raise InputError(f"{self.name} has no spot {spot}")
         return self.ends[spot[0]] if spot[1] == 0 else self.places[0]
