@@ -84,7 +84,8 @@ binary, or UTF-16 or UTF-32."""
 UNUSUAL = re.compile(rb"[\x00-\x08\x0e-\x19\x1c-\x1f]")
 """Control characters that are rare in 8-bit texts and frequent in UTF-16 and UTF-32."""
 SURROGATES = re.compile(rb"\xed[\xa0-\xaf][\x80-\xbf]\xed[\xb0-\xbf][\x80-\xbf]")
-"""A character beyond U+FFFF as two surrogates, which Java and older databases write in place of UTF-8 (CESU-8)."""
+"""Matches a character beyond U+FFFF that is encoded as two surrogates, which Java and older databases write in place of
+UTF-8 (CESU-8)."""
 ISO_2022 = re.compile(rb"\x1b\$[@AB(]")
 """Escape sequence that starts two-byte characters in ISO-2022-JP, -KR and -CN; the rest of such texts is ASCII."""
 

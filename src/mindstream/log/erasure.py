@@ -333,7 +333,8 @@ def erase_typed(folder: Path, user: StreamKey, is_meant: Callable[[str], bool], 
         with contextlib.suppress(OSError):
             beside.unlink(missing_ok=True)
         raise StorageError(
-            f"{path} cannot be rewritten: {error.strerror}; make it writable, then repeat the command"
+            f"{path} cannot be rewritten: {error.strerror}; make its folder writable (or free disk space), then repeat"
+            " the command"
         ) from None
 
 

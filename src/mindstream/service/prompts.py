@@ -59,7 +59,7 @@ def prompts(folder: Path | None = None) -> list[PromptFile]:
         SettingsError: a file in it cannot be read, or is not a valid template.
     """
     if folder is not None and not folder.is_dir():
-        raise InputError(f"the folder of your own prompt templates, {folder}, does not exist")
+        raise InputError(f"the folder of your own prompt templates, {folder}, does not exist or is not a folder")
     found = []
     for prompt, path in _shipped():
         own = folder / path.name if folder and (folder / path.name).exists() else None

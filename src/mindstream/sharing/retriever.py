@@ -744,7 +744,8 @@ class LearnedRetriever:
         return [self._corpus.add(*each) for each in zip(pairs, asked, vectors, strict=True)]
 
     def _again(self, below: int) -> list[int]:
-        """Return the numbers of the pairs whose turn it is to be labelled again; all are below `below`."""
+        """Return the numbers of the pairs whose turn it is to be labelled again; all are below `below`. The next call
+        returns the pairs after them."""
         turns = [(self._next_again + i) % below for i in range(min(self.recipe.again, below))] if below else []
         self._next_again += len(turns)
         return turns

@@ -232,7 +232,7 @@ def is_zero(value: Real) -> bool:
 
 
 def _bounded(value: Real) -> Real:
-    """Return a number unless it is too large, infinite, or not a number."""
+    """Return a number; raise ToolError if it is too large, infinite, or not a number."""
     if isinstance(value, float):
         if not math.isfinite(value):
             raise ToolError("the result is not a number, or is too large")

@@ -117,7 +117,7 @@ class WebResponse:
             ToolError: the body is not JSON, or was cut because it is too large.
         """
         if self.is_cut:
-            raise ToolError(f"{_host(self.url)} sent more than {len(self.body):,} bytes")
+            raise ToolError(f"{_host(self.url)} sent more than {len(self.body):,} bytes, the maximum")
         try:
             return json.loads(self.body.decode("utf-8", "replace"))
         except (ValueError, RecursionError):

@@ -343,7 +343,8 @@ class Town:
                 await self._let_in(coming)
         resident = self._resident(name)
         if as_visitor != resident.person.visits:
-            raise InputError(f"{name} {'is already' if as_visitor else 'is not'} a resident of {self.setting.name}")
+            why = "is already a resident" if as_visitor else "is a visitor (enter as one), not a resident"
+            raise InputError(f"{name} {why} of {self.setting.name}")
         if resident.state.embodied not in ("", person):
             raise InputError(f"{resident.state.embodied} already controls {name}")
         await self.finish_visits()

@@ -208,7 +208,7 @@ async def _asked(stream: Stream, request: ForgetRequest) -> tuple[list[str], lis
     if request.session:
         there = (await stream.columns()).episodes
         if not any(name in there for name in session_names(request.session)):
-            raise InputError(f"there is no session {request.session!r} in the stream {stream.name!r}")
+            raise InputError(f"there is no session {request.session!r} in the memory of {stream.name!r}")
     asked, similar = await _about(stream, request) if request.about.strip() else (await _within(stream, request), [])
     asked = list(dict.fromkeys((*request.ids, *asked)))
     return asked, [record for record in similar if record.id not in asked]

@@ -137,7 +137,8 @@ def grid(today: Strength) -> Iterator[Strength]:
 
 
 def replay(log: RecallLog, laws: Strength, *, by_day: bool = False) -> Replayed:
-    """Return what would have happened with these constants; `by_day`: also fill `Replayed.by_day`."""
+    """Return what would have happened to the records with these constants of the forgetting curve; `by_day`: also fill
+    `Replayed.by_day`."""
     found, held, next_life = Replayed(laws, len(log.asked)), dict[str, StrengthState](), 0
     wanted = {id_ for _, id_ in log.asked}
     day = log.happened[0].at if log.happened else 0.0

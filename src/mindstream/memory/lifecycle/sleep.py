@@ -249,7 +249,7 @@ async def compose_dream(model: Model, forgotten: Sequence[Record]) -> Dreamt:
 
 async def dream(run: SleepRun, compose: Compose) -> None:
     """Write the dream of the records that this sleep archived, with these records as evidence. If the model fails, log
-    the error instead. If no record was archived, do nothing."""
+    the error instead. If no record was archived, or the dream was written before an interruption, do nothing."""
     stream, model = run.stream, run.model
     forgotten = await stream.records(run.step("fading").records)
     if "dream" in run.steps or not forgotten:

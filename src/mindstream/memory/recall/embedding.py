@@ -250,7 +250,8 @@ def sound(rows: Floats, count: int, width: int = 0) -> Floats:
         rows = np.asarray(rows, np.float32)
         if rows.ndim != 2 or len(rows) != count or not max(1, width) <= rows.shape[1] <= (width or WIDEST):
             raise ModelUnavailable(
-                f"the embedder returned an array of shape {rows.shape}; expected ({count}, {width or 'dimensions'})"
+                f"the embedder returned an array of shape {rows.shape}; expected {count} vectors of"
+                f" {width or f'at most {WIDEST:,}'} numbers"
             )
         # NaN or infinite if any number is
         longest = math.sqrt(np.max(np.add.reduce(rows * rows, axis=1), initial=0.0))

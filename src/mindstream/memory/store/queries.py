@@ -169,7 +169,8 @@ def name(value: object) -> str:
 
 
 def fields(text: object) -> dict[str, Any]:
-    """Return a record's data; if its JSON is invalid or not an object, its text under the name `unreadable`."""
+    """Return a record's data; if its JSON is invalid or not an object, its text under the name `unreadable`. None
+    stands for no data."""
     if text is None:
         return {}
     found = parsed_or_none(text)

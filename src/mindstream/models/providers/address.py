@@ -166,7 +166,7 @@ QUERY_KEYS = frozenset({"key", "api_key", "api-key", "apikey", "access_token", "
 AZURE = (".openai.azure.com", ".cognitiveservices.azure.com", ".services.ai.azure.com")
 _MAX_QUOTE = 300
 _HALF_URL = re.compile(r"@(?:localhost|[\w.-]+:\d+|\[[\da-fA-F:]+\]|[^@]*/v1/?$)")
-"""The end of a name that is an address without its scheme."""
+"""Matches the end of a model's name if it is an address without `http://`."""
 _PREFIXES = re.compile(r"(gpt|o[134])|(claude)|(gemini)")
 """Beginnings of the names of OpenAI's, Anthropic's and Google's models."""
 

@@ -285,8 +285,8 @@ class Budget:
         left = self._room() - asked * self._short
         if left < min(wanted, MIN_REPLY):
             raise BudgetSpent(
-                f"{self.spent_tokens} of the {self.tokens} tokens that were allowed are spent, and the next request has"
-                f" {asked:,} tokens: raise the limit, or stop"
+                f"{self.spent_tokens} of the {self.tokens} tokens that were allowed are spent, and the next request"
+                f" needs {asked:,} tokens and room for a reply: raise the limit, or stop"
             )
         self.take_call()
         reserved = Reserved(asked, int(min(wanted, left)))

@@ -140,7 +140,8 @@ class StoredOperations:
         self._writing: asyncio.Task[None] | None = None
 
     def keep(self, kept: KeptOperation, stream: StreamKey, lost: Callable[[bool], None]) -> asyncio.Task[None]:
-        """Begin to write an operation. If the write fails, the operation is known only until this server ends.
+        """Begin to write an operation; if it is larger than MAX_RESULT bytes, it is written without its words. If the write
+        fails, the operation is known only until this server ends.
 
         Args:
             lost: called if words of the user were erased. With the argument True, all of the user's data were erased,
@@ -324,7 +325,8 @@ class RunningOperation:
         """
         named = id_ or next(iter(self._asked), "")
         if named not in self._asked:
-            raise NotFound(f"no plan or call {id_!r:.99} of this operation waits for an approval")
+            which = f" {id_!r:.99}" if id_ else ""
+            raise NotFound(f"no plan or call{which} of this operation waits for an approval")
         waiting = self._asked[named]
         if instead is not None:
             if waiting.wanted.what != "plan":

@@ -101,7 +101,8 @@ class Changes:
 
 
 def difference(before: Definition, now: Definition) -> list[str]:
-    """Return the lines in which two definitions of a tool differ, as a diff."""
+    """Return the lines in which two different definitions of a tool differ, as a diff; if none of the first MAX_LINES
+    lines differs, one line that says so."""
     old, new = before.lines(), now.lines()
     found = list(difflib.unified_diff(old[:MAX_LINES], new[:MAX_LINES], n=0, lineterm=""))[2:]
     lines = [line for line in found if not line.startswith("@@")]

@@ -154,7 +154,9 @@ class McpServer:
     def _value(self, found: re.Match[str]) -> str:
         variable = found[1] or found[2]
         if not (value := os.environ.get(variable, "")):
-            raise SettingsError(f"{self.name}: a header needs the environment variable {variable}, which is not set")
+            raise SettingsError(
+                f"{self.name}: a header needs the environment variable {variable}, which is not set, or is empty"
+            )
         remember(value)
         return value
 

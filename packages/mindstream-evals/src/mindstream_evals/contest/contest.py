@@ -391,7 +391,7 @@ def _chosen(folder: Path) -> Iterator[tuple[str, str]]:
         except OSError as error:
             raise InputError(f"{path} cannot be read: {error.strerror}") from None
         except ValueError as error:
-            raise InputError(f"{path} is not a result saved from judge.html: {error}") from None
+            raise InputError(f"{path} cannot be read, or is not a result saved from judge.html: {error}") from None
         if not isinstance(found, dict):
             raise InputError(
                 f"{path} is not a result saved from judge.html: expected a JSON object with A, B or same for each pair"

@@ -62,7 +62,7 @@ def read_failures(given: Sequence[str]) -> dict[str, float]:
         except ValueError:
             value = -1.0
         if not name.strip() or not 0 <= value <= 1:
-            raise InputError(f"expected a tool and its failure rate, such as web=0.3, found {each[:80]!r}")
+            raise InputError(f"expected a tool and its failure rate (0 to 1), such as web=0.3, found {each[:80]!r}")
         found[NAMED.get(name.strip().casefold(), name.strip())] = value
     return found
 

@@ -79,7 +79,7 @@ A number alone refers to a line of the list in the prompt; small models may use 
 
 
 def path_of(names: object) -> str:
-    """Return a place as prompts show it: `Oak Cafe > cafe > counter`."""
+    """Return a place as prompts show it, without the name of the world: `Oak Cafe > cafe > counter`."""
     return " > ".join(str(names).split(":")[1:])
 
 

@@ -478,7 +478,7 @@ def _here(things: Sequence[str], place: str) -> tuple[int, ...]:
 
 
 def _minutes_done(turn: ResidentTurn, block: Block, minute: int) -> int:
-    """Return for how many minutes the activity of a block has lasted already."""
+    """Return for how many minutes the activity of a block has lasted, if it began in an earlier block; otherwise 0."""
     since = start = min(block.start, minute)
     for before in reversed([each for each in turn.state.blocks if each.end <= start]):
         if before.end < since or not before.what.startswith(block.what):

@@ -1303,7 +1303,7 @@ async def reflect_before_midnight(turn: ResidentTurn) -> None:
 
 async def think_about_the_day(turn: ResidentTurn) -> None:
     """Ask a model for insights from the day's most important memories, and update the texts about the resident's
-    present concerns and life."""
+    present concerns and life. Without memories, do nothing."""
     await turn.resident.written()
     records = await _evening_come_to_mind(turn)
     if not records:

@@ -68,7 +68,7 @@ class SceneItem(BaseModel, frozen=True, populate_by_name=True):
 
 
 def _listed(given: Any) -> Any:
-    """Return names that a reply gives as a list; it may give one name as a text."""
+    """Return the names in a reply as a list; the reply may give one name as a text."""
     return [given] if isinstance(given, str) and given else given or []
 
 

@@ -13,7 +13,7 @@ ALL = "<all>"
 """Wildcard for one level of an address ("the Ville:<all>:bed" is any bed)."""
 LEVELS = ("world", "sector", "arena", "object")
 WORLD, SECTOR, ARENA, OBJECT = 1, 2, 3, 4
-"""Number of names in an address, by level."""
+"""The levels of places: each is the number of names in an address of that level."""
 LONGEST_NAME = 200
 
 
