@@ -140,7 +140,7 @@ class StoredOperations:
         self._writing: asyncio.Task[None] | None = None
 
     def keep(self, kept: KeptOperation, stream: StreamKey, lost: Callable[[bool], None]) -> asyncio.Task[None]:
-        """Begin to write an operation; if it is larger than MAX_RESULT bytes, it is written without its words. If the write
+        """Begin to write an operation; one of more than MAX_RESULT bytes is written without its words. If the write
         fails, the operation is known only until this server ends.
 
         Args:
