@@ -366,8 +366,8 @@ class Calibration:
     limit_vector: float = 0.94
 
     def limit(self, certain: float, vector: float) -> float:
-        """Return the value of the second function, which limits the confidence: the certainty and a hit's part `vector`
-        allow at most this value."""
+        """Return the maximum confidence of a hit, by the certainty of the whole recall and the part `vector` of the
+        hit's relevance."""
         return _logistic(self.limit_bias + self.limit_certainty * log_odds(certain) + self.limit_vector * vector)
 
 

@@ -98,7 +98,7 @@ class Connection:
 
     async def _ready(self) -> _Life:
         """Return a child process that accepts calls, after starting it if needed; a cancelled caller does not stop the
-        start."""
+        start. Raise ToolError if it fails to start, or has failed less than REST_S seconds ago."""
         life = self._life
         if life is None or life.is_retired or life.task.done():
             if self._clock.elapsed() < self._rests_until:

@@ -331,7 +331,7 @@ async def _heard(mind: Mind, text: str) -> AsyncGenerator[str]:
 
 
 async def _timed(pieces: AsyncGenerator[str]) -> tuple[str, float]:
-    """Return the text, and the seconds until its first piece."""
+    """Return the text, and the seconds until its first piece (0 if there is none)."""
     clock, said, first_s = SystemClock(), "", 0.0
     began = clock.elapsed()
     async with aclosing(pieces):
