@@ -30,8 +30,7 @@ from numpy.typing import NDArray
 
 from mindstream import Coach, Mind, Models, SqliteStore, Timeouts, chance
 from mindstream.coach.events import Decided
-from mindstream.coach.gates.gate import Decision, Situation
-from mindstream.coach.talker import Talk
+from mindstream.coach.talker import Decision, Situation, Talk
 from mindstream.errors import ModelUnavailable, SettingsError, StorageError
 from mindstream.identifiers import StreamName
 from mindstream.log.events import Logged

@@ -29,7 +29,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 from mindstream.coach.belief.belief import plan_slot
 from mindstream.coach.belief.plan import CoachingPlan, PlanStep
 from mindstream.coach.coach import Coach
-from mindstream.coach.gates.gate import Handover, Way
+from mindstream.coach.talker import Handover, Way
 from mindstream.errors import MindstreamError
 from mindstream.log.events import PlanChanged
 from mindstream.memory.store.record import RecordDraft

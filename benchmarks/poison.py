@@ -34,7 +34,7 @@ from mindstream.planning.formats.read import read
 from mindstream.planning.plan import Evidence, Plan, bind
 from mindstream.planning.planner import Planner, Strategy
 from mindstream.planning.run import Solution
-from mindstream.tools.approval import ToolRequest
+from mindstream.tools.call import ToolRequest
 from mindstream.tools.named import model_tool
 from mindstream.tools.tool import UNTRUSTED, FunctionTool, Traits, tool
 

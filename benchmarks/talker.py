@@ -38,8 +38,8 @@ import numpy as np
 from talker_faults import Taken, broken_bars, count_faults, draw, put, watch
 
 from mindstream import Coach
-from mindstream.coach.gates.gate import Decision, Situation
 from mindstream.coach.packs.load import load as load_pack
+from mindstream.coach.talker import Decision, Situation
 from mindstream.log.events import Heard, Piece, Said, Thought, Waiting
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Store

@@ -21,7 +21,7 @@ from mindstream.errors import ToolError
 from mindstream.moved import MOVED
 from mindstream.planning.planner import Planner
 from mindstream.service.operations.table import operations
-from mindstream.tools.approval import refuse
+from mindstream.tools.call import refuse
 from mindstream.tools.documents import Folder
 
 ALONE = (

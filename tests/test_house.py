@@ -87,9 +87,9 @@ def test_only_the_clock_reads_the_time() -> None:
 def test_there_is_only_one_tool_loop() -> None:
     calls = re.compile(r"\bact\(")
     callers = [name_of(path) for path in EVERY_FILE if calls.search(path.read_text("utf-8"))]
-    assert callers == ["models/prompt.py", "tools/loop.py"]
+    assert callers == ["models/prompt.py", "tools/call.py"]
     loops = [name_of(path) for path in EVERY_FILE if any(map(is_tool_loop, ast.walk(parsed(path))))]
-    assert loops == ["tools/loop.py"]
+    assert loops == ["tools/call.py"]
 
 
 ASKING = {"act", "ask", "reply", "gather_reply", "_reply"}

@@ -26,9 +26,9 @@ from pydantic import JsonValue
 from mindstream.clock import DAY_S, ManualClock
 from mindstream.coach.belief.belief import plan_slot
 from mindstream.coach.events import Judged
-from mindstream.coach.gates.gate import GATE_AUTHOR as GATE
-from mindstream.coach.gates.gate import BeliefGate, Gatekeeper, Situation, decision_entry
 from mindstream.coach.packs.load import load as load_pack
+from mindstream.coach.talker import GATE_AUTHOR as GATE
+from mindstream.coach.talker import BeliefGate, Gatekeeper, Situation, decision_entry
 from mindstream.life.life import Life, LifeConfig
 from mindstream.life.permission import Permits
 from mindstream.log.events import (

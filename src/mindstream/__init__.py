@@ -71,8 +71,7 @@ if TYPE_CHECKING:
     from mindstream.reasoners.reasoner import BeliefPatch, Reasoner, RunContext, RunResult, Trigger
     from mindstream.sharing.member import Member
     from mindstream.sharing.pool import Pool
-    from mindstream.tools.approval import ToolRequest
-    from mindstream.tools.loop import ToolLog, run_tool_loop
+    from mindstream.tools.call import ToolLog, ToolRequest, run_tool_loop
     from mindstream.tools.tool import Tool, tool
 
 __version__ = "0.1.0"
@@ -113,8 +112,8 @@ _HOMES = {
     "Trigger": "reasoners.reasoner",
     "Member": "sharing.member",
     "Pool": "sharing.pool",
-    "ToolRequest": "tools.approval",
-    "ToolLog": "tools.loop", "run_tool_loop": "tools.loop",
+    "ToolRequest": "tools.call",
+    "ToolLog": "tools.call", "run_tool_loop": "tools.call",
     "Tool": "tools.tool", "tool": "tools.tool",
 }  # fmt: skip
 

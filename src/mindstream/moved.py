@@ -17,6 +17,12 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 MOVED = {
+    "mindstream.text.context": "mindstream.minds.responder",
+    "mindstream.tools.loop": "mindstream.tools.call",
+    "mindstream.tools.approval": "mindstream.tools.call",
+    "mindstream.memory.belief": "mindstream.memory.stream",
+    "mindstream.coach.gates.gate": "mindstream.coach.talker",
+    "mindstream.coach.gates": "mindstream.coach",
     "mindstream.models.ask": "mindstream.models.prompt",
     "mindstream.memory.store.rows": "mindstream.memory.store.queries",
     "mindstream.log.names": "mindstream.identifiers",
@@ -43,7 +49,7 @@ MOVED = {
     "mindstream.coach.calibration": "mindstream.coach.belief.plan",
     "mindstream.coach.stand_in": "mindstream.coach.talker",
     "mindstream.coach.belief.library": "mindstream.coach.belief.think",
-    "mindstream.coach.handover": "mindstream.coach.gates.gate",
+    "mindstream.coach.handover": "mindstream.coach.talker",
     "mindstream.memory.store.word_index.places": "mindstream.memory.store.word_index.candidates",
     "mindstream.memory.store.old_streams": "mindstream.memory.store.tables",
     "mindstream.memory.recall.part": "mindstream.memory.recall.selection",

@@ -37,7 +37,7 @@ from mindstream.memory.policy import AnyPolicy
 from mindstream.minds import chat_bot
 from mindstream.models.embedders.embedder import EmbedderChoice
 from mindstream.models.roles import AnyModels
-from mindstream.tools.approval import Approve
+from mindstream.tools.call import Approve
 from mindstream.tools.tool import AnyTools
 
 __all__ = ["ChatBot", "Memory", "wait"]

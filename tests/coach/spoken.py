@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 
 from mindstream import Mind
-from mindstream.coach.gates.gate import Decision, Situation
+from mindstream.coach.talker import Decision, Situation
 from mindstream.log.events import Logged, Said
 from mindstream.models.model import Part, Piece, Request
 

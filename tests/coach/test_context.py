@@ -8,9 +8,8 @@ import pytest
 
 from mindstream import Coach, Mind
 from mindstream.clock import ManualClock
-from mindstream.minds.responder import EARLIER_TOKENS, MEMORY_TOKENS
+from mindstream.minds.responder import EARLIER_TOKENS, MEMORY_TOKENS, Part, fit
 from mindstream.models.model import estimate_tokens
-from mindstream.text.context import Part, fit
 
 FIRST = (
     "Hi, I'm Marta, I teach maths at a school in Porto.", "I can't fall asleep before two.",

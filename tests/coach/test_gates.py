@@ -14,7 +14,7 @@ from spoken import turn
 from mindstream import Coach, FakeModel, Mind, Models
 from mindstream.clock import ManualClock
 from mindstream.coach.events import Decided, Judged
-from mindstream.coach.gates.gate import BeliefGate, Decision, Situation, TalkerGate, gate_named
+from mindstream.coach.talker import BeliefGate, Decision, Situation, TalkerGate, gate_named
 from mindstream.errors import SettingsError
 from mindstream.models.model import Model, Part, Request
 from mindstream.models.rules import Rules

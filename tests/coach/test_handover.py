@@ -15,7 +15,7 @@ from spoken import Silent, said, turn
 
 from mindstream import Coach, FakeModel, Mind, Models, Timeouts
 from mindstream.coach.events import Decided
-from mindstream.coach.gates.gate import Handover
+from mindstream.coach.talker import Handover
 from mindstream.log.events import FollowUp, Logged, Piece, Said, Thought, Waiting
 from mindstream.models.model import Model, Part, Request
 from mindstream.models.model import Piece as Words

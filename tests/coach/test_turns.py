@@ -12,7 +12,7 @@ from spoken import Silent, Waits, said, turn
 
 from mindstream import Coach, FakeModel, Mind, Models, Timeouts
 from mindstream.coach.coach import UNAVAILABLE
-from mindstream.coach.gates.gate import Decision, Situation
+from mindstream.coach.talker import Decision, Situation
 from mindstream.errors import ModelRefused, ModelUnavailable
 from mindstream.log.events import Failed, Piece, Reading, Said, Waiting
 from mindstream.models.model import Model, Part, Request

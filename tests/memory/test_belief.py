@@ -10,9 +10,9 @@ from world import Words
 
 from mindstream.clock import ManualClock
 from mindstream.errors import InputError
-from mindstream.memory.belief import Belief, merged
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.sqlite import SqliteStore
+from mindstream.memory.stream import Belief, merged
 
 
 class Shape(BaseModel):

@@ -16,9 +16,9 @@ from mindstream import Coach, FakeModel, Memory, Mind
 from mindstream.coach.belief.plan import MOST_CLOSED, MOST_OPEN, CoachingPlan, NamedResource, StepEdit
 from mindstream.errors import InputError
 from mindstream.log.events import Remembered
-from mindstream.memory.belief import LONGEST, MOST, Belief, merged
 from mindstream.memory.store.record import MAX_TEXT, RecordDraft, fitted_text
 from mindstream.memory.store.store import Entry
+from mindstream.memory.stream import LONGEST, MOST, Belief, merged
 
 
 class Shape(BaseModel):

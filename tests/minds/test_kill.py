@@ -17,7 +17,7 @@ from mindstream import Coach, Mind, SqliteStore, Timeouts
 from mindstream.coach.packs.load import load
 from mindstream.log.events import BeliefChanged, FollowUp, Heard, Logged, Thought
 from mindstream.log.work import ANSWER, Work
-from mindstream.memory.belief import read_belief
+from mindstream.memory.stream import read_belief
 
 TALKING = Path(__file__).with_name("talking.py")
 

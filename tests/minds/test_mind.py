@@ -11,8 +11,8 @@ import pytest
 from keys import key_of
 
 from mindstream import Coach, FakeModel, Mind, Models, Timeouts
-from mindstream.coach.gates.gate import Decision, Gate, Situation
 from mindstream.coach.packs.pack import Alarm, Field_, Pack, Phase
+from mindstream.coach.talker import Decision, Gate, Situation
 from mindstream.errors import InputError, StorageError
 from mindstream.log.events import BeliefChanged, Failed, FollowUp, Heard, Logged, Piece, Said, Thought, Waiting
 from mindstream.memory.store.sqlite import SqliteStore

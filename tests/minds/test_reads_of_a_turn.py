@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from mindstream import Coach, Mind, Said
 from mindstream.clock import ManualClock
-from mindstream.coach.gates.gate import Decision, Situation
+from mindstream.coach.talker import Decision, Situation
 from mindstream.log.events import Logged, Piece
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Kind

@@ -27,7 +27,7 @@ from mindstream.models.model import Call
 from mindstream.models.prompt import Prompt
 from mindstream.models.rules import FakeModel, Line
 from mindstream.reasoners.reasoner import BeliefPatch, Reasoner
-from mindstream.tools.approval import Approve
+from mindstream.tools.call import Approve
 from mindstream.tools.tool import Traits
 
 

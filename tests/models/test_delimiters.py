@@ -23,8 +23,7 @@ from mindstream.models.rules import FakeModel
 from mindstream.models.untrusted import MAX_TEXT, cut, delimited, delimited_short, escaped, listed, numbered
 from mindstream.models.wrappers.recovery import Repair
 from mindstream.service.prompts import prompts
-from mindstream.tools.call import Observation
-from mindstream.tools.loop import run_tool_loop
+from mindstream.tools.call import Observation, run_tool_loop
 from mindstream.tools.tool import tool
 
 SLEEP = load("sleep")

@@ -16,7 +16,7 @@ from mindstream.models.providers.provider import Provider
 from mindstream.models.providers.tool_calls import find_calls, in_words
 from mindstream.models.roles import Models
 from mindstream.models.schema import find_faults
-from mindstream.tools.loop import ToolLog, run_tool_loop
+from mindstream.tools.call import ToolLog, run_tool_loop
 from mindstream.tools.tool import tool
 
 REFUSALS = (

@@ -28,7 +28,7 @@ from mindstream.planning.plan import Evidence, Plan
 from mindstream.planning.planner import Planner
 from mindstream.planning.remembered import RememberedPlans
 from mindstream.planning.run import plan_task
-from mindstream.tools.approval import ToolRequest
+from mindstream.tools.call import ToolRequest
 from mindstream.tools.tool import UNTRUSTED, FunctionTool, Traits, tool
 
 

@@ -14,8 +14,7 @@ from mindstream.json_values import JsonObject
 from mindstream.models.model import Call, ToolSpec
 from mindstream.planning.executor import Executor, Limits, allow
 from mindstream.planning.plan import Plan, PlannedStep
-from mindstream.tools.approval import ToolRequest
-from mindstream.tools.call import UntrustedText
+from mindstream.tools.call import ToolRequest, UntrustedText
 from mindstream.tools.tool import UNTRUSTED, FunctionTool, Traits, read_arguments, tool
 
 

@@ -25,7 +25,7 @@ from mindstream.planning.journal import read_run
 from mindstream.planning.plan import Plan
 from mindstream.planning.planner import Planner, Strategy
 from mindstream.planning.prompts import read_answer
-from mindstream.tools.approval import ToolRequest
+from mindstream.tools.call import ToolRequest
 from mindstream.tools.named import Means, model_tool, named_tools
 from mindstream.tools.tool import PLAIN, UNTRUSTED, FunctionTool, Traits, tool
 

@@ -16,8 +16,7 @@ from mindstream.models.model import Call
 from mindstream.models.prompt import Prompt
 from mindstream.models.rules import FakeModel
 from mindstream.tools import tool as threads
-from mindstream.tools.call import MAX_RESULT, Observation, call_tool
-from mindstream.tools.loop import MAX_CALLS, MAX_PER_REPLY, MAX_SAME, run_tool_loop
+from mindstream.tools.call import MAX_CALLS, MAX_PER_REPLY, MAX_RESULT, MAX_SAME, Observation, call_tool, run_tool_loop
 from mindstream.tools.tool import tool
 
 

@@ -12,9 +12,7 @@ from mindstream.errors import ReplyInvalid
 from mindstream.models.model import Call, Message
 from mindstream.models.prompt import Prompt
 from mindstream.models.rules import FakeModel
-from mindstream.tools.approval import Approve, ToolRequest
-from mindstream.tools.call import Observation
-from mindstream.tools.loop import run_tool_loop
+from mindstream.tools.call import Approve, Observation, ToolRequest, run_tool_loop
 from mindstream.tools.tool import Tool, Traits, tool
 
 

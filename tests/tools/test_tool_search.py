@@ -10,7 +10,7 @@ from mindstream.models.embedders.embedder import shared_embedder
 from mindstream.models.model import Call, ToolSpec
 from mindstream.models.prompt import Prompt
 from mindstream.models.rules import FakeModel
-from mindstream.tools.loop import run_tool_loop
+from mindstream.tools.call import run_tool_loop
 from mindstream.tools.tool import Tool
 from mindstream.tools.tool_search import ToolIndex, find_tools_tool
 

@@ -24,7 +24,7 @@ from mindstream.paths import read_text
 from mindstream.planning.formats.read import read_any
 from mindstream.planning.formats.rewoo import write_plan
 from mindstream.planning.plan import Plan, check, outline
-from mindstream.tools.approval import ToolRequest, deciding
+from mindstream.tools.call import ToolRequest, deciding
 from mindstream.tools.mcp.pins import Approve, Changes, show
 
 MAX_SHOWN = 2_000

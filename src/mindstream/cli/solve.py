@@ -49,17 +49,10 @@ from mindstream.planning.prompts import QUOTED
 from mindstream.planning.run import Solution
 from mindstream.service.calling import calling
 from mindstream.service.opening import unpriced
-from mindstream.service.solving import (
-    Solver,
-    SolveSettings,
-    flags_for,
-    open_solver,
-    plan_text,
-    why_not_offered,
-)
+from mindstream.service.solving import Solver, SolveSettings, flags_for, open_solver, plan_text, why_not_offered
 from mindstream.settings import Chosen, Settings
 from mindstream.text.words import count_of
-from mindstream.tools.approval import Approver, allow, refuse
+from mindstream.tools.call import Approver, allow, refuse
 
 NO_ANSWER = 1
 EXEMPLARS = (

@@ -15,11 +15,10 @@ from functools import partial
 from typing import Any, ClassVar
 
 from mindstream.coach.events import Alarmed, Basis, Strength
-from mindstream.coach.gates.gate import Situation
 from mindstream.coach.packs.load import phrases
 from mindstream.coach.packs.pack import Alarm, Pack, all_texts, in_language
 from mindstream.coach.packs.safety import Raised, find_alarm, find_hint, find_raised, recognises_danger
-from mindstream.coach.talker import AGENT, Talker
+from mindstream.coach.talker import AGENT, Situation, Talker
 from mindstream.errors import StorageError
 from mindstream.foreign_code import ForeignFailure, ForeignTask
 from mindstream.log.events import FollowUp

@@ -17,20 +17,22 @@ from mindstream.coach.alarms import NOTHING, Alarms, SafetyClassifier, Verdict, 
 from mindstream.coach.belief.belief import BeliefReasoner, plan_from, plan_slot
 from mindstream.coach.belief.plan import CoachingPlan
 from mindstream.coach.events import Alarmed, LeftUnsaid
-from mindstream.coach.gates.gate import (
+from mindstream.coach.packs.load import load
+from mindstream.coach.packs.pack import Pack
+from mindstream.coach.packs.safety import SAFETY, look_over
+from mindstream.coach.talker import (
+    AGENT,
     Decision,
     Gate,
     Gatekeeper,
     Handover,
     Situation,
+    Speech,
+    Talker,
     decision_entry,
     gate_named,
     judge_outcome,
 )
-from mindstream.coach.packs.load import load
-from mindstream.coach.packs.pack import Pack
-from mindstream.coach.packs.safety import SAFETY, look_over
-from mindstream.coach.talker import AGENT, Speech, Talker
 from mindstream.errors import (
     ErasedMeanwhile,
     InputError,
@@ -43,10 +45,10 @@ from mindstream.errors import (
 from mindstream.foreign_code import describe, is_ours
 from mindstream.log.events import Failed, FollowUp, Heard, Logged, Piece, Reading, Said, Waiting
 from mindstream.log.work import ANSWER
-from mindstream.memory.belief import Belief, read_belief
 from mindstream.memory.recall.exemplars import Exemplars
 from mindstream.memory.store.redaction import MARK
 from mindstream.memory.store.store import Entry, WorkDone, read_log
+from mindstream.memory.stream import Belief, read_belief
 from mindstream.minds.mind import Mind
 from mindstream.minds.responder import (
     AnswerRows,

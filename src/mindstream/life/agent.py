@@ -1,4 +1,4 @@
-"""Run the roles of a life in the tool loop (tools/loop), without repeating steps whose results are in the log.
+"""Run the roles of a life in the tool loop (tools/call), without repeating steps whose results are in the log.
 
 Each step has an id that gives its position (`12.3.1` is the first call requested by step 3 of turn 12). A step is a
 model reply or a call. If the log has the result of the step with an id, the step is not done again.

@@ -51,7 +51,7 @@ from mindstream.models.roles import AnyModels, Models, open_models
 from mindstream.moved import renamed_keywords
 from mindstream.reasoners.reasoner import RunContext, RunResult, Trigger
 from mindstream.text.words import count_of
-from mindstream.tools.approval import Approve, ApprovedTool
+from mindstream.tools.call import Approve, ApprovedTool
 from mindstream.tools.tool import Tool
 from mindstream.tools.tool_search import ToolIndex
 from mindstream.tracing import span
@@ -175,7 +175,7 @@ class Life:
             exemplars: finds similar tasks and how they were done, such as a `Member` of a pool.
             without_model: whether rules may continue a life that had a language model.
             command: the command line that continues the life; it is logged for people who look at the life later.
-            approve: decides about calls of tools that change the world (see tools/approval.py): the names of those
+            approve: decides about calls of tools that change the world (see tools/call.py): the names of those
                 tools that may be called, or a function that decides about each call. Calls that are not approved wait
                 until the user allows them through the log. This replaces `config.permits`, except for `permits.always`.
 

@@ -20,7 +20,7 @@ from mindstream.models.model import Message, Model, Request, estimate_tokens
 from mindstream.models.untrusted import cut, delimited, listed
 from mindstream.models.wrappers.recovery import shorten
 from mindstream.text.times import read_moment
-from mindstream.tools.loop import run_loop
+from mindstream.tools.call import run_loop
 
 STEPS = 12
 """Maximum number of model calls in a turn."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from mindstream.life.events import PermissionAsked
 from mindstream.life.state import LifeState
 from mindstream.models.model import Call
-from mindstream.tools.approval import Approve, Approver, approver, refuse
+from mindstream.tools.call import Approve, Approver, approver, refuse
 from mindstream.tools.tool import Tool, traits_of
 
 
@@ -33,7 +33,7 @@ class Permits:
 
     @classmethod
     def of(cls, approve: Approve) -> Permits:
-        """Return the permissions for a value of `approve=` (tools/approval)."""
+        """Return the permissions for a value of `approve=` (tools/call)."""
         return cls(approve=approver(approve)) if callable(approve) else cls(tools=approve)
 
     def allow(self, tool: Tool, tainted: bool) -> bool:

@@ -21,8 +21,7 @@ from mindstream.models.prompt import Prompt
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.text.links import links
-from mindstream.tools.call import Observation
-from mindstream.tools.loop import run_loop, show_result
+from mindstream.tools.call import Observation, run_loop, show_result
 
 if TYPE_CHECKING:
     from mindstream.life.life import LifeConfig

@@ -40,8 +40,7 @@ from mindstream.models.model import Call, Model, Part, Piece, Request, ToolSpec,
 from mindstream.models.prompt import complaints
 from mindstream.text.times import read_moment
 from mindstream.text.words import count_words
-from mindstream.tools.approval import ToolRequest
-from mindstream.tools.call import Observation, call_tool, ungiven
+from mindstream.tools.call import Observation, ToolRequest, call_tool, ungiven
 from mindstream.tools.tool import Tool, arguments_of, key_argument, traits_of
 from mindstream.tools.tool_search import ToolIndex
 from mindstream.tracing import fail, span, tell

@@ -25,7 +25,8 @@ from mindstream.memory.recall.exemplars import Exemplars, find_examples
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.store import Entry
 from mindstream.minds.mind import Mind
-from mindstream.minds.responder import HISTORY, HISTORY_TOKENS, FunctionResponder, Host, gather_context
+from mindstream.minds.responder import HISTORY, HISTORY_TOKENS, FunctionResponder, Host, fit, gather_context
+from mindstream.minds.responder import Part as ContextPart
 from mindstream.models.embedders.embedder import EmbedderChoice
 from mindstream.models.model import FREELY, Layer, Layered, Message, Model, Part, Piece, Request, Sampling
 from mindstream.models.prompt import Prompt, rule
@@ -34,12 +35,9 @@ from mindstream.models.roles import AnyModels
 from mindstream.models.untrusted import is_visible
 from mindstream.reasoners.facts import FactsReasoner
 from mindstream.reasoners.reasoner import Reasoner, RunContext, Utterance
-from mindstream.text.context import Part as ContextPart
-from mindstream.text.context import fit
 from mindstream.text.links import LinkFilter, links, pieces_without_links
 from mindstream.text.words import language_of, terms
-from mindstream.tools.approval import Approve, check_approve, with_approval
-from mindstream.tools.loop import run_tool_loop
+from mindstream.tools.call import Approve, check_approve, run_tool_loop, with_approval
 from mindstream.tools.tool import AnyTools, Tool, checked_tools
 
 NAME = "companion"
@@ -290,7 +288,7 @@ class BotFactory:
         models: the bot's models; None: those of the mind or server that it answers for.
         instructions: the bot's character and task.
         tools: the tools that the bot may call.
-        approve: decides which calls of tools that change the world are made (tools/approval.py).
+        approve: decides which calls of tools that change the world are made (tools/call.py).
         name: the author of the bot's answers.
         exemplars: finds lessons, and good answers of other agents, for an utterance, such as a `Member` of a pool.
     """
@@ -445,7 +443,7 @@ class ChatBot:
             instructions: the bot's character and task; trusted text.
             tools: functions with type hints and a docstring, or tools (docs/tools.md).
             approve: decides which calls of tools that change the world are made: the names of tools whose calls are
-                made, or a function that decides about each call (tools/approval.py). By default none are made.
+                made, or a function that decides about each call (tools/call.py). By default none are made.
             session: the conversation to continue; None begins a new one. All conversations share the memory.
             embed, policy: see `Memory.open`.
             exemplars: finds lessons, and good answers of other agents, for an utterance, such as a `Member` of a pool.

@@ -59,7 +59,7 @@ from mindstream.models.roles import AnyModels, Models, open_models
 from mindstream.moved import renamed_keywords
 from mindstream.reasoners.background import HOLDER, Background, find_unanswered, stop_elsewhere
 from mindstream.reasoners.reasoner import Occurrence, Reasoner
-from mindstream.tools.approval import Approve, check_approve
+from mindstream.tools.call import Approve, check_approve
 from mindstream.tools.tool import Tool, checked_tools
 
 P = ParamSpec("P")
@@ -351,7 +351,7 @@ class Mind:
                 models of the responder (`ChatBot.using(model=…)`), or rules if it has none.
             tools: tools for the mind's reasoners, in addition to the reasoners' own.
             approve: decides which calls of tools that change the world are made: the names of tools whose calls are
-                made, or a function that decides about each call (tools/approval.py). By default none are made.
+                made, or a function that decides about each call (tools/call.py). By default none are made.
             reasoners: reasoners in addition to those of the responder; each needs a different slot.
             embed: an embedder or its name; None: the one that made the memory's vectors (wordllama for a new memory).
             policy: `keep` or `decay`, which is recorded for the memory; or values by name that apply while the mind is

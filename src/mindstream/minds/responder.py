@@ -13,7 +13,7 @@ import warnings
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias, TypeVar
 from weakref import WeakSet
 
 from mindstream.clock import DAY_S
@@ -24,12 +24,12 @@ from mindstream.memory.memory import Memory
 from mindstream.memory.recall.ranking import LOW_CERTAINTY
 from mindstream.memory.store.record import Kind, Record, RecordDraft
 from mindstream.memory.store.store import Entry, WorkDone
+from mindstream.models.model import estimate_tokens
 from mindstream.models.reply import answer_in
 from mindstream.models.roles import Models
 from mindstream.models.untrusted import is_visible
 from mindstream.reasoners.background import Background
 from mindstream.reasoners.reasoner import Reasoner, RunContext, RunResult
-from mindstream.text.context import Part, fit
 
 TRIES, PAUSES_S = 2, 30.0
 """The default of `Timeouts.silence_s` is long enough for TRIES calls of the talker's model that use their whole
@@ -520,3 +520,51 @@ async def build_chat_record(memory: Memory, text: str, by: str, session: str, *,
     """Build the memory record of a line of a conversation; the caller writes it."""
     draft = RecordDraft(text=text, kind="chat", by=by, episode=session, data={"by_user": by_user})
     return (await memory.build_records([draft]))[0]
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A list of items for a prompt, any of which can be left out.
+
+    Attributes:
+        keep: which items are kept if not all fit: the first ones, or the last ones (for a history).
+    """
+
+    name: str
+    items: Sequence[object]
+    keep: Literal["first", "last"] = "first"
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """The selection: for each part, the positions of the kept items and the number of removed items."""
+
+    places: dict[str, list[int]]
+    cut: dict[str, int]
+    tokens: int
+
+    def kept(self, part: str, items: Sequence[T]) -> tuple[T, ...]:
+        """Return the kept items of a part, in their order."""
+        return tuple(items[place] for place in self.places[part])
+
+
+def fit(parts: Sequence[Part], budget: int, tokens: Callable[[str], int] = estimate_tokens) -> Fitted:
+    """Select the items that fit into `budget` tokens. Earlier parts have priority. In each part, the first item that
+    does not fit and all items after it are removed (if the part keeps its last items: all items before it)."""
+    room = budget
+    places: dict[str, list[int]] = {}
+    for part in parts:
+        kept: list[int] = []
+        order = range(len(part.items)) if part.keep == "first" else range(len(part.items) - 1, -1, -1)
+        for n in order:
+            size = tokens(str(part.items[n]))
+            if size > room:
+                break
+            room -= size
+            kept.append(n)
+        places[part.name] = sorted(kept)
+    cut = {part.name: len(part.items) - len(places[part.name]) for part in parts}
+    return Fitted(places, cut, budget - room)

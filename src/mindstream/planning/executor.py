@@ -27,9 +27,18 @@ from mindstream.moved import renamed
 from mindstream.planning.plan import Evidence, Plan, PlannedStep, Reference, insert
 from mindstream.text.links import links
 from mindstream.text.words import batches, count_of
-from mindstream.tools.approval import Approver, ToolRequest, refuse
-from mindstream.tools.approval import allow as allow  # re-exported
-from mindstream.tools.call import Observation, addresses_of, observe_call, observe_text, refusal_of, ungiven
+from mindstream.tools.call import (
+    Approver,
+    Observation,
+    ToolRequest,
+    addresses_of,
+    observe_call,
+    observe_text,
+    refusal_of,
+    refuse,
+    ungiven,
+)
+from mindstream.tools.call import allow as allow  # re-exported
 from mindstream.tools.tool import PLAIN, Batch, Tool, Traits, checked_tools, key_argument, traits_of
 
 MAX_BATCH = 32

@@ -38,7 +38,7 @@ from mindstream.planning.run import (
     plan_task,
     rewoo,
 )
-from mindstream.tools.approval import Approve, approver, time_limit
+from mindstream.tools.call import Approve, approver, time_limit
 from mindstream.tools.tool import AnyTools, FunctionTool, Tool, Traits, checked_tools, tool, traits_of
 from mindstream.tracing import span
 
@@ -91,7 +91,7 @@ class Planner(Explained):
         replans: maximum number of times that a run's plan is revised, because steps failed or the answer is missing.
         own_knowledge: whether the model is asked for its own knowledge if a step of a plan fails; such evidence is
             marked (`Solution.own`).
-        approve: decides about calls of tools that change the world (see tools/approval.py): the names of those tools
+        approve: decides about calls of tools that change the world (see tools/call.py): the names of those tools
             that may be called, or a function that decides about each call. By default all such calls are refused.
         watchers: objects that are notified of a run's progress.
         remembered: plans of earlier tasks. If a task differs from an earlier one only in names and numbers, the earlier

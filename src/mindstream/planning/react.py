@@ -1,4 +1,4 @@
-"""ReAct: thought, action and observation, repeated (Yao 2023). It uses the general tool loop (tools/loop.py), with the
+"""ReAct: thought, action and observation, repeated (Yao 2023). It uses the general tool loop (tools/call.py), with the
 watchers and limits of a run."""
 
 from __future__ import annotations
@@ -16,8 +16,16 @@ from mindstream.planning.plan import TOOL_NAME, Evidence, Plan, PlannedStep, fin
 from mindstream.planning.prompts import ActOnTask
 from mindstream.planning.run import PlanningRun
 from mindstream.text.links import links
-from mindstream.tools import loop
-from mindstream.tools.call import Observation, UntrustedText, addresses_of, call_tool, ungiven
+from mindstream.tools.call import (
+    MAX_CALLS,
+    MAX_PER_REPLY,
+    Observation,
+    UntrustedText,
+    addresses_of,
+    call_tool,
+    run_tool_loop,
+    ungiven,
+)
 from mindstream.tools.tool import Tool, Traits, key_argument, traits_of
 
 STEPS = 12
@@ -35,14 +43,12 @@ async def react(run: PlanningRun) -> None:
     prompt = ActOnTask(
         task=run.task,
         exemplars=tuple(run.exemplars),
-        calls=min(loop.MAX_CALLS, run.allowance.tool_calls_left(loop.MAX_CALLS)),
-        calls_per_reply=loop.MAX_PER_REPLY,
+        calls=min(MAX_CALLS, run.allowance.tool_calls_left(MAX_CALLS)),
+        calls_per_reply=MAX_PER_REPLY,
         replies=STEPS - 1,
     )
     model = run.models["worker"]
-    run.read(
-        await loop.run_tool_loop(model, prompt, guarded, watcher, steps=STEPS, role="worker", tool_timeout_s=A_DAY_S)
-    )
+    run.read(await run_tool_loop(model, prompt, guarded, watcher, steps=STEPS, role="worker", tool_timeout_s=A_DAY_S))
 
 
 @dataclass(frozen=True)

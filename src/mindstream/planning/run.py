@@ -54,8 +54,7 @@ from mindstream.planning.prompts import (
     states_of,
 )
 from mindstream.text.words import count_of
-from mindstream.tools.approval import Approver
-from mindstream.tools.call import UntrustedText
+from mindstream.tools.call import Approver, UntrustedText
 from mindstream.tools.tool import Tool, traits_of
 from mindstream.tracing import span
 

@@ -64,7 +64,7 @@ from mindstream.reasoners.reasoner import (
     rows_of,
     utterances_in,
 )
-from mindstream.tools.approval import Approve, approver, with_approval
+from mindstream.tools.call import Approve, approver, with_approval
 from mindstream.tools.tool import Tool
 from mindstream.tracing import span
 
@@ -335,7 +335,7 @@ class Background:
     Args:
         speak_up: returns log entries to add to a reasoner's result, such as a follow-up.
         tools: tools for the runs, in addition to the reasoners' own.
-        approve: decides about calls of tools that change the world (tools/approval.py).
+        approve: decides about calls of tools that change the world (tools/call.py).
         lease_s: duration of a lease on work in seconds; a lease that is not renewed expires.
         retry_s: pause after the first failed run in seconds; each further pause is four times as long.
         session: the name of the conversation.

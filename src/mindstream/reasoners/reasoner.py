@@ -17,14 +17,13 @@ from mindstream.errors import InputError, ToolError
 from mindstream.foreign_code import ForeignTask
 from mindstream.log.events import Heard, Logged, Observed, Signal, Thought, ToolCalled, Waiting
 from mindstream.log.work import Work
-from mindstream.memory.belief import Patch
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Record, RecordDraft, Triple
 from mindstream.memory.store.store import Entry, Revision
+from mindstream.memory.stream import Patch
 from mindstream.models.model import Call
 from mindstream.text.links import links
-from mindstream.tools.call import Observation, UntrustedText, refusal_of, ungiven
-from mindstream.tools.loop import watched_call
+from mindstream.tools.call import Observation, UntrustedText, refusal_of, ungiven, watched_call
 from mindstream.tools.tool import Tool, traits_of
 
 
@@ -256,7 +255,7 @@ Writing = tuple[Sequence[Entry], Sequence[Revision]]
 
 @dataclass(frozen=True, slots=True)
 class BeliefPatch:
-    """A change of a belief: a value replaces, a list adds, null clears (see memory/belief).
+    """A change of a belief: a value replaces, a list adds, null clears (see `Belief` in memory/stream).
 
     Attributes:
         shape: the Pydantic model of the slot's belief.

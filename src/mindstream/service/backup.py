@@ -14,8 +14,8 @@ from typing import Literal
 from pydantic import Field
 
 from mindstream.coach.events import Decided
-from mindstream.coach.gates.gate import GATES as GATE_NAMES
 from mindstream.coach.packs.load import shipped_packs
+from mindstream.coach.talker import GATES as GATE_NAMES
 from mindstream.errors import InputError
 from mindstream.frozen import Frozen
 from mindstream.identifiers import checked_name

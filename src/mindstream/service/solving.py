@@ -30,7 +30,7 @@ from mindstream.service.opening import answering, budget_of
 from mindstream.service.pools import open_member
 from mindstream.settings import Settings
 from mindstream.sharing.member import Offering, offered_pool, plan_shot
-from mindstream.tools.approval import Approver, refuse
+from mindstream.tools.call import Approver, refuse
 from mindstream.tools.mcp.mcp import mcp_tools
 from mindstream.tools.mcp.pins import Approve, Pins
 from mindstream.tools.named import Means, named_tools

@@ -38,9 +38,8 @@ from mindstream.memory.store.record import TAINTED, Record, RecordDraft
 from mindstream.memory.store.store import Entry, read_all
 from mindstream.models.embedders.embedder import Embedder, shared_embedder
 from mindstream.paths import read_bytes
-from mindstream.text.context import JOINT, find_headings, open_headings
 from mindstream.text.lexical import Lexical
-from mindstream.text.words import batches, count_of, sentences, terms
+from mindstream.text.words import CJK, batches, count_of, sentences, terms
 from mindstream.tools.child import run_child
 from mindstream.tools.tool import PLAIN, UNTRUSTED, FunctionTool, Words, tool
 
@@ -639,3 +638,50 @@ async def open_documents(
                 if reader not in {row.by for row in known}:
                     await stream.commit(Entry(DocumentsRead(), reader))
             yield Documents(found, stream)
+
+
+JOINT = " › "
+"""Separator between a heading and the headings below it."""
+MAX_HEADING, MAX_HEADING_ZH, MAX_HEADING_BEFORE_TEXT = 80, 24, 40
+MARKED = re.compile(r"(#{1,6})\s+(?=[^\s#])")
+UNDERLINE = re.compile(r"\A[=-]{3,}\Z")
+LIST_ITEM = re.compile(r"\A(?:[-*>|+]|\d{1,3}[.)])")
+CLOSING, STOPS = "\"'”’」』)]）", ".!?…:;,。！？：；，、"
+CLAUSE = re.compile(r"[，；。]")
+
+
+def find_headings(lines: Sequence[str]) -> Iterator[tuple[int, int, str]]:
+    """Yield for each heading its position in `lines`, its level, and its text. A heading without a mark such as # has
+    level 0 in the first line with text (the title), and level 2 in any other line."""
+    is_first = True
+    for at, line in enumerate(lines):
+        words = line.strip()
+        if marked := MARKED.match(words):
+            yield at, len(marked[1]), words[marked.end() :].rstrip("# ")
+        elif words and _stands_alone(lines, at, words):
+            yield at, 0 if is_first else 2, words
+        is_first = is_first and not words
+
+
+def open_headings(held: Sequence[tuple[int, str]], level: int, words: str) -> list[tuple[int, str]]:
+    """Return the headings that apply to the text below a new heading: `held` without those of its level or deeper, and
+    the new one."""
+    return [
+        *(each for each in held if each[0] < level),
+        *((level + n, each) for n, each in enumerate(words.split(JOINT))),
+    ]
+
+
+def _stands_alone(lines: Sequence[str], at: int, words: str) -> bool:
+    """Return whether a line is a heading without a mark: short, not a sentence, after an empty line or at the
+    beginning, and followed by text."""
+    longest = MAX_HEADING_ZH if CJK.search(words[:MAX_HEADING]) else MAX_HEADING
+    if len(words) > longest or LIST_ITEM.match(words) or UNDERLINE.match(words):
+        return False
+    if words.rstrip(CLOSING).endswith(tuple(STOPS)) or CLAUSE.search(words):
+        return False
+    before, after = lines[at - 1].strip() if at else "", lines[at + 1].strip() if at + 1 < len(lines) else ""
+    if before or not any(line.strip() for line in lines[at + 1 : at + 4]):
+        return False
+    begins = after[:1].isupper() or after[:1].isdigit() or bool(CJK.match(after))
+    return not after or bool(UNDERLINE.match(after)) or (begins and len(words) <= MAX_HEADING_BEFORE_TEXT)

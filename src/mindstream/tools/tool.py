@@ -35,7 +35,7 @@ class Traits:
 
     Attributes:
         changes: it changes something outside (sends, writes, pays). Chat bots, planners and lives make a call only if
-            it is approved (see tools/approval.py), and calls are not repeated without need.
+            it is approved (see tools/call.py), and calls are not repeated without need.
         untrusted: its results are third-party content (of a page, a server): data whose instructions are not obeyed.
         key: name of the tool's argument for an idempotency key; calls with the same key have their effect once. "": the
             tool has none.

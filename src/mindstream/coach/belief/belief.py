@@ -25,19 +25,19 @@ from mindstream.coach.packs.safety import find_hint, look_over
 from mindstream.errors import ModelError
 from mindstream.json_values import JsonObject
 from mindstream.log.events import PlanChanged, Remembered, Thought
-from mindstream.memory.belief import Belief, merged
 from mindstream.memory.conversation import Line, Note, lines, lines_of_talks, note
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.ranking import LOW_CERTAINTY
 from mindstream.memory.store.record import Kind, Record, RecordDraft
 from mindstream.memory.store.store import Entry, Revision
+from mindstream.memory.stream import Belief, merged
+from mindstream.minds.responder import Part, fit
 from mindstream.models.model import Model
 from mindstream.models.rules import Rules
 from mindstream.models.untrusted import cut
 from mindstream.reasoners.reasoner import EVERY_TURN, REMEMBERED, Briefing, RunContext, RunResult, Trigger, Writing
-from mindstream.text.context import Part, fit
 from mindstream.text.words import language_of, sentences
-from mindstream.tools.loop import run_tool_loop
+from mindstream.tools.call import run_tool_loop
 from mindstream.tools.named import recall_tool
 from mindstream.tools.tool import Tool
 

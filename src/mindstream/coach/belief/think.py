@@ -27,9 +27,9 @@ from mindstream.coach.packs.safety import find_alarm, spoke_of_danger
 from mindstream.errors import InputError, ReplyInvalid, ToolError
 from mindstream.json_values import JsonObject, texts_in
 from mindstream.log.events import Remembered
-from mindstream.memory.belief import Belief, merged
 from mindstream.memory.conversation import Line, Note, user_statements
 from mindstream.memory.store.store import Entry, Revision
+from mindstream.memory.stream import Belief, merged
 from mindstream.models.embedders.embedder import vectors
 from mindstream.models.model import JsonSchema, Message
 from mindstream.models.prompt import Prompt, rule

@@ -14,10 +14,10 @@ from functools import partial
 from typing import Any
 
 from mindstream.json_values import texts_in
-from mindstream.memory.belief import render_fields
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.redaction import MARK, ErasedWords, rewrite_texts
 from mindstream.memory.store.store import erases_no_name
+from mindstream.memory.stream import render_fields
 
 BODIES = ("value", "plan")
 """The field of a version's data that contains the state: `value` for a belief, `plan` for a plan."""

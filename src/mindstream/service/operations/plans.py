@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mindstream.planning.plan import Evidence
     from mindstream.planning.planner import Planner
     from mindstream.planning.run import Solution
-    from mindstream.tools.approval import Approver, ToolRequest
+    from mindstream.tools.call import Approver, ToolRequest
 
 Strategy: TypeAlias = Literal["rewoo", "react", "plan-execute", "direct", "cot"]
 """The same type as `Strategy` in planning/planner. That module is imported only when a task is solved, so that a server

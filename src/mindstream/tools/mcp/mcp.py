@@ -26,7 +26,7 @@ from mindstream.errors import SettingsError, ToolError
 from mindstream.models.model import Call, JsonSchema, ToolSpec
 from mindstream.models.providers.address import mask
 from mindstream.models.untrusted import without_controls
-from mindstream.tools.approval import checked_decision
+from mindstream.tools.call import checked_decision
 from mindstream.tools.child import child_environment
 from mindstream.tools.mcp.pins import Approve, Changes, Definition, Pins, difference, show
 from mindstream.tools.mcp.server import MEGABYTES, ODD, OUT_OF_MEMORY, SECONDS, McpServer

@@ -29,7 +29,7 @@ from mindstream.frozen import Frozen
 from mindstream.log.events import FollowUp, Piece
 from mindstream.memory.conversation import Line
 from mindstream.minds.mind import Mind
-from mindstream.minds.responder import Timeouts
+from mindstream.minds.responder import Part, Timeouts, fit
 from mindstream.models.model import Message, Model, estimate_tokens
 from mindstream.models.prompt import Prompt, ask, complaints, speak
 from mindstream.models.roles import Models
@@ -37,7 +37,6 @@ from mindstream.models.rules import Rules
 from mindstream.models.wrappers.meter import Metered
 from mindstream.models.wrappers.override import MAX_BYTES
 from mindstream.paths import read_text
-from mindstream.text.context import Part, fit
 
 MOST_BYTES = 20_000_000
 
