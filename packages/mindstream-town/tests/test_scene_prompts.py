@@ -457,6 +457,41 @@ async def test_an_appointment_belongs_to_the_part_of_the_plan_that_has_most_of_i
     assert agreed == [["吃面"], ["吃面"]]
 
 
+async def test_appointments_at_one_place_and_time_are_one_appointment_at_which_each_talks_once(tmp_path: Path) -> None:
+    """Ada agrees on the same evening with Ben and with Emil, on the day itself, or on the day before."""
+    three = {"Ada Brook", "Ben Hale", "Emil Kern"}
+
+    def agree(ask: TalkScene) -> dict[str, Any]:
+        who = {side.who for side in ask.sides}
+        if "Ada Brook" not in who or not who < three or ask.together or ask.when[-5:] > "12:00":
+            return talk(ask)
+        supper = {
+            "what": "eating soup",
+            "place": "cafe of Oak Cafe",
+            "from": "18:00",
+            "to": "19:00",
+            "who": sorted(who),
+        }
+        return talk(ask, agreed=[supper | {"day": date}])
+
+    for date, later in (("2023-02-13", 0), ("2023-02-14", DAY)):
+        mind = SceneMind(plan_scenes=out_all_day, talk_scene=agree)
+        async with Town.open(tmp_path / date, five(), model=Models(mind)) as town:
+            await town.run(until=later + 17 * HOUR)
+            (agreed,) = [
+                each.agreed
+                for each in town.residents["Ada Brook"].state.blocks
+                if each.agreed and each.start <= 1081 < each.end
+            ]
+            await town.run(until=later + 20 * HOUR)
+            (deed,) = [each for each in await remembered(town, "Ben Hale", ("observation",)) if "no talk" in each] or [
+                ""
+            ]
+        assert {*agreed} == three, date
+        talks = [{side.who for side in ask.sides} for ask in mind.of(TalkScene) if ask.together]
+        assert len(talks) == 2 and set.union(*talks) == three and not deed, (date, talks, deed)
+
+
 async def test_a_partner_who_left_early_has_come(tmp_path: Path) -> None:
     mind = SceneMind(talk_scene=lambda ask: agrees_on(ask, LUNCH, "12:00", "13:00"))
     async with Town.open(tmp_path, liucun(), model=Models(mind)) as town:

@@ -346,7 +346,7 @@ def take_up(turn: ResidentTurn, agreed: Appointment, because: str) -> bool:
     The plan does not change if the appointment is not ahead today, is in the plan already, or is at a place that the
     resident may not enter. If the town runs in scenes, something that the resident will do alone does not replace
     appointments with others: it takes the time before, between or after them, or is left out if too little of its time
-    remains.
+    remains. The participants of an appointment that begins then and there already stay participants.
     """
     minute, (start, end) = turn.minute, _minutes_of(turn, agreed)
     if not is_ahead_today(turn, agreed):
@@ -354,11 +354,14 @@ def take_up(turn: ResidentTurn, agreed: Appointment, because: str) -> bool:
     before = turn.state.block_at(start)
     if before is None or not is_let_in(turn.setting, turn.person, agreed):
         return False
-    if before.place == agreed.place != "" and before.what == agreed.what and before.end >= end:
+    fine = turn.lives_in_scenes
+    joins = fine and before.place == agreed.place != "" and {*agreed.who} - {turn.name}
+    company = {*before.agreed} if joins else set[str]()
+    is_known = not joins or {*agreed.who} <= company
+    if before.place == agreed.place != "" and before.what == agreed.what and before.end >= end and is_known:
         return False
     start = max(minute + 1, start - minutes_between(turn, before.place or turn.person.home, agreed.place))
-    fine = turn.lives_in_scenes
-    who = agreed.who if fine else ()
+    who = tuple(dict.fromkeys((*agreed.who, *sorted(company)))) if fine else ()
     if fine and not {*who} - {turn.name}:
         start, end = _beside_appointments(turn, start, end)
         if end - start < MIN_REST // 2:

@@ -637,7 +637,7 @@ def _names(turn: ResidentTurn, said: Sequence[str]) -> tuple[str, ...]:
 
 def _agreed(turn: ResidentTurn, blocks: Sequence[Block], dated: Sequence[Appointment]) -> list[Block]:
     """Return the blocks; of those at the time and place of an appointment that the resident has agreed to, the one with
-    the most minutes in common gets the names of all participants."""
+    the most minutes in common gets the names of all participants, also those of other appointments then and there."""
     marked = list(blocks)
     for at in dated:
         if turn.name not in (at.host, *at.who):
@@ -652,7 +652,7 @@ def _agreed(turn: ResidentTurn, blocks: Sequence[Block], dated: Sequence[Appoint
         minutes, number = max(shared, default=(0, 0))
         if minutes > 1:
             block = marked[-number]
-            who = tuple(sorted({*at.who, at.host} - {""}))
+            who = tuple(sorted({*at.who, at.host, *block.agreed} - {""}))
             whom = tuple(sorted({*block.whom, *at.whom} - {turn.name}))
             marked[-number] = block.model_copy(update={"agreed": who, "whom": whom})
     return marked
@@ -792,9 +792,9 @@ async def remember_deed(turn: ResidentTurn) -> None:
     """Remember the current act, which has ended. Only acts of the plan (except sleep) and reactions are remembered, and
     only if the resident reached their place.
 
-    The memory names the people in sight; the partners of an appointment who did not come, or who came but did not talk
-    with the resident; the act's partners (`Act.whom`) that the resident did not meet; and the hosts of a visit if none
-    of them was at home.
+    The memory names the people in sight; the partners of an appointment who did not come, or who came if none of them
+    talked with the resident; the act's partners (`Act.whom`) that the resident did not meet; and the hosts of a visit
+    if none of them was at home.
 
     If the act reached its planned end and has an open question, a model is asked for its result, unless no host was at
     home, or the act was done with a person who was there: then only a talk with that person can settle it. If the daily
@@ -815,7 +815,8 @@ async def remember_deed(turn: ResidentTurn) -> None:
     if absent:
         more.append(f"{', '.join(absent)} did not come")
     asked = whom_to_speak_to(setting, act, turn.name) & present
-    unasked = sorted({*partners, *asked} & present - met)
+    quiet = [] if met & {*partners} else partners
+    unasked = sorted({*quiet, *asked} & present - met)
     if unasked:
         more.append(f"no talk with {', '.join(unasked)} came about")
     hosts = _hosts(turn, act)
@@ -1053,17 +1054,18 @@ def settle_appointment(setting: Setting, step: int, state: ResidentState, other:
 
 def is_appointment_due(setting: Setting, step: int, state: ResidentState, other: ResidentState) -> bool:
     """Return whether two residents are at an appointment with each other, have not talked at it yet, and neither is in
-    a talk."""
-    acts = state.act, other.act
-    if any(act is None or act.why != "plan" or act.asleep or not act.has_arrived(step) for act in acts):
+    a talk. If more than two have agreed to it, at least one of the two must not have talked with anyone of them."""
+    acts = [act for act in (state.act, other.act) if act and act.why == "plan" and act.has_arrived(step)]
+    both = {state.name, other.name}
+    if len(acts) < 2 or any(each.asleep or not both <= {*each.agreed} for each in acts):
         return False
-    if not all(act and {state.name, other.name} <= {*act.agreed} for act in acts):
+    if any(each.is_talking(step) for each in (state, other)):
         return False
     block = state.block_at(setting.minute(step))
     began = setting.step_at(setting.day(step), block.start) if block else step
-    last = max(state.scenes.get(other.name, -1), other.scenes.get(state.name, -1))
-    can = not any(each.is_talking(step) for each in (state, other))
-    return can and (last < 0 or last < began - SHORTLY_BEFORE * setting.profile.a_minute)
+    since, agreed = began - SHORTLY_BEFORE * setting.profile.a_minute, {*acts[0].agreed, *acts[1].agreed}
+    met = [{name for name in agreed if each.scenes.get(name, -1) >= since} for each in (state, other)]
+    return not (all(met) or both & (met[0] | met[1]))
 
 
 def may_meet(setting: Setting, step: int, state: ResidentState, other: ResidentState) -> bool:

@@ -75,7 +75,7 @@ def _listed(given: Any) -> Any:
 class SceneTell(Frozen):
     """News that a person should pass on; `number`: the memory, `to`: the names of those who still have to hear it."""
 
-    number: int
+    number: int = 0
     to: list[str] = Field(default_factory=list, max_length=30)
 
     @field_validator("to", mode="before")

@@ -511,8 +511,8 @@ async def _keep(
 
 
 def _is_agreed_already(turn: ResidentTurn, new: Appointment, known: Appointment) -> bool:
-    """Return whether `new` is the appointment `known`, to which the resident has agreed as a guest or as the host."""
-    return new.is_same(known) and turn.name in (*known.who, known.host)
+    """Return whether the resident has agreed to this appointment, with the same people, before."""
+    return new.is_same(known) and {turn.name, *new.who} <= {*known.who, known.host}
 
 
 def outcome_of(scene: Scene, *, talked: bool) -> Literal["talked", "passed", "declined"]:
