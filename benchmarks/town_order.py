@@ -13,7 +13,8 @@ are checked against the rule dist > radius + (steps apart - 1).
 `--day`: a town in lock-step and out of order, in real time. Rules that behave like a model write the replies, and a
 local HTTP server delivers them with latencies from 0.4 to 4 s (lognormal, median 1.2 s), equal for equal requests. With
 `--simulated` there is no server: the clock of the event loop jumps over the latencies, and other work takes no time.
-`critical_path`: the longest sum of latencies of one resident's calls and conversations.
+`critical_path`: the longest sum of latencies of one resident's calls and conversations. `waiting`: lock-step in which
+each step waits for all calls that it has started, as if every reply were needed in the next step.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ import numpy as np
 from aiohttp import web
 from mindstream_town.inspect.estimate import LIVED, Counting
 from mindstream_town.packs import open_setting
+from mindstream_town.residents.turn import ResidentTurn
 from mindstream_town.scenes.prompts import TalkScene
 from mindstream_town.scheduler import Group, Scheduler
 from mindstream_town.town import Order, Town
@@ -304,8 +306,25 @@ class JumpingLoop(asyncio.SelectorEventLoop):
         super()._run_once()  # type: ignore[misc]
 
 
-async def live(given: argparse.Namespace, order: Order) -> dict[str, Any]:
-    """Run a town in an order; return the measurements."""
+def wait_in_each_step(town: Town) -> None:
+    """Let each step of a town wait for all calls that it has started."""
+    clockwork = town._clockwork
+    live = clockwork._live
+
+    async def wait(names: Sequence[str], step: int, turns: dict[str, ResidentTurn]) -> Any:
+        found = await live(names, step, turns)
+        await asyncio.gather(*(call for each in town.residents.values() for call in each.later.values()))
+        return found
+
+    vars(clockwork)["_live"] = wait
+
+
+async def live(given: argparse.Namespace, order: Order, *, waits: bool) -> dict[str, Any]:
+    """Run a town in an order; return the measurements.
+
+    Args:
+        waits: whether each step waits for all calls that it has started.
+    """
     setting = open_setting(given.town, seed=given.seed)
     setting = replace(setting, profile=setting.profile.model_copy(update={"lives": given.lives}))
     with tempfile.TemporaryDirectory() as folder:
@@ -316,6 +335,8 @@ async def live(given: argparse.Namespace, order: Order) -> dict[str, Any]:
             loop = asyncio.get_running_loop()
             if isinstance(loop, JumpingLoop):
                 loop.is_writing = lambda: (task := town._writing._task) is not None and not task.done()
+            if waits:
+                wait_in_each_step(town)
             clock = loop.time
             began, cpu = clock(), time.process_time()
             await town.run(until=given.steps - 1)
@@ -327,12 +348,16 @@ async def live(given: argparse.Namespace, order: Order) -> dict[str, Any]:
 
 
 def measure_day(given: argparse.Namespace) -> dict[str, Any]:
-    """Run the same day in lock-step and out of order."""
+    """Run the same day out of order, in lock-step, and in lock-step with steps that wait for all their calls."""
     report: dict[str, Any] = {"slots": given.slots, "steps": given.steps, "load": os.getloadavg()[0]}
-    for order in ("free", "lockstep"):
+    orders: dict[str, tuple[Order, bool]] = {
+        "free": ("free", False), "lockstep": ("lockstep", False), "waiting": ("lockstep", True),
+    }  # fmt: skip
+    for name, (order, waits) in orders.items():
         with asyncio.Runner(loop_factory=JumpingLoop if given.simulated else None) as runner:
-            report[order] = runner.run(live(given, order))
-    report["same_journal"] = report["free"]["digest"] == report["lockstep"]["digest"]
+            report[name] = runner.run(live(given, order, waits=waits))
+    report["same_journal"] = len({report[name]["digest"] for name in orders}) == 1
+    report["faster_than_waiting"] = round(report["waiting"]["seconds"] / report["free"]["seconds"], 2)
     report["faster"] = round(report["lockstep"]["seconds"] / report["free"]["seconds"], 2)
     report["share_of_critical_path"] = round(report["free"]["critical_path"] / report["free"]["seconds"], 2)
     return report

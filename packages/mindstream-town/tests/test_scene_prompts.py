@@ -528,7 +528,7 @@ async def test_a_conversation_on_a_road_is_on_the_way(tmp_path: Path) -> None:
     mind = SceneMind()
     async with Town.open(tmp_path, liucun(), model=Models(mind)) as town:
         await town.run(until=10 * HOUR)
-    assert {each.place for each in mind.of(TalkScene)} == {"outdoors, on the way"}
+    assert mind.of(TalkScene)[0].place == "outdoors, on the way"
 
 
 async def test_later_appointments_are_among_the_numbered_plans(tmp_path: Path) -> None:

@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
+from collections.abc import AsyncGenerator
+from contextlib import AbstractAsyncContextManager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import pytest
 from fake_endpoint import FakeEndpoint
 from hamlet import HAMLET
 from keys import key_of_resident
-from mindstream_town.events import Acted, Asked, DayPlanned, Met, StoodIn, Talked, TasksPlanned
+from mindstream_town.events import (
+    Acted,
+    Asked,
+    DayPlanned,
+    Met,
+    Perceived,
+    ResultAsked,
+    SceneBegan,
+    StoodIn,
+    Talked,
+    TasksPlanned,
+)
+from mindstream_town.forking import fork
 from mindstream_town.formats.town_file import parse_town
 from mindstream_town.inspect.estimate import CallCount, Counting
 from mindstream_town.inspect.history import read_history
@@ -20,15 +36,18 @@ from mindstream_town.metrics import trace_insights
 from mindstream_town.profile import Profile
 from mindstream_town.residents.person import appointment_of
 from mindstream_town.scenes.prompts import LetOn, PlanScenes, ReflectScenes, TalkScene, WhatCame
+from mindstream_town.scenes.talk import SHORTEST
 from mindstream_town.setting import Setting
 from mindstream_town.source import setting_of
-from mindstream_town.town import Town
+from mindstream_town.town import Order, Town
 from mindstream_town.world.routes import read_walk
 from over_http import over_http
 from pydantic import TypeAdapter
 from scene_minds import DAY, GUEST, HERMIT, HOST, HOUR, INN, INN_WORDS, LUNCH, SceneMind, day, liucun, talk
 
+from mindstream.memory.curation.forgetting import ForgetRequest, find_removal, remove
 from mindstream.memory.store.record import Kind
+from mindstream.models.model import Part, Request
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 
@@ -108,10 +127,144 @@ async def test_residents_nearby_overhear_a_conversation(tmp_path: Path, door: Fa
     mind = SceneMind(plan_scenes=out_all_day, talk_scene=lambda ask: talk(ask, overheard=heard(ask)))
     async with over_http(mind, door) as models, Town.open(tmp_path, five(), model=models) as town:
         await town.run(until=10 * HOUR)
-        talks = [each for each in mind.of(TalkScene) if each.near]
-        for name in talks[0].near:
-            assert heard(talks[0]) in await remembered(town, name)
-        assert heard(talks[0]) not in await remembered(town, talks[0].sides[0].who)
+        rows = [row.event async for row in rows_after(town.store) if isinstance(row.event, SceneBegan)]
+        known = {name: await remembered(town, name) for name in town.residents}
+        begins = {f"{town.setting.when(row.step):%H:%M}": row.step for row in rows}
+    at_cafe, heard_by = 0, {}
+    for ask in mind.of(TalkScene):
+        begin = begins[ask.when[-5:]]
+        others = {row.partner for row in rows if row.step <= begin + SHORTEST * 6 and begin <= row.until + 6}
+        heard_by[ask] = {name for name in known if heard(ask) in known[name]}
+        assert not heard_by[ask] & {side.who for side in ask.sides}
+        if 8 * HOUR < begin < 10 * HOUR - SHORTEST * 6:  # all are at the café
+            at_cafe += 1
+            assert heard_by[ask] >= {*known} - others, "who is there at the end, and does not talk, overhears it"
+    first = mind.of(TalkScene)[0]
+    assert at_cafe > 2 and "Emil Kern" in first.near and not heard_by[first], "he has walked on"
+
+
+def restless(ask: PlanScenes) -> dict[str, Any]:
+    """Plan a day at the café in acts of seven or eight minutes, so that acts end during the talks of others."""
+    often = 7 + len(ask.who) % 2
+    times = [f"{minute // 60:02d}:{minute % 60:02d}" for minute in range(7 * 60, 9 * 60, often)]
+    items = [
+        {"from": start, "to": end, "what": f"{ask.who} at {start}", "place": "cafe of Oak Cafe", "open": "Who won?"}
+        for start, end in pairwise(times)
+    ]
+    return {"items": items}
+
+
+class Withheld(SceneMind):
+    """Withhold the reply to each talk until the test allows it."""
+
+    def __init__(self) -> None:
+        super().__init__(plan_scenes=restless)
+        self.allowed = asyncio.Event()
+
+    async def reply(self, request: Request) -> AsyncGenerator[Part]:
+        async for part in super().reply(request):
+            if isinstance(request.prompt, TalkScene):
+                await self.allowed.wait()
+            yield part
+
+
+@pytest.mark.parametrize("order", ["lockstep", "free"])
+async def test_the_town_goes_on_while_a_talk_waits_for_its_reply(order: Order, tmp_path: Path) -> None:
+    mind, passed = Withheld(), list[int]()
+
+    def note(step: int) -> None:
+        scenes = [each.state.scene for each in town.residents.values() if each.state.scene]
+        passed.extend(step for each in scenes if step > each.step)
+        if passed:
+            mind.allowed.set()
+
+    async with Town.open(tmp_path, five(), model=Models(mind), order=order) as town:
+        await asyncio.wait_for(town.run(until=8 * HOUR, on_step=note), 60)
+        rows = [row.event async for row in rows_after(town.store)]
+    assert passed, "the town goes on before the reply arrives"
+    begun = {each.step: each.until for each in rows if isinstance(each, SceneBegan)}
+    assert {each.step for each in rows if isinstance(each, Met)} <= {*begun.values()}
+
+
+@pytest.mark.parametrize("alarm", [False, True])
+async def test_a_town_that_stops_during_a_scene_ends_it_in_the_same_way(alarm: bool, tmp_path: Path) -> None:
+    def opened(name: str, new: Setting | None, order: Order) -> AbstractAsyncContextManager[Town]:
+        mind = SceneMind(plan_scenes=restless)
+        return Town.open(tmp_path / name, new, model=Models(mind), order=order)
+
+    async def first_scene() -> int:
+        async with opened("calm", five(), "lockstep") as town:
+            await town.run(until=8 * HOUR)
+            return min([row.event.step async for row in rows_after(town.store) if isinstance(row.event, SceneBegan)])
+
+    began, digests = await first_scene(), list[str]()
+    for name, order, stops in (("a", "lockstep", (2,)), ("b", "free", (2,)), ("c", "free", (0, 1, 2, 20))):
+        new: Setting | None = five()
+        for stop in stops:
+            async with opened(name, new, order) as town:  # type: ignore[arg-type]
+                new = None
+                await town.run(until=began + stop)
+                assert stop == 20 or any(each.state.scene for each in town.residents.values())
+                if alarm and stop == 2:
+                    await town.set_object("Hamlet:Oak Cafe:cafe:piano", "on fire", danger=True)
+        async with opened(name, None, order) as town:  # type: ignore[arg-type]
+            await town.run(until=8 * HOUR)
+            rows = [row.event async for row in rows_after(town.store)]
+            digests.append(await town.digest())
+            met = sum(isinstance(each, Met) for each in rows)
+            waiting = sum(each.state.scene is not None for each in town.residents.values())
+            assert sum(isinstance(each, SceneBegan) for each in rows) == met + waiting
+            found = sum(isinstance(each, Perceived) and each.result for each in rows)
+            waiting = sum(each.state.result is not None for each in town.residents.values())
+            assert sum(isinstance(each, ResultAsked) for each in rows) == found + waiting > 0
+    assert len({*digests}) == 1
+
+
+RUMOUR = "据说磨坊里藏着一匹会数数的斑马。"
+
+
+def rumoured() -> Setting:
+    """Return the village with a rumour among the host's first memories."""
+    knows = 'knows = ["老茶馆:大堂:方桌"]'
+    return liucun(lambda text: text.replace(knows, f'{knows}\nseeds = ["{RUMOUR}"]', 1))
+
+
+async def test_a_request_is_repeated_without_memories_that_are_forgotten_or_lost(tmp_path: Path) -> None:
+    """A town stops during the first talk, whose request contains a memory."""
+    mind = SceneMind()
+    async with Town.open(tmp_path / "town", rumoured(), model=Models(mind)) as town:
+        while not any(each.state.scene for each in town.residents.values()):
+            await town.run(until=town.step + 1)
+        step, memory = town.step, town.residents[HOST].memory
+        (rumour,) = [each for each in await memory.find(200, kinds=("note",)) if each.text == RUMOUR]
+        rows = [row.event async for row in rows_after(town.store) if isinstance(row.event, SceneBegan)]
+    assert RUMOUR in str(mind.of(TalkScene)[0].sides) and RUMOUR not in str(rows)
+    await fork(tmp_path / "town", tmp_path / "same", step)
+    await fork(tmp_path / "town", tmp_path / "fork", step, (rumour.id,))
+    async with Town.open(tmp_path / "town", model=Models(SceneMind())) as town:
+        memory = town.residents[HOST].memory
+        await remove(memory, await find_removal(memory, ForgetRequest(ids=(rumour.id,))))
+    for name, has_it in (("same", True), ("fork", False), ("town", False)):
+        mind = SceneMind()
+        async with Town.open(tmp_path / name, model=Models(mind)) as town:
+            await town.run(until=step + 31)
+            assert town.residents[HOST].state.scene is None
+        assert (RUMOUR in str(mind.of(TalkScene)[0])) is has_it, name
+
+
+async def test_a_user_who_takes_control_ends_the_scene_of_both(tmp_path: Path) -> None:
+    async with Town.open(tmp_path, five(), model=Models(SceneMind(plan_scenes=out_all_day))) as town:
+        while not (in_scene := [each for each in town.residents.values() if each.state.scene]):
+            await town.run(until=town.step + 1)
+        one, other = in_scene[0], town.residents[in_scene[0].state.partner]
+        await town.embody(one.name, "Zoe")
+        assert one.state.scene is None and other.state.scene is None
+        assert one.state.act is not None and one.state.act.why == "wait" and other.name in one.state.met
+        await town.run(until=8 * HOUR)
+        rows = [row.event async for row in rows_after(town.store)]
+    both = {one.name, other.name}
+    met = [each.step for each in rows if isinstance(each, Met) and {each.other} < both]
+    assert met[0] == met[1]
 
 
 async def test_finished_acts_are_remembered_with_the_people_present(tmp_path: Path, door: FakeEndpoint) -> None:

@@ -29,6 +29,7 @@ from mindstream_town.residents.reflection import reflect
 from mindstream_town.residents.sight import dangers_of, is_news, look, people_seen, perceive
 from mindstream_town.residents.turn import Percept, Resident, ResidentTurn
 from mindstream_town.scenes.day import (
+    find_out,
     give_up_visit,
     plan_scenes,
     reflect_before_midnight,
@@ -36,6 +37,7 @@ from mindstream_town.scenes.day import (
     remember_deed,
     whom_to_meet,
 )
+from mindstream_town.scenes.talk import finish_scene
 from mindstream_town.scheduler import FAR, RANK, Group, LockStep, Scheduler
 from mindstream_town.setting import Setting
 from mindstream_town.state import ResidentState
@@ -420,7 +422,13 @@ async def live(turn: ResidentTurn, ended: bool, residents: Mapping[str, Resident
 async def live_in_scenes(turn: ResidentTurn, ended: bool, residents: Mapping[str, Resident]) -> None:
     """React to objects, follow the day's plan, remember finished acts, reflect, and choose a resident to talk with."""
     before, others = turn.state.act, people_seen(turn.percepts, residents)
-    day = turn.day
+    day, scene = turn.day, turn.state.scene
+    if scene and (turn.step >= scene.until or dangers_of(turn.percepts)):
+        await finish_scene(turn, scene, residents[scene.partner])
+        if turn.state.is_talking(turn.step):
+            before, ended = turn.state.act, False
+    if before is None or ended:
+        await find_out(turn)
     if turn.state.day != day:
         await reflect_before_midnight(turn)
         await plan_scenes(turn, day)
@@ -429,5 +437,7 @@ async def live_in_scenes(turn: ResidentTurn, ended: bool, residents: Mapping[str
         await remember_deed(turn)
         give_up_visit(turn)
         await next_act(turn)
+    if turn.state.asleep:
+        await find_out(turn)
     await reflect_in_scene(turn, before)
     turn.wish = "" if reacts else whom_to_meet(turn, others)

@@ -29,7 +29,7 @@ from mindstream_town.residents.plan import take_up
 from mindstream_town.residents.sight import is_in_sight, people_seen
 from mindstream_town.residents.turn import Resident, ResidentTurn
 from mindstream_town.scenes.day import is_appointment_due, may_meet, settle_appointment
-from mindstream_town.scenes.talk import converse_in_scene, settle_in_short
+from mindstream_town.scenes.talk import begin_scene, finish_scene, overhear_scene, settle_in_short
 from mindstream_town.setting import Setting
 from mindstream_town.world.whereabouts import Whereabouts
 
@@ -198,6 +198,7 @@ class Encounters:
         """
         busy = await self._say()
         await self._end_talks()
+        await self._end_scenes()
         await self._talk(busy)
         for name in sorted(name for name, deed in self.deeds.items() if isinstance(deed, Leave)):
             if self.turns[name].state.embodied:
@@ -242,8 +243,23 @@ class Encounters:
             for name in self._hearers(talk.speakers[0], busy):
                 await overhear(self._turn_of(name), talk)
 
+    async def _end_scenes(self) -> None:
+        """End the other half of each scene that one of its two residents has ended before its time, or during which a
+        user has taken control of one; then let those in sight overhear the scenes that end in this step."""
+        for name, turn in sorted(self.turns.items()):
+            scene = self.residents[name].state.scene
+            for each in (name, scene.partner) if scene and (turn.state.scene is None or turn.state.embodied) else ():
+                one = self._turn_of(each)
+                if one.state.scene:
+                    await finish_scene(one, one.state.scene, self.residents[one.state.scene.partner])
+        for name, turn in sorted(self.turns.items()):
+            if turn.overheard:
+                partner, text, is_clear = turn.overheard
+                for each in self._hearers(name, {partner}):
+                    await overhear_scene(self._turn_of(each), (name, partner), text, is_clear=is_clear)
+
     async def _meet(self, name: str, other: str, busy: Collection[str]) -> set[str]:
-        """Run a scene of two residents, if both are still free; return their names. Others in sight may overhear it."""
+        """Begin a scene of two residents, if both are still free; return their names."""
         first, second = self._turn_of(name), self._turn_of(other)
         if not may_meet(self.setting, self.step, first.state, second.state):
             return set()
@@ -259,7 +275,7 @@ class Encounters:
                 [first, second, *(each for each in rest if is_appointment_due(*where, first.state, each.state))]
             )
             return {name, other}
-        await converse_in_scene(first, second, [self._turn_of(each) for each in near])
+        await begin_scene(first, second, near)
         return {name, other}
 
     def _turn_of(self, name: str) -> ResidentTurn:

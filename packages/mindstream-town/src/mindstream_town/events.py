@@ -195,6 +195,8 @@ class Perceived(TownEvent):
     """Records whose importance is rated later, in a batch."""
     clears: Names = Field((), exclude_if=not_)
     """Records that cannot reveal the resident's secrets."""
+    result: bool = Field(False, exclude_if=not_)
+    """Whether the record is the result of an act that a model was asked for (`ResultAsked`)."""
 
 
 class DayPlanned(TownEvent):
@@ -319,6 +321,51 @@ class Overheard(TownEvent):
     """The words, if a user said them to all residents nearby."""
     gathered: float = Field(0.0, exclude_if=not_)
     """Importance of the records; 0 if they are rated later."""
+
+
+class ResultAsked(TownEvent):
+    """A model was asked for the result of an act. The reply is applied when the resident needs it: when its next act
+    ends, it goes to bed, reflects, or begins a scene. No other resident can perceive it before.
+
+    Attributes:
+        prompt: the request as JSON, without the memories. used: ids of the memories in it.
+        record: id of the memory of the act. near: people in sight. place: of the act.
+        secret: whether the act reveals a secret. is_clear: whether the prompt contains nothing that reveals one.
+    """
+
+    kind = "result_asked"
+    prompt: Quotes[str]
+    used: Names
+    record: Name
+    near: Names
+    place: Name
+    secret: bool
+    is_clear: bool
+
+
+class SceneBegan(TownEvent):
+    """Two residents began a scene, and a model was asked about it; written to the streams of both, to each with what is
+    its own. The reply is applied at the step `until`. Before that step, no resident can perceive anything that depends
+    on it.
+
+    Attributes:
+        by: the resident who began it. prompt: the request as JSON, without the two residents. side: this resident in
+            it, as JSON, without its memories.
+        mind: ids of its memories in the prompt. heard: a remark about each of them. plan: its parts of the day there.
+        places: addresses of the places in the prompt. lets_on: whether it may reveal a secret.
+    """
+
+    kind = "scene_began"
+    partner: Name
+    until: int
+    by: Name
+    prompt: Quotes[str]
+    side: Quotes[str]
+    mind: Names
+    heard: Names
+    plan: tuple[Block, ...]
+    places: Names
+    lets_on: bool
 
 
 class Met(TownEvent):
@@ -494,7 +541,7 @@ class TownSaved(TownEvent):
 
 EVENTS: tuple[type[Event], ...] = (
     TownBegan, TownImported, MovedIn, BroughtIn,
-    Perceived, DayPlanned, TasksPlanned, Acted, Decided, Talked, Met, Briefed, Asked, Resolved,
+    Perceived, DayPlanned, TasksPlanned, Acted, Decided, Talked, SceneBegan, ResultAsked, Met, Briefed, Asked, Resolved,
     ActFinished, MemoriesRated, IdentityRenewed, Overheard, ObjectChanged, StoodIn, TownSaved,
     VisitorCame, Embodied, Released, Spoke, Declined, TownRested, TownReached, TownForked,
 )  # fmt: skip

@@ -29,6 +29,8 @@ from mindstream_town.events import (
     Perceived,
     Released,
     Resolved,
+    ResultAsked,
+    SceneBegan,
     Spoke,
     SpokenLine,
     Talked,
@@ -85,7 +87,9 @@ class ResidentState(BaseModel, frozen=True):
         considered: for each object, the step of the last decision about it.
         accepted: for each object, the step of the last decision not to change an act that needs it.
         left: for each object, the condition in which the resident's own act last left it.
-        scenes: for each partner, the step of the last scene.
+        scenes: for each partner, the step in which the last scene began.
+        scene: the scene that has begun and whose reply has not been applied yet. result: the same for the result of an
+            act.
         asked: number of model calls and tokens used on the planned day.
         done: finished activities of today, the newest last; only in the mode `paper`.
         unrated: ids of records that are not rated yet. unrated_since: step of the first of them, or of the last rating
@@ -124,6 +128,8 @@ class ResidentState(BaseModel, frozen=True):
     accepted: dict[str, int] = {}
     left: dict[str, str] = {}
     scenes: dict[str, int] = {}
+    scene: SceneBegan | None = None
+    result: ResultAsked | None = None
     asked: tuple[int, int] = (0, 0)
     done: tuple[Done, ...] = ()
     unrated: tuple[str, ...] = ()
@@ -187,7 +193,10 @@ def _changed(state: ResidentState, event: Event, profile: Profile) -> dict[str, 
             knows = (state.knows | frozenset(event.places)) - frozenset(event.gone)
             gathered = state.gathered + event.gathered
             new = {"seen": seen, "knows": knows, "gathered": gathered, "cleared": state.cleared.union(event.clears)}
-            return new | _unrated(state, event.step, event.unrated)
+            asked = {"result": None} if event.result else {}
+            return new | asked | _unrated(state, event.step, event.unrated)
+        case ResultAsked():
+            return {"result": event}
         case Reflected():
             return {"gathered": 0.0}
         case DayPlanned():
@@ -203,9 +212,20 @@ def _changed(state: ResidentState, event: Event, profile: Profile) -> dict[str, 
             accepts = not event.yes and state.act is not None and state.act.needs(event.place)
             now = {event.place: event.step}
             return {"considered": state.considered | now, "accepted": state.accepted | (now if accepts else {})}
-        case Met():
+        case SceneBegan():
+            assert state.act is not None  # a resident in a scene has an act
+            scenes = state.scenes | {event.partner: event.step}
             return {
-                "scenes": state.scenes | {event.other: event.step},
+                "act": talk_act(event, state.act),
+                "partner": event.partner,
+                "scene": event,
+                "scenes": scenes,
+            }
+        case Met():
+            ends = state.scene is not None and state.scene.partner == event.other
+            return {
+                "scene": None if ends else state.scene,
+                "scenes": state.scenes if ends else state.scenes | {event.other: event.step},
                 "gathered": state.gathered + event.gathered,
                 "stances": state.stances | ({event.other: event.stance} if event.stance else {}),
                 "avoids": state.avoids | ({} if event.avoids is None else {event.other: event.avoids}),
@@ -268,6 +288,8 @@ def _after_talk(state: ResidentState, event: Talked, profile: Profile) -> dict[s
     told = {id_ for line in event.lines if line.by == state.name for id_ in line.told}
     during: dict[str, object] = {"act": talk_act(event, state.act), "partner": event.partner}
     shared = state.shared.get(event.partner, frozenset()) | told | {*event.records, *event.known}
+    if state.scene and state.act.why != "talk":  # a user has made it do something else in the meantime
+        during = {}
     return (
         (_freed(state, event.partner, event.step) if state.talk else during)
         | {
@@ -297,7 +319,7 @@ def _freed(state: ResidentState, partner: str, step: int) -> dict[str, object]:
     return {"act": state.act.model_copy(update={"until": step + 1}), "partner": "", "talk": ()}
 
 
-def talk_act(event: Talked | Spoke, before: Act) -> Act:
+def talk_act(event: Talked | Spoke | SceneBegan, before: Act) -> Act:
     """Return the act of a resident that talks; it stays at its position."""
     x, y = before.spot(event.step)
     return Act(

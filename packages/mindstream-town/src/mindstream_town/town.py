@@ -6,6 +6,7 @@ async with Town(residents=[Resident(name="Ada Brook", home="Mill House", work="B
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
@@ -564,7 +565,13 @@ async def _residents(
             stream.policy = policy_of(setting.profile)
             held = state.states.get(name, ResidentState(name=name, currently=person.currently))
             residents[name] = Resident(person, stream, clock, models, held, partial(writing.written, stream.key))
-        yield residents
+        try:
+            yield residents
+        finally:
+            calls = [call for each in residents.values() for call in each.later.values()]
+            for call in calls:
+                call.cancel()
+            await asyncio.gather(*calls, return_exceptions=True)
 
 
 async def _setting_of(store: Store, new: Setting | None) -> Setting:

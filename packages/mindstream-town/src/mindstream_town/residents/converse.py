@@ -209,8 +209,12 @@ def spoken_drafts(
 
 def talk_end(turn: ResidentTurn, lines: Sequence[SpokenLine]) -> int:
     """Return the step at which a talk of these lines ends if it begins in this turn."""
-    minutes = math.ceil(sum(len(line.text) for line in lines) / LETTERS_A_MINUTE)
-    return turn.step + minutes * turn.profile.a_minute
+    return turn.step + minutes_of(lines) * turn.profile.a_minute
+
+
+def minutes_of(lines: Sequence[SpokenLine]) -> int:
+    """Return how many minutes it takes to say these lines."""
+    return math.ceil(sum(len(line.text) for line in lines) / LETTERS_A_MINUTE)
 
 
 async def come_to_mind(speaker: ResidentTurn, other: ResidentTurn) -> list[Record]:

@@ -35,6 +35,8 @@ OF_WORLD: tuple[Kind, ...] = ("observation", "thought")
 REMEMBERED: tuple[Kind, ...] = ("observation", "thought", "note")
 MAX_REASON = 300
 """Maximum characters of the reason of an event `StoodIn`."""
+MOST_OPEN = 2
+"""Maximum number of calls of a resident whose replies later turns need: a talk, and the result of an act."""
 DATED = 40
 """Maximum number of memories with appointments, the newest ones, that are searched."""
 
@@ -59,6 +61,8 @@ class Resident:
     state: ResidentState
     written: Callable[[], Awaitable[None]]
     """Waits until all rows from before this step can be read."""
+    later: dict[Prompt[Any], asyncio.Task[Any]] = field(default_factory=dict)
+    """Calls that run beyond the turn in which they were started; see `ResidentTurn.ask_later`."""
 
     @property
     def name(self) -> str:
@@ -89,6 +93,7 @@ class ResidentTurn:
         places: addresses in sight that the resident did not know.
         wish: name of the other resident that this one wants to talk to; "": none.
         calls, tokens: if the town runs in scenes, use of models in this turn, which counts toward the daily budget.
+        overheard: partner and overheard line of a scene that ends in this turn, and whether it can reveal no secret.
         revisions: changes of existing memories.
         by: the user who controls the resident and is the author of the rows; "": the resident is the author.
     """
@@ -103,6 +108,7 @@ class ResidentTurn:
     wish: str = ""
     calls: int = 0
     tokens: int = 0
+    overheard: tuple[str, str, bool] | None = None
     revisions: list[Revision] = field(default_factory=list)
     by: str = ""
     _recalled: dict[tuple[str, int, tuple[Kind, ...] | None], Recollection] = field(default_factory=dict)
@@ -285,12 +291,46 @@ class ResidentTurn:
 
         Everything that depends on the reply happens in `ask`, so the rows of the turn keep their order.
         """
-        model = self.resident.models.of(prompt.role)
-        if not isinstance(model, Rules):
-            with self.failing(prompt.label()):
-                task = self._ahead[prompt] = asyncio.create_task(ask(model, prompt))
-            # if the turn fails, nothing else reads the exception
-            task.add_done_callback(lambda done: done.cancelled() or done.exception())
+        if not self.has_rules(prompt.role):
+            self._ahead[prompt] = self._start(prompt)
+
+    def ask_later(self, prompt: Prompt[Any]) -> None:
+        """Start and count the model call of a prompt whose reply a later turn needs; see `reply_to`."""
+        if not self.has_rules(prompt.role):
+            later = self.resident.later
+            task = later.get(prompt) or self._start(prompt)  # a step that failed is repeated
+            self.resident.later = dict([*later.items()][-MOST_OPEN:]) | {prompt: task}
+            self.calls += self.lives_in_scenes
+
+    async def reply_to(self, prompt: Prompt[R], asker: Resident) -> R | None:
+        """Return the reply to a prompt that a resident (`asker`) has asked with `ask_later`; after a restart it is
+        asked again. None: the reply cannot be parsed.
+
+        Raises:
+            StepFailed, BudgetSpent: see `ask`.
+        """
+        model = asker.models.of(prompt.role)
+        if isinstance(model, Rules):
+            return model.answer(prompt)
+        task = asker.later.get(prompt) or asker.later.setdefault(prompt, self._start(prompt))
+        with self.failing(prompt.label()):
+            try:
+                reply: R = await asyncio.shield(task)
+            except ReplyInvalid as error:
+                if asker is self.resident:
+                    self._go_on_without(prompt, error)
+                return None
+            except ModelError:
+                asker.later.pop(prompt, None)
+                raise
+        return reply
+
+    def _start(self, prompt: Prompt[Any]) -> asyncio.Task[Any]:
+        with self.failing(prompt.label()):
+            task = asyncio.create_task(ask(self.resident.models.of(prompt.role), prompt))
+        # if the turn fails, nothing else reads the exception
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return task
 
     def stop_asking(self) -> None:
         """Cancel the calls that were started ahead and are not needed any more, because the turn has ended or
@@ -308,6 +348,17 @@ class ResidentTurn:
         if self.lives_in_scenes:
             self.calls += 1
             self.tokens += estimate_tokens(reply) + sum(estimate_tokens(each.text) for each in prompt.messages())
+
+    def count_later(self, prompt: Prompt[Any], reply: BaseModel, *, both: bool = False) -> None:
+        """Count the tokens of a call whose reply `reply_to` has returned; `ask_later` has counted the call.
+
+        Args:
+            both: whether two residents share the call, and each counts half of the tokens.
+        """
+        if not self.has_rules(prompt.role):
+            tokens, calls = self.tokens, self.calls
+            self._count(prompt, reply.model_dump_json(exclude_defaults=True))
+            self.calls, self.tokens = calls, tokens + (self.tokens - tokens) // (1 + both)
 
     @contextmanager
     def failing(self, prompt: str) -> Iterator[None]:

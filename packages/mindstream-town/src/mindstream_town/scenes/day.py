@@ -11,8 +11,9 @@ from typing import Any
 from mindstream.clock import DAY_S
 from mindstream.log.events import Reflected
 from mindstream.memory.store.record import Kind, Record, RecordDraft, normalised
+from mindstream.models.rules import Rules
 from mindstream.reasoners.reflect.reflect import BY, OWN
-from mindstream_town.events import Act, Block, Briefed, DayPlanned, Perceived, Resolved, TasksPlanned
+from mindstream_town.events import Act, Block, Briefed, DayPlanned, Perceived, Resolved, ResultAsked, TasksPlanned
 from mindstream_town.profile import Profile
 from mindstream_town.prompts.plans import AT_HOME, BED, LEAST_AWAKE, WAKE, DayPlan, Item, Memory, Place, say_date
 from mindstream_town.residents.converse import OF_PEOPLE, TELLABLE, can_be_told, find_name
@@ -854,14 +855,14 @@ async def remember_deed(turn: ResidentTurn) -> None:
     clear = (record.id,) if is_planned and clears(turn) and not is_secret(turn, record) else ()
     turn.write(Perceived(step=turn.step, seen=(), records=(record.id,), gathered=importance, clears=clear), (record,))
     if is_asked:
-        await _find_out(turn, act, record, seen)
+        await _ask_for_result(turn, act, record, seen)
 
 
 def _appointment_before(turn: ResidentTurn, talk: Act) -> Act | None:
     """Return the appointment that a talk has interrupted, if it ended during the talk at the same place; None: there is
     none."""
-    setting = turn.setting
-    block = turn.state.block_at(setting.minute(talk.since)) if setting.day(talk.since) == turn.day else None
+    setting, began = turn.setting, min(talk.since, turn.state.scenes.get(turn.state.partner, talk.since))
+    block = turn.state.block_at(setting.minute(began)) if setting.day(began) == turn.day else None
     if block is None or not block.agreed or block.end > turn.minute or block.asleep or not block.place:
         return None
     here = setting.world.address_at(turn.state.spot(turn.step))
@@ -887,7 +888,8 @@ async def settle_day(turn: ResidentTurn) -> None:
         if deed.id not in settled and has_left(turn.state, turn.profile):
             block = opened[str(deed.data[OPEN])]
             act = Act(what=block.what, place=block.place, since=0, until=0, path="", open=block.open)
-            await _find_out(turn, act.model_copy(update={"secret": is_secret(turn, deed)}), deed, ())
+            await _ask_for_result(turn, act.model_copy(update={"secret": is_secret(turn, deed)}), deed, ())
+            await find_out(turn)
 
 
 async def _present(turn: ResidentTurn, act: Act) -> frozenset[str]:
@@ -954,8 +956,8 @@ def give_up_visit(turn: ResidentTurn) -> None:
         turn.write(TasksPlanned(step=turn.step, blocks=(back,), because=f"{act.what}: nobody is at home"[:300]))
 
 
-async def _find_out(turn: ResidentTurn, act: Act, deed: Record, near: Sequence[str]) -> None:
-    """Ask a model for the result of an act with an open question, and remember it.
+async def _ask_for_result(turn: ResidentTurn, act: Act, deed: Record, near: Sequence[str]) -> None:
+    """Ask a model for the result of an act with an open question; `find_out` remembers it.
 
     The prompt contains earlier results at the same place, and memories about the matter.
     """
@@ -975,23 +977,53 @@ async def _find_out(turn: ResidentTurn, act: Act, deed: Record, near: Sequence[s
         if "plan" not in each.keywords and "background" not in each.data and each.text not in described
     }
     used = without_repeats(known.values())
-    came = await turn.ask(
-        WhatCame(
-            who=turn.name,
-            identity=described,
-            did=act.what,
-            question=act.open,
-            when=f"{when:%A, %B} {when.day}, {when.year}, {when:%H:%M}",
-            place=words_of(act.place) if act.place else "",
+    prompt = WhatCame(
+        who=turn.name,
+        identity=described,
+        did=act.what,
+        question=act.open,
+        when=f"{when:%A, %B} {when.day}, {when.year}, {when:%H:%M}",
+        place=words_of(act.place) if act.place else "",
+        near=tuple(near),
+    )
+    turn.ask_later(_with_memories(prompt, used))
+    turn.write(
+        ResultAsked(
+            step=turn.step,
+            prompt=prompt.model_dump_json(exclude_defaults=True),
+            used=tuple(each.id for each in used),
+            record=deed.id,
             near=tuple(near),
-            memories=tuple(cut_at_word(each.line, LONGEST_LINE) for each in show(used)),
+            place=act.place,
+            secret=hides_act(turn, act),
+            is_clear=clears(turn, *used),
         )
     )
-    about = {key: value for key, value in (("place", act.place), (SECRET, hides_act(turn, act))) if value}
-    (record,) = await turn.build(outcome_draft(turn.name, came.text, came.weight, (deed.id,), near, about))
-    clear = (record.id,) if clears(turn, *used) and not is_secret(turn, record) else ()
+
+
+def _with_memories(prompt: WhatCame, used: Sequence[Record]) -> WhatCame:
+    lines = tuple(cut_at_word(each.line, LONGEST_LINE) for each in show(used))
+    return prompt.model_copy(update={"memories": lines})
+
+
+async def find_out(turn: ResidentTurn) -> None:
+    """Remember the result of an act, if a model was asked for one."""
+    if (asked := turn.state.result) is None:
+        return
+    await turn.resident.written()
+    known = {each.id: each for each in await turn.resident.memory.records(list(asked.used))}
+    used = [known[id_] for id_ in asked.used if id_ in known]  # the others have been forgotten since
+    prompt = _with_memories(WhatCame.model_validate_json(asked.prompt), used)
+    came = await turn.reply_to(prompt, turn.resident) or Rules().answer(prompt)
+    turn.count_later(prompt, came)
+    about = {key: value for key, value in (("place", asked.place), (SECRET, asked.secret)) if value}
+    (record,) = await turn.build(outcome_draft(turn.name, came.text, came.weight, (asked.record,), asked.near, about))
+    clear = (record.id,) if asked.is_clear and not is_secret(turn, record) else ()
     gathered = record.importance or 0.0
-    turn.write(Perceived(step=turn.step, seen=(), records=(record.id,), gathered=gathered, clears=clear), (record,))
+    turn.write(
+        Perceived(step=turn.step, seen=(), records=(record.id,), gathered=gathered, clears=clear, result=True),
+        (record,),
+    )
 
 
 async def recent_outcomes(turn: ResidentTurn) -> list[Record]:
@@ -1305,7 +1337,8 @@ async def reflect_before_midnight(turn: ResidentTurn) -> None:
 
 async def think_about_the_day(turn: ResidentTurn) -> None:
     """Ask a model for insights from the day's most important memories, and update the texts about the resident's
-    present concerns and life. Without memories, do nothing."""
+    present concerns and life. Without memories, ask nothing."""
+    await find_out(turn)
     await turn.resident.written()
     records = await _evening_come_to_mind(turn)
     if not records:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -10,7 +11,8 @@ from itertools import count, zip_longest
 from typing import Literal
 
 from mindstream.memory.store.record import Record, RecordDraft, normalised
-from mindstream_town.events import Block, Briefed, Met, Perceived, SpokenLine, Talked
+from mindstream.models.rules import Rules
+from mindstream_town.events import Block, Briefed, Met, Perceived, SceneBegan, SpokenLine, Talked
 from mindstream_town.prompts.conduct import Agreed, Learned, Taken
 from mindstream_town.prompts.plans import AT_HOME
 from mindstream_town.residents.converse import (
@@ -22,14 +24,14 @@ from mindstream_town.residents.converse import (
     find_name,
     keep,
     meeting_places,
+    minutes_of,
     spoken_drafts,
-    talk_end,
 )
 from mindstream_town.residents.person import Appointment, appointment_of
 from mindstream_town.residents.places import avoided_by, home_to_visit, is_home, words_of
 from mindstream_town.residents.plan import FREE, take_up
 from mindstream_town.residents.prompt_context import cut_at_word, housemates, show, weather_on
-from mindstream_town.residents.turn import ResidentTurn
+from mindstream_town.residents.turn import Resident, ResidentTurn
 from mindstream_town.scenes.day import (
     CORRECTS,
     MAX_NEWS,
@@ -43,6 +45,7 @@ from mindstream_town.scenes.day import (
     close_questions,
     disproved,
     doing,
+    find_out,
     find_place,
     has_to_tell,
     hides_act,
@@ -83,18 +86,24 @@ FILLERS = (FREE, AT_HOME)
 """Acts that fill the gaps of a plan."""
 PASSING = 2.0
 """Importance of a meeting or an overheard line that was not rated."""
+SHORTEST = 5
+"""Minimum minutes of a scene. Until then others perceive only that the two talk with each other, so that the town does
+not wait for the reply."""
 
 
-async def converse_in_scene(first: ResidentTurn, second: ResidentTurn, near: Sequence[ResidentTurn]) -> None:
-    """Run the scene of two residents who meet, and write its events in the turns of all who take part or overhear.
+async def begin_scene(first: ResidentTurn, second: ResidentTurn, near: Sequence[str]) -> None:
+    """Begin the scene of two residents who meet: a model is asked about it, and until the reply is needed
+    (`finish_scene`), others see only that the two talk with each other.
 
     Args:
-        near: other residents in sight who are awake; they may overhear the talk.
+        near: other residents in sight who are awake.
     """
     if _begins(second, first.name) > _begins(first, second.name):
         first, second = second, first
     place, both = _place(first), (first, second)
     pairs = both, (second, first)
+    for turn in both:
+        await find_out(turn)
     minds = [await _come_to_mind(turn, other, place) for turn, other in pairs]
     for turn, mind in zip(both, minds, strict=True):
         await _brief(turn, mind)
@@ -108,33 +117,84 @@ async def converse_in_scene(first: ResidentTurn, second: ResidentTurn, near: Seq
         and (each in rooms or not any(is_home(turn.person, each) for turn in both))
     ]
     plans = _number_plans(both, sum(map(len, minds)))
-    sides = _sides(both, minds, plans, [each.name for each in (*both, *near)])
-    before = first.tokens
     together = keep_appointment(first.setting, first.step, first.state, second.state)
-    scene = await first.ask(
-        TalkScene(
-            sides=sides,
-            together=first.state.act.what if together and first.state.act else "",
-            when=first.date_and_time,
-            weather=weather_on(first.setting, first.step),
-            place=_where(first, place),
-            near=tuple(each.name for each in near),
-            before=last_met(first, second.name),
-            strangers=not (knows_of(first, second.name) or knows_of(second, first.name)),
-            at_home=_are_at_home(first, second, place),
-            places=tuple(map(words_of, places)),
+    present = [*(each.name for each in both), *near]
+    prompt = {
+        "together": first.state.act.what if together and first.state.act else "",
+        "when": first.date_and_time,
+        "weather": weather_on(first.setting, first.step),
+        "place": _where(first, place),
+        "near": tuple(near),
+        "before": last_met(first, second.name),
+        "strangers": not (knows_of(first, second.name) or knows_of(second, first.name)),
+        "at_home": _are_at_home(first, second, place),
+        "places": tuple(map(words_of, places)),
+    }
+    begun = [
+        SceneBegan(
+            step=turn.step,
+            partner=other.name,
+            until=turn.step + SHORTEST * turn.profile.a_minute,
+            by=first.name,
+            prompt=json.dumps(prompt, ensure_ascii=False),
+            side=_side(turn, other, plan, present).model_dump_json(exclude_defaults=True),
+            mind=tuple(each.id for each in mind),
+            heard=tuple(_heard(turn, other, each) for each in mind),
+            plan=tuple(plan.values()),
+            places=tuple(places),
+            lets_on=bool(_lets_on(turn, other)),
         )
-    )
-    half = (first.tokens - before) // 2
-    first.tokens, second.tokens = first.tokens - half, second.tokens + half
+        for (turn, other), mind, plan in zip(pairs, minds, plans, strict=True)
+    ]
+    first.ask_later(_request(first.setting, begun, minds))
+    for turn, row in zip(both, begun, strict=True):
+        turn.write(row)
+
+
+async def finish_scene(turn: ResidentTurn, begun: SceneBegan, other: Resident) -> None:
+    """Write what a scene leaves with one of its two residents; the other does so in its own turn of the same step.
+
+    Args:
+        other: the other resident, in its state before the step.
+    """
+    assert other.state.scene is not None  # both end a scene in the same step
+    one = turn.resident
+    pair = [(one, begun), (other, other.state.scene)]
+    pair = pair if turn.name == begun.by else pair[::-1]
+    both, minds = [row for _, row in pair], list[list[Record]]()
+    for resident, row in pair:
+        await resident.written()
+        known = {each.id: each for each in await resident.memory.records(list(row.mind))}
+        minds.append([known[id_] for id_ in row.mind if id_ in known])
+    prompt = _request(turn.setting, both, minds)
+    scene = await turn.reply_to(prompt, pair[0][0]) or Rules().answer(prompt)
+    began = turn.name == begun.by
+    turn.count_later(prompt, scene, both=True)
     talked = scene.talk and any(line.says.strip() for line in scene.lines)
-    lines = _lines(scene, both, minds) if talked else ()
-    until = talk_end(first, lines)
-    for at, (one, other) in enumerate((both, (second, first))):
-        await _keep(one, other, scene, lines, until, minds, at, places, plans[at], plans[1 - at])
-    lets_on = any(_lets_on(turn, other.name) for turn, other in pairs)
-    for each in near:
-        await _overhear(each, first, second, scene, talked, clear=not lets_on)
+    await _keep(turn, other.name, scene, both, minds, _lines(turn, scene, both) if talked else ())
+    if began and talked and (text := scene.overheard.strip()):
+        turn.overheard = begun.partner, text, not any(each.lets_on for each in both)
+
+
+def _request(setting: Setting, begun: Sequence[SceneBegan], minds: Sequence[Sequence[Record]]) -> TalkScene:
+    """Return the request about a scene; memories that have been forgotten since it began are left out.
+
+    Args:
+        begun: the rows of the two residents, first of the one who began it. minds: their memories.
+    """
+    sides, number = [], 1
+    for row, mind in zip(begun, minds, strict=True):
+        side = Side.model_validate_json(row.side)
+        days = [_day_of(setting.when(row.step), each) for each in mind]
+        lines = {each.id: memory.line for each, memory in zip(mind, show(mind, days), strict=True)}
+        shown = [
+            f"{n}. {cut_at_word(lines[id_], LONGEST)}{f' ({heard})' if heard else ''}"
+            for n, (id_, heard) in enumerate(zip(row.mind, row.heard, strict=True), number)
+            if id_ in lines
+        ]
+        sides.append(side.model_copy(update={"memories": (*shown, *side.memories)}))
+        number += len(row.mind)
+    return TalkScene.model_validate(json.loads(begun[0].prompt) | {"sides": (sides[0], sides[1])})
 
 
 async def settle_in_short(people: Sequence[ResidentTurn]) -> None:
@@ -332,55 +392,39 @@ def _may_show(turn: ResidentTurn, record: Record) -> bool:
     return briefing_of(turn) is None or is_clear(turn, record)
 
 
-def _sides(
-    both: tuple[ResidentTurn, ResidentTurn],
-    minds: Sequence[Sequence[Record]],
-    plans: Sequence[Mapping[int, Block]],
-    present: Collection[str],
-) -> tuple[Side, Side]:
-    """Return both residents as the prompt may show them; the memories of both are numbered consecutively."""
-    sides, number = [], 1
-    for turn, other, mind, plan in zip(both, both[::-1], minds, plans, strict=True):
-        shared, shown = turn.state.shared.get(other.name, frozenset()), []
-        untold = {id_ for id_, names in still_to_tell(turn.state).items() if other.name in names}
-        for record, memory in zip(mind, show(mind, [_day_of(turn, each) for each in mind]), strict=True):
-            heard = (
-                "told before"
-                if record.id in shared
-                else TELL_NOW
-                if record.id in untold
-                else UNHEARD
-                if is_unheard(turn, record)
-                else ""
-            )
-            shown.append(f"{number}. {cut_at_word(memory.line, LONGEST)}{f' ({heard})' if heard else ''}")
-            number += 1
-        told = [f"(may tell) {each}" for each in _lets_on(turn, other.name)]
-        lines = tuple(f"{at}. {line_of(block, outwardly=block.secret)}" for at, block in plan.items())
-        sides.append(
-            Side(
-                who=turn.name,
-                text=identity_for_talk(turn, present),
-                doing=_doing(turn),
-                memories=(*shown, *told),
-                plan=lines,
-                stance=_stance(turn, other.name),
-            )
-        )
-    return sides[0], sides[1]
+def _side(turn: ResidentTurn, other: ResidentTurn, plan: Mapping[int, Block], present: Collection[str]) -> Side:
+    """Return a resident as the prompt may show it, without its memories (see `_request`)."""
+    return Side(
+        who=turn.name,
+        text=identity_for_talk(turn, present),
+        doing=_doing(turn),
+        memories=tuple(f"(may tell) {each}" for each in _lets_on(turn, other)),
+        plan=tuple(f"{at}. {line_of(block, outwardly=block.secret)}" for at, block in plan.items()),
+        stance=_stance(turn, other.name),
+    )
 
 
-def _day_of(turn: ResidentTurn, record: Record) -> str:
+def _heard(turn: ResidentTurn, other: ResidentTurn, record: Record) -> str:
+    """Return a remark about a memory: that the other has been told of it, is to be told now, or that no one has heard
+    it yet."""
+    if record.id in turn.state.shared.get(other.name, frozenset()):
+        return "told before"
+    if other.name in still_to_tell(turn.state).get(record.id, ()):
+        return TELL_NOW
+    return UNHEARD if is_unheard(turn, record) else ""
+
+
+def _day_of(when: datetime, record: Record) -> str:
     """Return the weekday on which a memory was created; "" if it was today, or for a note (a plan, a user's whisper, or
     a memory from before the town began)."""
     written = datetime.fromtimestamp(record.created, UTC)
-    return "" if record.kind == "note" or written.date() == turn.when.date() else f"{written:%A}"
+    return "" if record.kind == "note" or written.date() == when.date() else f"{written:%A}"
 
 
-def _lets_on(turn: ResidentTurn, other: str) -> tuple[str, ...]:
+def _lets_on(turn: ResidentTurn, other: ResidentTurn) -> tuple[str, ...]:
     """Return what a resident would reveal of its own secrets to another resident today."""
     briefing = briefing_of(turn)
-    return briefing.lets_on.get(other, ()) if briefing else ()
+    return briefing.lets_on.get(other.name, ()) if briefing else ()
 
 
 def _doing(turn: ResidentTurn) -> str:
@@ -408,14 +452,13 @@ def _number_plans(both: Sequence[ResidentTurn], number: int) -> tuple[dict[int, 
     return plans[0], plans[1]
 
 
-def _lines(
-    scene: Scene, both: tuple[ResidentTurn, ResidentTurn], minds: Sequence[Sequence[Record]]
-) -> tuple[SpokenLine, ...]:
+def _lines(turn: ResidentTurn, scene: Scene, begun: Sequence[SceneBegan]) -> tuple[SpokenLine, ...]:
     """Return the spoken lines, each with the speaker's own records that it passes on."""
-    numbered = [(both[side].name, record.id) for side, mind in enumerate(minds) for record in mind]
+    names = begun[0].by, begun[0].partner
+    numbered = [(whose, id_) for whose, row in zip(names, begun, strict=True) for id_ in row.mind]
     lines = []
     for line in scene.lines:
-        by = _who(both, line.who)
+        by = _who(turn, names[turn.name == names[0]], line.who)
         if by and line.says.strip():
             told = [numbered[n - 1] for n in dict.fromkeys(line.tells) if 0 < n <= len(numbered)]
             passed = tuple(id_ for whose, id_ in told if whose == by)
@@ -423,74 +466,76 @@ def _lines(
     return tuple(lines)
 
 
-def _who(both: Sequence[ResidentTurn], said: str) -> str:
-    name = find_name(both[0].setting, said)
-    return name if name in {each.name for each in both} else ""
+def _who(one: ResidentTurn, other: str, said: str) -> str:
+    """Return the name of the one of two residents that a reply means; "": neither."""
+    name = find_name(one.setting, said)
+    return name if name in (one.name, other) else ""
 
 
 async def _keep(
     one: ResidentTurn,
-    other: ResidentTurn,
+    other: str,
     scene: Scene,
-    lines: tuple[SpokenLine, ...],
-    until: int,
+    both: Sequence[SceneBegan],
     minds: Sequence[Sequence[Record]],
-    at: int,
-    places: Sequence[str],
-    plan: Mapping[int, Block],
-    their_plan: Mapping[int, Block],
+    lines: tuple[SpokenLine, ...],
 ) -> None:
     """Write a scene into a resident's stream, and change its day's plan accordingly.
 
     Args:
-        minds: the memories of both in the prompt, numbered consecutively. at: the index of the resident's own memories
-            in `minds`.
+        both: the rows with which the scene began. minds: memories in the prompt, of the same two residents.
     """
-    own, theirs, first = minds[at], minds[1 - at], 1 + at * len(minds[0])
-    kept = [each for each in scene.remember if _who((one, other), each.who) == one.name and each.text.strip()]
+    at = int(one.name != both[0].by)
+    begun, first, places = both[at], 1 + at * len(both[0].mind), both[at].places
+    own = {each.id: each for each in minds[at]}
+    start = 1 + sum(len(each.mind) for each in both)
+    numbers = range(start, start + sum(len(each.plan) for each in both))
+    plan = dict(enumerate(begun.plan, start + at * len(both[0].plan)))
+    kept = [each for each in scene.remember if _who(one, other, each.who) == one.name and each.text.strip()]
     weight = float(max((each.weight for each in kept), default=PASSING))
-    spoken = await one.build(*spoken_drafts(one.name, other.name, one.step, lines, weight))
+    spoken = await one.build(*spoken_drafts(one.name, other, begun.step, lines, weight))
     evidence = tuple(each.id for each in spoken)
-    passed = {id_ for line in lines for id_ in line.told if line.by == other.name}
-    told = [record for record in theirs if record.id in passed]
+    passed = {id_ for line in lines for id_ in line.told if line.by == other}
+    told = [record for record in minds[1 - at] if record.id in passed]
     taken = taken_of(one, other, scene, kept, places, talked=bool(lines))
     known = [at for _, at in await one.recall_appointments()]
     every = [
         each
-        for each in keep(one, other.name, taken, told, places, known)
+        for each in keep(one, other, taken, told, places, known)
         if each.appointment is None or not any(_is_agreed_already(one, each.appointment, at) for at in known)
     ]
     weights = [float(each.weight) for each in kept]
     thoughts = {
-        normalised(each.text): replace(each.as_thought(one, other.name, evidence), importance=importance)
+        normalised(each.text): replace(each.as_thought(one, other, evidence), importance=importance)
         for each, importance in zip_longest(every, weights[: len(taken.memo)], fillvalue=IMPORTANCE)
         if isinstance(each, Kept)
     }
     for memory in kept:
         draft, corrected = thoughts.get(normalised(memory.text.strip())), {*memory.corrects}
-        if draft and (false := [record.id for n, record in enumerate(own, first) if n in corrected]):
+        if draft and (false := [id_ for n, id_ in enumerate(begun.mind, first) if id_ in own and n in corrected]):
             thoughts[normalised(draft.text)] = replace(draft, data={**draft.data, CORRECTS: [*false]})
     for result in scene.results:
-        if result.number in plan or result.number in their_plan:
-            draft = outcome_draft(one.name, result.text, IMPORTANCE, evidence, (other.name,))
+        if result.number in numbers:
+            draft = outcome_draft(one.name, result.text, IMPORTANCE, evidence, (other,))
             thoughts[normalised(result.text)] = draft
     if lines and not thoughts:
         where = _where(one, _place(one))
-        text = f"{one.name} and {other.name} met {where if where == ON_THE_WAY else f'at {where}'}"
+        text = f"{one.name} and {other} met {where if where == ON_THE_WAY else f'at {where}'}"
         thoughts[text] = RecordDraft(
-            text=text, kind="observation", by=one.name, importance=weight, keywords=(other.name.lower(),)
+            text=text, kind="observation", by=one.name, importance=weight, keywords=(other.lower(),)
         )
     records = (*spoken, *await one.build(*thoughts.values()))
-    clear = clears(one, *own) and not (_lets_on(one, other.name) or _lets_on(other, one.name))
+    clear = clears(one, *minds[at]) and not any(each.lets_on for each in both)
     ids, outcome = tuple(each.id for each in records), outcome_of(scene, talked=bool(lines))
     if lines:
-        one.write(Talked(step=one.step, partner=other.name, lines=lines, until=until, records=ids), records)
-    by = _who((one, other), scene.declined_by)
-    stance = next((each for each in scene.stance if _who((one, other), each.who) == one.name), SceneStance(who=""))
+        until = max(begun.step + minutes_of(lines) * one.profile.a_minute, one.step + one.profile.a_minute)
+        one.write(Talked(step=one.step, partner=other, lines=lines, until=until, records=ids), records)
+    by = _who(one, other, scene.declined_by)
+    stance = next((each for each in scene.stance if _who(one, other, each.who) == one.name), SceneStance(who=""))
     one.write(
         Met(
             step=one.step,
-            other=other.name,
+            other=other,
             outcome=outcome,
             by=by,
             records=() if lines else ids,
@@ -502,7 +547,7 @@ async def _keep(
         () if lines else records,
     )
     _learn_places(one, scene, places)
-    why = kept[0].text.strip() if kept else f"{one.name} met {other.name}"
+    why = kept[0].text.strip() if kept else f"{one.name} met {other}"
     change_day(one, {each.number: each for each in scene.changes}, plan, why)
     close_questions(one, [plan[each.number] for each in scene.results if each.number in plan])
     for each in every:
@@ -522,7 +567,7 @@ def outcome_of(scene: Scene, *, talked: bool) -> Literal["talked", "passed", "de
 
 def taken_of(
     one: ResidentTurn,
-    other: ResidentTurn,
+    other: str,
     scene: Scene,
     kept: Sequence[SceneMemory],
     places: Sequence[str],
@@ -532,7 +577,7 @@ def taken_of(
     """Convert what a resident remembers of a scene into `Taken`, the reply after talks outside of scenes."""
     named, agreed = by_words(places), list[Agreed]()
     for each in scene.agreed if talked else ():
-        who = [find_name(one.setting, name) for name in each.who] or [one.name, other.name]
+        who = [find_name(one.setting, name) for name in each.who] or [one.name, other]
         address = find_place(each.place, named)
         parts = {find_name(one.setting, part.who): part.what.strip() for part in each.parts}
         what = {name: _of_own(one.setting, parts.get(name, each.what), name, who) for name in dict.fromkeys(who)}
@@ -552,7 +597,7 @@ def taken_of(
             )
         )
     memo = [Learned(text=each.text.strip()) for each in kept]
-    return Taken(about=other.name, memo=memo[:6], agreed=agreed)
+    return Taken(about=other, memo=memo[:6], agreed=agreed)
 
 
 def _of_own(setting: Setting, what: str, name: str, who: Sequence[str]) -> str:
@@ -573,20 +618,15 @@ def _learn_places(turn: ResidentTurn, scene: Scene, places: Sequence[str]) -> No
         turn.write(Perceived(step=turn.step, seen=(), places=new))
 
 
-async def _overhear(
-    turn: ResidentTurn, first: ResidentTurn, second: ResidentTurn, scene: Scene, talked: bool, *, clear: bool
-) -> None:
-    """Let a resident nearby remember the line that can be overheard, if the scene has one.
+async def overhear_scene(turn: ResidentTurn, speakers: tuple[str, str], text: str, *, is_clear: bool) -> None:
+    """Let a resident nearby remember the line of a scene that can be overheard.
 
     Args:
-        clear: whether neither of the two residents could reveal a secret in this talk.
+        is_clear: whether neither of the two speakers could reveal a secret in the scene.
     """
-    text = scene.overheard.strip()
-    if not (talked and text):
-        return
-    keywords = (first.name.lower(), second.name.lower())
+    keywords = (speakers[0].lower(), speakers[1].lower())
     (record,) = await turn.build(
         RecordDraft(text=text, kind="observation", by=turn.name, importance=PASSING, keywords=keywords)
     )
-    kept = (record.id,) if clear and clears(turn) else ()
+    kept = (record.id,) if is_clear and clears(turn) else ()
     turn.write(Perceived(step=turn.step, seen=(), records=(record.id,), gathered=PASSING, clears=kept), (record,))
