@@ -770,12 +770,15 @@ def test_surplus_insights_are_left_out() -> None:
 
 
 async def test_who_needs_an_answer_asks_the_person_in_sight(tmp_path: Path) -> None:
-    """In a café in which everyone always sees everyone, an act is done with one of them."""
+    """In a café in which everyone always sees everyone, an act is done with one of them. The two have talked at nine,
+    so that they do not meet by chance at ten."""
+    emil = ["Emil Kern"]
 
     async def met_at_ten(folder: Path, **needs: Any) -> bool:
         def plans(ask: PlanScenes) -> dict[str, Any]:
             plan = out_all_day(ask)
             if ask.who == "Ada Brook":
+                plan["items"][8] |= {"what": "greeting Emil Kern", "with": emil, "weight": 9}
                 plan["items"][12] |= {"what": "asking Emil Kern", **needs}
             return plan
 
@@ -785,7 +788,6 @@ async def test_who_needs_an_answer_asks_the_person_in_sight(tmp_path: Path) -> N
         scenes = [ask for ask in mind.of(TalkScene) if "10:00" <= ask.when[-5:] < "10:15"]
         return any({side.who for side in ask.sides} == {"Ada Brook", "Emil Kern"} for ask in scenes)
 
-    emil = ["Emil Kern"]
     assert not await met_at_ten(tmp_path / "chance", open="whether the boat is ready")
     assert not await met_at_ten(tmp_path / "beside", **{"with": emil, "weight": 1})
     assert await met_at_ten(tmp_path / "matters", **{"with": emil, "weight": 4})
