@@ -85,7 +85,8 @@ class EvaluationCache:
 
 
 def _read(file: Path, *, repair: bool = False) -> dict[str, dict[str, Any]]:
-    """Read the rows of a file. An incomplete last line is ignored; with `repair` it is also cut off the file."""
+    """Return the rows of a file by their keys; {}: there is no file. An incomplete last line is ignored; with `repair`
+    it is also cut off the file. Raise InputError if the file has another form."""
     if not file.exists():
         return {}
     whole = file.read_bytes()

@@ -116,7 +116,7 @@ async def retain(
 
 
 def _span_s(text: str) -> float:
-    """Return a span of days or weeks in seconds."""
+    """Return in seconds a span of days or weeks, written as `90d` or `12w`; raise InputError for another form."""
     number, unit = text[:-1], text[-1:]
     if unit not in ("d", "w") or not number.isascii() or not number.isdigit() or len(number) > 6:
         raise InputError(f"--after takes days or weeks, such as 90d or 12w, not {text!r}")

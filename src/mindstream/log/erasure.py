@@ -230,7 +230,11 @@ def _place(folder: Path, user: StreamKey) -> Path:
 
 @contextlib.contextmanager
 def _held(place: Path) -> Iterator[int]:
-    """Open and lock the file that declares an erasure (the intent); create it if it does not exist."""
+    """Lock the file that declares an erasure (the intent) until the block ends; create it if it does not exist.
+
+    Raises:
+        StorageError: the file cannot be used, or another process is erasing this user's data.
+    """
     while True:
         try:
             descriptor = os.open(

@@ -65,7 +65,11 @@ def read_object(text: str) -> dict[str, Any]:
 
 def _read_inexact(text: str, error: Exception) -> dict[str, Any]:
     """Read an object that is JSON5 or a Python literal, or that is surrounded by other text, a code fence or a copy of
-    itself."""
+    itself.
+
+    Raises:
+        ReplyInvalid: there is no such object, or there are several that differ; the message is about `error`.
+    """
     for attempt in (text, mend_json(text)):
         found: list[Any] = []
         with suppress(ReplyInvalid):

@@ -74,7 +74,8 @@ async def offered(name: str) -> set[str]:
 
 
 async def _list_models(at: Address, home: str) -> object:
-    """Return an endpoint's list of models as plain data; None if it cannot list its models in JSON."""
+    """Return an endpoint's list of models as plain data; None if it cannot list its models in JSON. Raise ModelError if
+    it does not answer in time, or refuses."""
     wire = await asyncio.to_thread(import_module, "mindstream.models.providers.wire")
     path, headers = "/models", {}
     if at.is_azure:  # an Azure deployment is one model

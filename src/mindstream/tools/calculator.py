@@ -287,7 +287,8 @@ def _apply(how: str, given: list[Linear]) -> Linear:
 
 
 def _power(base: Real, exponent: Real) -> Real:
-    """Return a real power, exact if possible."""
+    """Return a real power, exact if possible; raise ToolError if it is too large or not real, ZeroDivisionError if it
+    is a negative power of 0."""
     if base == 0 and exponent < 0:
         raise ZeroDivisionError
     if isinstance(base, Fraction) and isinstance(exponent, Fraction):

@@ -197,7 +197,8 @@ def _check(request: ForgetRequest) -> None:
 
 
 async def _asked(stream: Stream, request: ForgetRequest) -> tuple[list[str], list[Record]]:
-    """Return the ids of the requested records, and the records that are only similar to the subject."""
+    """Return the ids of the requested records, and the records that are only similar to the subject; raise InputError
+    for an unknown id or session."""
     known = {record.id for record in await stream.records(request.ids)}
     for id_ in request.ids:
         if id_ not in known:

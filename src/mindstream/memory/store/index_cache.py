@@ -206,8 +206,8 @@ class IndexCache:
         return columns
 
     async def _kept(self, stream: StreamKey) -> Columns | None:
-        """Return columns from their file; None: there is no file, or it was deleted because it is damaged or does not
-        match this store."""
+        """Return columns from their file, and begin to verify the rest of the file. None: there is no file, or it was
+        deleted because it cannot be read, is damaged or does not match this store."""
         if self._folder is None or not (path := path_of(self._folder, stream, self._embedder)).is_file():
             return None
         columns = self._empty(stream)

@@ -477,7 +477,11 @@ def _check_distinct(connection: Sql, entry: Entry, commit: Commit) -> None:
 
 def _revise(connection: Sql, commit: Commit, changed: int) -> None:
     """Write the revisions of a commit. Revisions in a row that change the same fields are one statement, unless a
-    condition of one of them is not met."""
+    condition of one of them is not met.
+
+    Raises:
+        Conflict: a condition (`was` or `holds`) of a revision is not met.
+    """
     updates = [(*_update(commit, each, changed), each) for each in commit.revisions]
     for sql, some in groupby(updates, key=itemgetter(0)):
         alike = list(some)

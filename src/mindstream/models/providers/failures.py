@@ -198,7 +198,8 @@ def _too_long(at: Address, fault: Fault, what: str) -> PromptTooLong | None:
 
 
 def _number(words: str, patterns: str) -> int | None:
-    """Return the first number that matches one of these patterns, if it can be a token count."""
+    """Return the first number that matches one of these patterns (one per line) and can be a token count; None: there
+    is none."""
     plain = re.sub(r"(?<=\d),(?=\d{3})", "", words[:4_000])
     for pattern in patterns.split("\n")[1:]:
         if (found := re.search(pattern, plain, re.IGNORECASE)) and 64 <= int(found[1][:9]) <= 20_000_000:

@@ -197,7 +197,11 @@ class Import:
         return key
 
     async def _write(self, records: Sequence[Record]) -> None:
-        """Write the records that do not exist yet, in one transaction."""
+        """Write the records that do not exist yet, in one transaction, and count them in `done`.
+
+        Raises:
+            Conflict: in each of MAX_TRIES attempts, another process wrote one of the texts first.
+        """
         fresh = await self._unknown(records)
         for _ in range(MAX_TRIES):
             new = await self._unsaid(fresh)

@@ -462,7 +462,8 @@ class RunningOperations:
         self._on_change(one)
 
     def _write(self, one: RunningOperation) -> asyncio.Task[None] | None:
-        """Store an operation if its state or its run changed; new progress alone is stored with the next heartbeat."""
+        """Begin to store an operation if its state or its run changed, and return the task; None: nothing is stored
+        now. New progress alone is stored with the next heartbeat."""
         current = (one.state, one.run)
         if self._written.get(one.id) == current:
             return None

@@ -226,7 +226,8 @@ class Screen:
             yield
 
     async def _wait_until(self, time: str) -> str:
-        """Wait until a time of the day; return the name of the resident who interrupted the wait, else ""."""
+        """Wait until a time of the day; return the name of the resident who interrupted the wait, else "". Raise
+        InputError if the time is in the past."""
         until = find_step(self.me.town.setting, time, self.me.town.step)
         if until < self.me.town.step:
             now = format_time(self.me.town.setting, self.me.town.step)

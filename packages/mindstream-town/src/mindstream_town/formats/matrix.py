@@ -191,7 +191,8 @@ def matrix_of_world(world: TileWorld) -> Matrix:
 def _narrowest(
     world: Address, ids: Mapping[str, int], names: Mapping[str, Mapping[int, Address]], skip: frozenset[int]
 ) -> Address | None:
-    """Return the narrowest place at a tile: its object, else arena, else sector; None: it is outside of places."""
+    """Return the narrowest place at a tile: its object, else arena, else sector; None: it is outside of places. Raise
+    InputError if an id is unknown, or a place is drawn outside of the place that contains it."""
     meant: dict[str, Address | None] = {}
     for name, id in ids.items():
         if id and id not in skip and id not in names[name]:

@@ -239,7 +239,8 @@ def _flat(layers: Iterable[_Layer]) -> Iterable[_Layer]:
 
 
 def _cells(layer: _Layer, wanted: int) -> array[int]:
-    """Return the cells of a layer; stop decompressing soon after the wanted number of cells."""
+    """Return the cells of a layer; stop decompressing soon after the wanted number of cells. Raise InputError if they
+    cannot be decoded."""
     data = layer.data
     try:
         if isinstance(data, list):

@@ -91,7 +91,8 @@ class TileRoutes:
         return tuple(spots)
 
     def _field(self, start: Spot, goal: Address | Spot) -> Field:
-        """Return the field of distances to a goal that contains `start`; compute or extend it if necessary."""
+        """Return the field of distances to a goal that contains `start`; compute or extend it if necessary. Raise
+        InputError if the goal cannot be reached from there."""
         label = self._label(start)
         key = (goal, label)
         field = self._fields.get(key)
