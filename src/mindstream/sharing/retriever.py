@@ -532,7 +532,8 @@ class Lessons:
         self._whole = None
 
     def draw(self, chance: Generator) -> Batch:
-        """Return the batch of one training step."""
+        """Return the batch of one training step: all lessons if they are at most MAX_WHOLE, otherwise BATCH random
+        ones."""
         if self._whole is None:
             learned = list(self._known.items())[: len(self)]
             pairs = np.array([at for at, _ in learned], np.int64)

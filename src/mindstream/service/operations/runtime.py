@@ -396,7 +396,8 @@ class Runtime:
         return models.with_listener(on_call)
 
     async def memory(self, principal: Principal) -> Memory:
-        """Return a user's memory.
+        """Return a user's memory, opened if needed. If more than MAX_MEMORIES are open, the one unused for the longest
+        time is closed.
 
         Raises:
             InputError: the request is about no user.
