@@ -492,6 +492,34 @@ async def test_appointments_at_one_place_and_time_are_one_appointment_at_which_e
         assert len(talks) == 2 and set.union(*talks) == three and not deed, (date, talks, deed)
 
 
+async def test_results_of_an_appointment_reach_all_who_keep_it(tmp_path: Path) -> None:
+    """Ada, Ben and Emil have supper at a café in which everyone sees everyone; Cleo and Dora only overhear a line."""
+    three, result = {"Ada Brook", "Ben Hale", "Emil Kern"}, "The choir will sing on Sunday."
+
+    def agree(ask: TalkScene) -> dict[str, Any]:
+        who = {side.who for side in ask.sides}
+        if ask.together:
+            numbers = [n for side in ask.sides for n in number_of(side.plan, "eating soup")][:1]
+            return talk(ask, results=[{"number": n, "text": result} for n in (*numbers, 999)], overheard="Soup!")
+        if "Ada Brook" not in who or not who < three or ask.when[-5:] > "12:00":
+            return talk(ask)
+        supper = {
+            "what": "eating soup",
+            "place": "cafe of Oak Cafe",
+            "from": "18:00",
+            "to": "19:00",
+            "who": sorted(who),
+        }
+        return talk(ask, agreed=[supper])
+
+    mind = SceneMind(plan_scenes=out_all_day, talk_scene=agree)
+    async with Town.open(tmp_path, five(), model=Models(mind)) as town:
+        await town.run(until=20 * HOUR)
+        kept = {name: await remembered(town, name) for name in town.residents}
+    assert all((result in kept[name]) == (name in three) for name in kept)
+    assert "Soup!" in kept["Cleo Marsh"]
+
+
 async def test_a_partner_who_left_early_has_come(tmp_path: Path) -> None:
     mind = SceneMind(talk_scene=lambda ask: agrees_on(ask, LUNCH, "12:00", "13:00"))
     async with Town.open(tmp_path, liucun(), model=Models(mind)) as town:

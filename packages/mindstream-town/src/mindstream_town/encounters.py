@@ -256,7 +256,8 @@ class Encounters:
             if turn.overheard:
                 partner, text, is_clear = turn.overheard
                 for each in self._hearers(name, {partner}):
-                    await overhear_scene(self._turn_of(each), (name, partner), text, is_clear=is_clear)
+                    heard = (name, partner), text, turn.settled
+                    await overhear_scene(self._turn_of(each), *heard, is_clear=is_clear)
 
     async def _meet(self, name: str, other: str, busy: Collection[str]) -> set[str]:
         """Begin a scene of two residents, if both are still free; return their names."""

@@ -94,6 +94,7 @@ class ResidentTurn:
         wish: name of the other resident that this one wants to talk to; "": none.
         calls, tokens: if the town runs in scenes, use of models in this turn, which counts toward the daily budget.
         overheard: partner and overheard line of a scene that ends in this turn, and whether it can reveal no secret.
+        settled: results of that scene, if it was an appointment.
         revisions: changes of existing memories.
         by: the user who controls the resident and is the author of the rows; "": the resident is the author.
     """
@@ -109,6 +110,7 @@ class ResidentTurn:
     calls: int = 0
     tokens: int = 0
     overheard: tuple[str, str, bool] | None = None
+    settled: tuple[str, ...] = ()
     revisions: list[Revision] = field(default_factory=list)
     by: str = ""
     _recalled: dict[tuple[str, int, tuple[Kind, ...] | None], Recollection] = field(default_factory=dict)

@@ -172,8 +172,11 @@ async def finish_scene(turn: ResidentTurn, begun: SceneBegan, other: Resident) -
     turn.count_later(prompt, scene, both=True)
     talked = scene.talk and any(line.says.strip() for line in scene.lines)
     await _keep(turn, other.name, scene, both, minds, _lines(turn, scene, both) if talked else ())
-    if began and talked and (text := scene.overheard.strip()):
-        turn.overheard = begun.partner, text, not any(each.lets_on for each in both)
+    if began and talked:
+        turn.overheard = begun.partner, scene.overheard.strip(), not any(each.lets_on for each in both)
+        last = sum(len(each.mind) + len(each.plan) for each in both)
+        results = (each.text.strip() for each in scene.results if 0 < each.number <= last) if prompt.together else ()
+        turn.settled = tuple(dict.fromkeys(results))
 
 
 def _request(setting: Setting, begun: Sequence[SceneBegan], minds: Sequence[Sequence[Record]]) -> TalkScene:
@@ -207,6 +210,8 @@ async def settle_in_short(people: Sequence[ResidentTurn]) -> None:
     first, names, place = people[0], [each.name for each in people], _place(people[0])
     act = first.state.act
     assert act is not None  # a resident at an appointment has an act
+    for turn in people:
+        await find_out(turn)
     minds = [await _come_to_mind(turn, people[turn is first], place) for turn in people]
     for turn, mind in zip(people, minds, strict=True):
         await _brief(turn, mind)
@@ -618,15 +623,25 @@ def _learn_places(turn: ResidentTurn, scene: Scene, places: Sequence[str]) -> No
         turn.write(Perceived(step=turn.step, seen=(), places=new))
 
 
-async def overhear_scene(turn: ResidentTurn, speakers: tuple[str, str], text: str, *, is_clear: bool) -> None:
-    """Let a resident nearby remember the line of a scene that can be overheard.
+async def overhear_scene(
+    turn: ResidentTurn, speakers: tuple[str, str], text: str, results: Sequence[str], *, is_clear: bool
+) -> None:
+    """Let a resident nearby remember the line of a scene that can be overheard; if it keeps the same appointment as the
+    two speakers, also the results.
 
     Args:
+        text: the line; "": there is none. results: of the appointment that the scene was about.
         is_clear: whether neither of the two speakers could reveal a secret in the scene.
     """
-    keywords = (speakers[0].lower(), speakers[1].lower())
-    (record,) = await turn.build(
-        RecordDraft(text=text, kind="observation", by=turn.name, importance=PASSING, keywords=keywords)
-    )
-    kept = (record.id,) if is_clear and clears(turn) else ()
-    turn.write(Perceived(step=turn.step, seen=(), records=(record.id,), gathered=PASSING, clears=kept), (record,))
+    keywords, act = (speakers[0].lower(), speakers[1].lower()), turn.state.act
+    shares = act is not None and act.has_arrived(turn.step) and {turn.name, *speakers} <= {*act.agreed}
+    drafts = [outcome_draft(turn.name, each, IMPORTANCE, (), speakers) for each in (results if shares else ())]
+    if text and not any(each.text == text for each in drafts):
+        drafts.append(RecordDraft(text=text, kind="observation", by=turn.name, importance=PASSING, keywords=keywords))
+    if not drafts:
+        return
+    records = await turn.build(*drafts)
+    ids = tuple(each.id for each in records)
+    gathered = sum(each.importance or 0.0 for each in records)
+    kept = ids if is_clear and clears(turn) else ()
+    turn.write(Perceived(step=turn.step, seen=(), records=ids, gathered=gathered, clears=kept), records)
