@@ -20,7 +20,7 @@ from mindstream.cli.app import COMMANDS, ELSEWHERE
 from mindstream.errors import ToolError
 from mindstream.moved import MOVED
 from mindstream.planning.planner import Planner
-from mindstream.service.operations.table import operations
+from mindstream.service.operations.operation import operations
 from mindstream.tools.call import refuse
 from mindstream.tools.documents import Folder
 

@@ -17,6 +17,9 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 MOVED = {
+    "mindstream.service.operations.shapes": "mindstream.service.operations.operation",
+    "mindstream.service.operations.principal": "mindstream.service.operations.operation",
+    "mindstream.service.operations.table": "mindstream.service.operations.operation",
     "mindstream.text.context": "mindstream.minds.responder",
     "mindstream.tools.loop": "mindstream.tools.call",
     "mindstream.tools.approval": "mindstream.tools.call",

@@ -46,7 +46,7 @@ class Plugin:
     Attributes:
         roles: the roles of models that it uses; several plugins may define the same role.
         events: imports and returns its event classes (see log/events).
-        operations: names of the modules that declare its operations (see service/operations/table).
+        operations: names of the modules that declare its operations (see service/operations/operation).
         commands: for each command or group, its help text, and then the names of the modules whose `app` contains its
             commands. A group that exists already is extended and keeps its help text.
         pages: adds pages to the application that `mindstream serve` runs with --studio.

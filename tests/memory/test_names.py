@@ -38,7 +38,7 @@ from mindstream.memory.store.tables import MIGRATIONS
 from mindstream.server.tokens import Tokens
 from mindstream.service.doctor.repair import faults, looking_into, mend
 from mindstream.service.operations.offered import read_towns
-from mindstream.service.operations.principal import Forbidden, Principal
+from mindstream.service.operations.operation import Forbidden, Principal
 from mindstream.settings import Settings
 from mindstream.sharing.admission import Pair, lay_in
 from mindstream.sharing.pool import Pool

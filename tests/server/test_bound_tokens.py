@@ -16,10 +16,8 @@ from served import Served
 
 from mindstream.location import Location
 from mindstream.service.operations.offered import Offered
-from mindstream.service.operations.principal import NotFound, Principal
+from mindstream.service.operations.operation import CALLER, NotFound, Operation, Principal, operations
 from mindstream.service.operations.runtime import Runtime
-from mindstream.service.operations.shapes import CALLER
-from mindstream.service.operations.table import Operation, operations
 from mindstream.settings import Settings
 
 TABLE = operations()

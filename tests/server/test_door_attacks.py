@@ -14,7 +14,7 @@ import pytest
 from fake_endpoint import FakeEndpoint, Says
 from served import Served, ServerProcess
 
-from mindstream.server import limits, protocol
+from mindstream.server import limits, run
 
 USER = "/api/v1/users/ann"
 PROBLEM = "application/problem+json"
@@ -240,7 +240,7 @@ def test_a_line_break_in_a_text_starts_no_event(client: httpx.Client) -> None:
 
 
 def test_slow_request_heads_are_disconnected(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(protocol, "HEAD_S", 0.3)
+    monkeypatch.setattr(run, "HEAD_S", 0.3)
     host, port = served.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port))) as silent, socket.create_connection((host, int(port))) as slow:
         slow.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n")
@@ -270,8 +270,8 @@ def test_slow_request_bodies_are_refused(served: Served, client: httpx.Client, m
 def test_connections_without_a_request_make_room_for_new_ones(
     served: Served, client: httpx.Client, monkeypatch: pytest.MonkeyPatch, begun: bytes
 ) -> None:
-    monkeypatch.setattr(protocol, "MAX_CONNECTIONS", 20)
-    monkeypatch.setattr(protocol, "HEAD_S", 1_000.0)
+    monkeypatch.setattr(run, "MAX_CONNECTIONS", 20)
+    monkeypatch.setattr(run, "HEAD_S", 1_000.0)
     host, port = served.url.removeprefix("http://").split(":")
     with contextlib.ExitStack() as opened:
         crowd = [opened.enter_context(socket.create_connection((host, int(port)))) for _ in range(60)]
@@ -298,7 +298,7 @@ def test_too_many_connections_with_requests_get_503_and_others_are_unaffected(
             raw.settimeout(100)
             raw.sendall(listen)
             assert raw.recv(100).startswith(b"HTTP/1.1 200")
-        monkeypatch.setattr(protocol, "MAX_CONNECTIONS", 6)
+        monkeypatch.setattr(run, "MAX_CONNECTIONS", 6)
         late = opened.enter_context(socket.create_connection((host, int(port))))
         late.settimeout(100)
         assert late.recv(100).startswith(b"HTTP/1.1 503")

@@ -15,7 +15,7 @@ from mindstream.clock import SystemClock
 from mindstream.location import Location
 from mindstream.memory.opening import open_store
 from mindstream.service.calling import open_user_memory
-from mindstream.service.operations.principal import SERVER
+from mindstream.service.operations.operation import SERVER
 from mindstream.service.privacy import erase as erasing
 from mindstream.service.privacy.erase import erase_outside_data, erase_person, find_outside_data
 from mindstream.settings import Settings

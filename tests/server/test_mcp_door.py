@@ -21,7 +21,7 @@ from served import Served
 
 from mindstream.errors import InputError
 from mindstream.server.mcp.tools import USUAL, checked_sets, every_set, every_tool
-from mindstream.service.operations.table import operations
+from mindstream.service.operations.operation import operations
 
 
 @pytest.mark.parametrize("era", ERAS)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from mindstream.server.api_app import app
-from mindstream.service.operations import table
-from mindstream.service.operations.table import MODULES, Operation, operations
+from mindstream.service.operations import operation as table
+from mindstream.service.operations.operation import MODULES, Operation, operations
 
 TABLE = operations()
 CLI = Path(__file__).parents[2] / "docs" / "cli.md"  # checked against the command line by its tests

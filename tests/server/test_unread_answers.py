@@ -13,7 +13,7 @@ import pytest
 from served import Served
 
 from mindstream.log.database import release_heap
-from mindstream.server import protocol
+from mindstream.server import run
 
 LONG = "tea " * 7_500
 LISTED = "/api/v1/users/ann/memories?limit=200"
@@ -21,8 +21,8 @@ LISTED = "/api/v1/users/ann/memories?limit=200"
 
 @pytest.fixture
 def served(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
-    monkeypatch.setattr(protocol, "STUCK_S", 0.6)
-    monkeypatch.setattr(protocol, "CHECK_S", 0.1)
+    monkeypatch.setattr(run, "STUCK_S", 0.6)
+    monkeypatch.setattr(run, "CHECK_S", 0.1)
     serving = Served(folder, model="rules")
     serving._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8_192)  # small system buffers
     with serving:
@@ -100,8 +100,8 @@ def test_an_idle_event_stream_stays_connected(served: Served) -> None:
 
 
 def test_unread_bytes_of_all_clients_are_bounded(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(protocol, "STUCK_S", 1_000)
-    monkeypatch.setattr(protocol, "MAX_UNREAD", 300_000)
+    monkeypatch.setattr(run, "STUCK_S", 1_000)
+    monkeypatch.setattr(run, "MAX_UNREAD", 300_000)
     with contextlib.ExitStack() as opened:
         for _ in range(10):
             opened.enter_context(ask(served, LISTED))
@@ -114,8 +114,8 @@ def test_unread_bytes_of_all_clients_are_bounded(served: Served, monkeypatch: py
 def test_while_many_clients_read_nothing_requests_without_a_token_are_refused_at_once(
     served: Served, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
-    monkeypatch.setattr(protocol, "STUCK_S", 1_000)
-    monkeypatch.setattr(protocol, "MAX_WAITING", 3)
+    monkeypatch.setattr(run, "STUCK_S", 1_000)
+    monkeypatch.setattr(run, "MAX_WAITING", 3)
     token = served.token("local", "read")
     with contextlib.ExitStack() as opened:
         for _ in range(3):
@@ -139,7 +139,7 @@ def test_while_many_clients_read_nothing_requests_without_a_token_are_refused_at
 def test_further_requests_of_a_connection_wait_until_the_client_reads(
     served: Served, monkeypatch: pytest.MonkeyPatch, path: str, times: int
 ) -> None:
-    monkeypatch.setattr(protocol, "STUCK_S", 1_000)
+    monkeypatch.setattr(run, "STUCK_S", 1_000)
     time.sleep(0.3)  # the last request of the setup is counted after its answer
     before = served._server.server_state.total_requests
     with ask(served, path, times=times) as raw:
@@ -158,9 +158,9 @@ def test_further_requests_of_a_connection_wait_until_the_client_reads(
 def test_memory_is_released_after_clients_were_disconnected(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     release_heap()  # independent of the system
     released: list[float] = []
-    monkeypatch.setattr(protocol, "TELL_S", 0.3)
-    monkeypatch.setattr(protocol, "release_heap", lambda: released.append(time.monotonic()))
-    monkeypatch.setattr(protocol.BoundedConnection, "_released_at", 0.0)
+    monkeypatch.setattr(run, "TELL_S", 0.3)
+    monkeypatch.setattr(run, "release_heap", lambda: released.append(time.monotonic()))
+    monkeypatch.setattr(run.BoundedConnection, "_released_at", 0.0)
     for rounds in (1, 2):
         with ask(served, LISTED), ask(served, LISTED):
             end = time.monotonic() + 20

@@ -16,7 +16,7 @@ from mindstream.memory import privacy_watch
 from mindstream.memory.privacy_watch import LOOK_S, ErasureWatch, watching
 from mindstream.memory.store import kept_columns
 from mindstream.service.operations.hub import Line
-from mindstream.service.operations.principal import LOCAL_PRINCIPAL
+from mindstream.service.operations.operation import LOCAL_PRINCIPAL
 from mindstream.service.operations.runtime import Runtime
 from mindstream.service.privacy.erase import erase_person
 from mindstream.settings import Settings

@@ -17,9 +17,9 @@ from mindstream.memory.opening import open_store
 from mindstream.memory.store.sql_store import SqlStore
 from mindstream.memory.store.store import Kept
 from mindstream.service.operations import runtime as runtime_module
-from mindstream.service.operations.long_running import KeptOperation, OperationShape
+from mindstream.service.operations.long_running import KeptOperation
+from mindstream.service.operations.operation import OperationShape, Principal, operations_of
 from mindstream.service.operations.orphaned_work import OrphanedWork
-from mindstream.service.operations.principal import Principal, operations_of
 from mindstream.service.operations.runtime import Runtime
 from mindstream.service.privacy.retention import KeepRules
 from mindstream.settings import Settings

@@ -16,8 +16,8 @@ from mindstream.log.events import Thought
 from mindstream.memory.opening import open_store
 from mindstream.minds.responder import FunctionResponder, Host, ResponderFactory
 from mindstream.reasoners.reasoner import RunContext, RunResult, Trigger
+from mindstream.service.operations.operation import LOCAL_PRINCIPAL
 from mindstream.service.operations.orphaned_work import OrphanedWork
-from mindstream.service.operations.principal import LOCAL_PRINCIPAL
 from mindstream.service.operations.runtime import Runtime
 from mindstream.settings import Settings
 

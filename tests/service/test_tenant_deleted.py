@@ -31,7 +31,7 @@ from mindstream.memory.store.sql_store import SqlStore
 from mindstream.memory.store.store import Entry, NewWork, WorkReleased
 from mindstream.models.prompt import ask
 from mindstream.models.rules import Rules
-from mindstream.service.operations.principal import operations_of
+from mindstream.service.operations.operation import operations_of
 from mindstream.service.privacy.erase import delete_tenant, erase_person
 from mindstream.service.privacy.retention import set_rule
 from mindstream.sharing.admission import Pair, lay_in, offer

@@ -24,7 +24,7 @@ from mindstream.redaction import Cleaned
 from mindstream.service.importing.reading import Source, reader
 from mindstream.service.importing.writing import Import
 from mindstream.service.operations.memory import RetainRequest, retain
-from mindstream.service.operations.principal import LOCAL_PRINCIPAL
+from mindstream.service.operations.operation import LOCAL_PRINCIPAL
 from mindstream.service.operations.runtime import Runtime
 from mindstream.service.transfer import Header, export, import_records, read_export
 from mindstream.settings import Settings

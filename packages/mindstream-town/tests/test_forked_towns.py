@@ -21,7 +21,7 @@ from mindstream.errors import InputError, MindstreamError
 from mindstream.location import Location
 from mindstream.service.operations.forks import MAX_FORKS, Fork, ForkedTowns
 from mindstream.service.operations.offered import Offered
-from mindstream.service.operations.principal import Principal
+from mindstream.service.operations.operation import Principal
 
 __all__ = ["client", "served"]
 FORK = "/api/v1/towns/hamlet-2"

@@ -20,7 +20,7 @@ from mindstream.memory.opening import copy_data, open_store
 from mindstream.models.embedders.embedder import embedder
 from mindstream.server.tokens import Tokens
 from mindstream.service.operations.forks import ForkedTowns
-from mindstream.service.operations.principal import LOCAL, tenant_key_of
+from mindstream.service.operations.operation import LOCAL, tenant_key_of
 from mindstream.service.privacy import erase, person, retention
 from mindstream.service.privacy.audit import note
 from mindstream.settings import Settings

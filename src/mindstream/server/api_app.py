@@ -23,12 +23,11 @@ from mindstream.minds.chat_bot import BotFactory
 from mindstream.models.roles import AnyModels, build_models
 from mindstream.server.asgi import App, Receive, Scope, Send, escape_names
 from mindstream.server.auth import Admission, AuthMiddleware, checked_public_url
-from mindstream.server.budgets import Budgets
 from mindstream.server.chat import add_chat
 from mindstream.server.events import add_events
 from mindstream.server.health import Metrics, add_health
 from mindstream.server.idempotency import PATIENCE_S, Writes
-from mindstream.server.limits import Limits
+from mindstream.server.limits import Budgets, Limits
 from mindstream.server.mcp.http import add_mcp
 from mindstream.server.problems import Refusal, problem_response
 from mindstream.server.rest import PREFIX, add_rest, describe_api

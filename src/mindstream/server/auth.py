@@ -12,13 +12,12 @@ from urllib.parse import urlsplit
 from mindstream.clock import SystemClock
 from mindstream.errors import InputError, StorageError
 from mindstream.server.asgi import App, Message, Receive, Scope, Send, path_of
-from mindstream.server.budgets import Budgets
 from mindstream.server.health import Metrics
-from mindstream.server.limits import BoundedBody, Limits
+from mindstream.server.limits import BoundedBody, Budgets, Limits
 from mindstream.server.problems import OPENAI, Refusal, problem_response
 from mindstream.server.rest import METADATA, challenge, left_of
 from mindstream.server.tokens import PREFIX, Token, Tokens
-from mindstream.service.operations.principal import LOCAL_PRINCIPAL, Principal
+from mindstream.service.operations.operation import LOCAL_PRINCIPAL, Principal
 
 if TYPE_CHECKING:
     from mindstream.server.issuer import Issuer

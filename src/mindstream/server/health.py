@@ -13,7 +13,7 @@ from starlette.responses import Response
 import mindstream as package
 from mindstream.server.problems import Refusal
 from mindstream.server.rest import principal_of, problem_responses
-from mindstream.service.operations.principal import LOCAL, Forbidden
+from mindstream.service.operations.operation import LOCAL, Forbidden
 from mindstream.service.operations.runtime import Runtime
 
 TEXT = "text/plain; version=0.0.4"

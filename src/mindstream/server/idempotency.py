@@ -18,9 +18,8 @@ from mindstream.identifiers import StreamKey
 from mindstream.server.problems import Refusal
 from mindstream.server.server_state import ServerState
 from mindstream.service.operations.minds import ONCE
-from mindstream.service.operations.principal import Principal
+from mindstream.service.operations.operation import Operation, Principal
 from mindstream.service.operations.runtime import Runtime
-from mindstream.service.operations.table import Operation
 
 MAX_KEY, MAX_ANSWERS = 200, 10_000
 """Maximum length of a key, and maximum number of replies in memory."""

@@ -25,7 +25,7 @@ from mindstream.models.providers import wire
 from mindstream.server.auth import is_loopback
 from mindstream.server.problems import Refusal
 from mindstream.server.tokens import ISSUED, IssuedLimits, Token
-from mindstream.service.operations.principal import LOCAL, checked_scopes, checked_tenant_name
+from mindstream.service.operations.operation import LOCAL, checked_scopes, checked_tenant_name
 
 CONFIGURATION = "/.well-known/openid-configuration"
 KEY_TYPES = {"RS256": "RSA", "ES256": "EC"}

@@ -31,7 +31,7 @@ from mindstream.errors import (
     UserError,
 )
 from mindstream.server.asgi import Scope, path_of
-from mindstream.service.operations.principal import Forbidden, NotFound, NotOffered
+from mindstream.service.operations.operation import Forbidden, NotFound, NotOffered
 
 TYPE = "application/problem+json"
 OPENAI = "/v1/"

@@ -18,9 +18,8 @@ from mindstream.server.asgi import Scope, unescape_name
 from mindstream.server.idempotency import Writes
 from mindstream.server.problems import BY_STATUS, OPENAI, PROBLEMS, TYPE, Problem, Refusal
 from mindstream.server.streams import answer_stream, wants_stream
-from mindstream.service.operations.principal import Principal
+from mindstream.service.operations.operation import Operation, Principal, operations
 from mindstream.service.operations.runtime import Runtime
-from mindstream.service.operations.table import Operation, operations
 
 LeftS: TypeAlias = Callable[[], Awaitable[float]]
 """Returns the seconds for which a token is still valid; 0 or less if it expired or was revoked."""

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from mindstream.clock import DAY_S, HOUR_S, Clock
 from mindstream.memory.store.store import KeptStore
-from mindstream.service.operations.principal import SERVER
+from mindstream.service.operations.operation import SERVER
 
 WRITE, SPENT, DELIVERED, RATE, BYTES, POSTS = "write:", "spent:", "delivered:", "rate:", "bytes:", "posts:"
 RETENTION_S = {WRITE: DAY_S, SPENT: 3 * DAY_S, RATE: HOUR_S}

@@ -24,7 +24,7 @@ PING = b": ping\n\n"
 PING_S = 15.0
 """Seconds without an event after which a ping is sent."""
 STUCK_S = 60.0
-"""Seconds after which a stream ends if its client reads nothing. With our own server, `protocol.py` closes such a
+"""Seconds after which a stream ends if its client reads nothing. With our own server, `run.py` closes such a
 connection earlier; this limit is for other servers in which the application is mounted."""
 T = TypeVar("T")
 

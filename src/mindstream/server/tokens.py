@@ -16,7 +16,7 @@ from mindstream.errors import InputError
 from mindstream.frozen import Frozen
 from mindstream.identifiers import StreamName
 from mindstream.memory.store.store import KeptStore
-from mindstream.service.operations.principal import SERVER, TOKEN, checked_scopes, checked_tenant_name
+from mindstream.service.operations.operation import SERVER, TOKEN, checked_scopes, checked_tenant_name
 
 PREFIX = "ms_"
 """Prefix of all access tokens of this server."""

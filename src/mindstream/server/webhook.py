@@ -29,7 +29,7 @@ from mindstream.log.events import FollowUp, Logged, Unknown
 from mindstream.memory.store.sql_store import SqlStore
 from mindstream.server.health import Metrics
 from mindstream.server.server_state import ServerState
-from mindstream.service.operations.principal import LOCAL
+from mindstream.service.operations.operation import LOCAL
 
 KINDS = (FollowUp.kind, "left_unsaid")
 """Kinds of events that are posted: unsolicited follow-ups; and follow-ups that the mind keeps for its next answer,

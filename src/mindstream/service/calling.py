@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mindstream.memory.memory import Memory
     from mindstream.models.roles import Models
     from mindstream.models.wrappers.meter import Metered
-    from mindstream.service.operations.principal import Principal
+    from mindstream.service.operations.operation import Principal
     from mindstream.service.operations.runtime import Runtime
     from mindstream.settings import Settings
     from mindstream.sharing.pool import Pool
@@ -41,7 +41,7 @@ class LocalCaller:
         from pydantic import ValidationError
 
         from mindstream.service.operations.long_running import RunningOperation
-        from mindstream.service.operations.table import find_operation
+        from mindstream.service.operations.operation import find_operation
 
         operation, principal, clock = find_operation(name), self.principal, self.runtime.clock
         try:
@@ -99,7 +99,7 @@ async def calling(
     from mindstream.log.audit import machine_user
     from mindstream.memory.opening import finish_erasures, is_begun
     from mindstream.service.folders import refuse_town
-    from mindstream.service.operations.principal import COMMAND, LOCAL, Principal
+    from mindstream.service.operations.operation import COMMAND, LOCAL, Principal
     from mindstream.service.operations.runtime import Runtime
 
     principal = Principal(LOCAL, frozenset({"admin"}), key=machine_user(), door=COMMAND).of(settings.user)

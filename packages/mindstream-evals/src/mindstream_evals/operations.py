@@ -9,10 +9,8 @@ from pydantic import Field, JsonValue
 
 from mindstream.minds.calls import CallLog
 from mindstream.service.operations.long_running import RunningOperation
-from mindstream.service.operations.principal import Principal
+from mindstream.service.operations.operation import Ask, NotBlank, Principal, Reply, operation
 from mindstream.service.operations.runtime import Runtime
-from mindstream.service.operations.shapes import Ask, NotBlank, Reply
-from mindstream.service.operations.table import operation
 
 
 class PersonAnswer(Ask):

@@ -44,10 +44,8 @@ from mindstream.server.rest import add_rest
 from mindstream.server.server_state import ServerState
 from mindstream.service.calling import open_user_memory
 from mindstream.service.operations.offered import Offered
-from mindstream.service.operations.principal import LOCAL, Forbidden, Principal
+from mindstream.service.operations.operation import LOCAL, Forbidden, Principal, Reply, find_operation
 from mindstream.service.operations.runtime import Runtime
-from mindstream.service.operations.shapes import Reply
-from mindstream.service.operations.table import find_operation
 from mindstream.settings import Settings
 from mindstream_studio.joining import join_modules
 

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from mindstream.server.rest import principal_of
-from mindstream.service.operations.principal import LOCAL_PRINCIPAL
+from mindstream.service.operations.operation import LOCAL_PRINCIPAL
 from mindstream_studio.joining import join_pages
 
 if TYPE_CHECKING:

@@ -41,7 +41,7 @@ from mindstream.memory.store.record import KINDS, Kind, Record
 from mindstream.models.embedders.embedder import width_of
 from mindstream.service.calling import calling, open_user_memory
 from mindstream.service.memory import plain
-from mindstream.service.operations.principal import tenant_key_of
+from mindstream.service.operations.operation import tenant_key_of
 from mindstream.service.privacy import erase as erasing
 from mindstream.service.privacy.audit import note, note_of
 from mindstream.service.privacy.erase import (

@@ -23,7 +23,7 @@ from mindstream.server.problems import model_refusal
 from mindstream.server.streams import BackgroundItems
 from mindstream.service.chat.companion import Followed, PageTask, find_talk, follow
 from mindstream.service.operations.open_minds import OpenMind
-from mindstream.service.operations.principal import NotFound, Principal
+from mindstream.service.operations.operation import NotFound, Principal
 from mindstream.service.operations.runtime import Runtime
 
 BEGINS_S = 10.0

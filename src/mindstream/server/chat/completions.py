@@ -21,7 +21,7 @@ from mindstream.server.chat.turns import LIFE, ChatMessage, ChatRequest, read_tu
 from mindstream.server.problems import OPENAI_RESPONSES, openai_stream_error
 from mindstream.server.rest import principal_of
 from mindstream.server.streams import PING, PING_S, EventStream
-from mindstream.service.operations.principal import NotFound
+from mindstream.service.operations.operation import NotFound
 from mindstream.service.operations.runtime import Runtime
 
 DONE = b"data: [DONE]\n\n"

@@ -11,11 +11,16 @@ from pydantic import BaseModel
 
 from mindstream.clock import format_iso
 from mindstream.service.operations.memory import ListRequest, MemoryId
+from mindstream.service.operations.operation import (
+    EmptyRequest,
+    NotFound,
+    Principal,
+    find_operation,
+    read_cursor,
+    write_cursor,
+)
 from mindstream.service.operations.plans import RunName
-from mindstream.service.operations.principal import NotFound, Principal
 from mindstream.service.operations.runtime import Runtime
-from mindstream.service.operations.shapes import EmptyRequest
-from mindstream.service.operations.table import find_operation, read_cursor, write_cursor
 
 PAGE, MAX_NAME, MAX_STEP_DIGITS = 50, 80, 12
 JSON = "application/json"

@@ -19,8 +19,7 @@ import mindstream as package
 from mindstream.server.mcp.resources import PROMPTS, fill_prompt, find_resource, list_page, templates
 from mindstream.server.mcp.tools import Caller, MemoryTool, every_tool, read_arguments, shown_tools
 from mindstream.server.problems import problem_of
-from mindstream.service.operations.long_running import OperationShape
-from mindstream.service.operations.principal import Principal
+from mindstream.service.operations.operation import OperationShape, Principal
 from mindstream.service.operations.runtime import Runtime
 
 LOG = logging.getLogger("mindstream.server")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from mindstream.server.mcp.tools import Caller
-from mindstream.service.operations.principal import LOCAL_PRINCIPAL
+from mindstream.service.operations.operation import LOCAL_PRINCIPAL
 from mindstream.service.operations.runtime import Runtime
 
 if TYPE_CHECKING:

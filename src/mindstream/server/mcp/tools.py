@@ -15,9 +15,7 @@ from mindstream.errors import InputError
 from mindstream.server.asgi import Message, Receive, Scope
 from mindstream.server.problems import Refusal, describe_mistakes
 from mindstream.server.rest import challenge
-from mindstream.service.operations.principal import Principal
-from mindstream.service.operations.shapes import EmptyRequest
-from mindstream.service.operations.table import Operation, operations
+from mindstream.service.operations.operation import EmptyRequest, Operation, Principal, operations
 
 Schema: TypeAlias = dict[str, JsonValue]
 

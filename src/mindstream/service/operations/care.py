@@ -17,10 +17,22 @@ from mindstream.models.rules import Rules
 from mindstream.reasoners.reflect.reflect import reflect as reflect_on
 from mindstream.service.operations.long_running import RunningOperation
 from mindstream.service.operations.memory import ForgetResult, MemoryId, MemoryShape, find, remove, show_memory
-from mindstream.service.operations.principal import NotOffered, Principal
+from mindstream.service.operations.operation import (
+    Ask,
+    At,
+    EmptyRequest,
+    NotOffered,
+    Page,
+    Principal,
+    Reply,
+    Seq,
+    Short,
+    Until,
+    operation,
+    read_number,
+    write_cursor,
+)
 from mindstream.service.operations.runtime import Runtime
-from mindstream.service.operations.shapes import Ask, At, EmptyRequest, Page, Reply, Seq, Short, Until
-from mindstream.service.operations.table import operation, read_number, write_cursor
 
 MAX_LINEAGE = 500
 """Maximum number of sources, and of derived records, that a lineage returns."""

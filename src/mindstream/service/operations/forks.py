@@ -24,7 +24,7 @@ from mindstream.chance import token
 from mindstream.errors import Conflict, InputError
 from mindstream.location import Location
 from mindstream.log.files import private_folder
-from mindstream.service.operations.principal import NotFound, Principal
+from mindstream.service.operations.operation import NotFound, Principal
 
 FORKS, FORK = "towns", "fork.json"
 """Names: the directory of all forks in a data folder, and the description file in each fork's own directory."""

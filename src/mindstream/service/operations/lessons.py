@@ -7,11 +7,9 @@ from pydantic import Field
 from mindstream.clock import Moment
 from mindstream.minds.calls import CallLog
 from mindstream.service.operations.long_running import RunningOperation
+from mindstream.service.operations.operation import Principal, Reply, Short, operation
 from mindstream.service.operations.pools import Done, PoolName, open_pool
-from mindstream.service.operations.principal import Principal
 from mindstream.service.operations.runtime import Runtime
-from mindstream.service.operations.shapes import Reply, Short
-from mindstream.service.operations.table import operation
 
 
 class LessonsRequest(PoolName):

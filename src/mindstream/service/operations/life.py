@@ -20,10 +20,8 @@ from mindstream.life.state import LifeState, read_state, read_state_at
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import MAX_UTTERANCE
 from mindstream.service.operations.long_running import RunningOperation
-from mindstream.service.operations.principal import NotFound, Principal
+from mindstream.service.operations.operation import Ask, NotFound, Principal, Reply, RowNumber, Short, operation
 from mindstream.service.operations.runtime import Runtime
-from mindstream.service.operations.shapes import Ask, Reply, RowNumber, Short
-from mindstream.service.operations.table import operation
 
 
 class LifeRequest(Ask):

@@ -14,10 +14,24 @@ from mindstream.json_values import JsonObject
 from mindstream.log.events import Heard, Logged, ModelCalled
 from mindstream.memory.store.store import LogStore
 from mindstream.service.cost import BROKEN_OFF, BYS, Bill, By, bill
-from mindstream.service.operations.principal import NotFound, Principal
+from mindstream.service.operations.operation import (
+    Ask,
+    At,
+    CallerName,
+    Names,
+    NotFound,
+    Page,
+    Principal,
+    Reply,
+    RowNumber,
+    Seq,
+    Short,
+    Until,
+    operation,
+    read_number,
+    write_cursor,
+)
 from mindstream.service.operations.runtime import Runtime
-from mindstream.service.operations.shapes import Ask, At, CallerName, Names, Page, Reply, RowNumber, Seq, Short, Until
-from mindstream.service.operations.table import operation, read_number, write_cursor
 
 MAX_TRACE = 1_000
 """Maximum number of rows after an utterance that are searched for its trace."""

@@ -13,16 +13,15 @@ from collections import Counter, deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
-from pydantic import BaseModel, Field, JsonValue, ValidationError
+from pydantic import BaseModel, JsonValue, ValidationError
 
 from mindstream import chance
 from mindstream.chance import token
 from mindstream.clock import DAY_S, Clock, Moment
 from mindstream.errors import Conflict, ErasedMeanwhile, InputError, MindstreamError, StorageError
 from mindstream.identifiers import StreamKey, tenant_of
-from mindstream.json_values import JsonObject
 from mindstream.location import Location
 from mindstream.log.declared import Name, Quotes
 from mindstream.log.erasures import READING, Reading
@@ -31,8 +30,7 @@ from mindstream.log.kept import RESULT
 from mindstream.memory.opening import open_everyone
 from mindstream.memory.store.store import KeptStore, PrivacyStore
 from mindstream.planning.plan import Plan
-from mindstream.service.operations.principal import NotFound, Principal
-from mindstream.service.operations.shapes import Reply
+from mindstream.service.operations.operation import Note, NotFound, OperationShape, Principal, State, Wanted
 
 KEPT_S = DAY_S
 """Seconds for which an ended operation is kept."""
@@ -68,46 +66,6 @@ class OperationChanged(Event):
         progress = one.shape().progress
         note = progress[-1].text if progress else ""
         return cls(id=one.id, operation=one.operation, state=one.state, note=note)
-
-
-State: TypeAlias = Literal["running", "waiting", "done", "failed", "cancelled", "interrupted"]
-
-
-class Note(Reply):
-    """A line of progress."""
-
-    at: Moment
-    text: str
-
-
-class Wanted(Reply):
-    """A plan that waits for an approval before it is run, or a tool call with side effects that waits for one."""
-
-    id: str
-    what: Literal["plan", "call"]
-    text: str
-    data: JsonObject = Field({})
-
-
-class OperationShape(Reply):
-    """A long-running operation.
-
-    `state`: `interrupted` means that the server ended before the operation did; `problem` says how to continue. `run`:
-    the name of the plan's run, if the operation runs a plan. `waits_for`: pending approvals. `result`: the operation's
-    own reply, once its state is `done`. `problem`: why it failed.
-    """
-
-    id: str
-    operation: str
-    user: str = ""
-    run: str = ""
-    state: State
-    began: Moment
-    ended: Moment | None = None
-    progress: list[Note] = Field([])
-    waits_for: list[Wanted] = Field([])
-    result: JsonValue = None
-    problem: str = ""
 
 
 class KeptOperation(BaseModel):

@@ -14,10 +14,22 @@ from mindstream.memory.memory import Memory
 from mindstream.memory.recall.recall import Recalled, Recollection
 from mindstream.memory.store.record import FADING, KINDS, MAX_TEXT, Kind, Record, is_tainted
 from mindstream.service.memory import parse_kinds, read_slots
-from mindstream.service.operations.principal import NotFound, Principal
+from mindstream.service.operations.operation import (
+    Ask,
+    At,
+    CallerName,
+    Names,
+    NotFound,
+    Page,
+    Principal,
+    Reply,
+    Short,
+    Until,
+    operation,
+    read_place,
+    write_cursor,
+)
 from mindstream.service.operations.runtime import Runtime
-from mindstream.service.operations.shapes import Ask, At, CallerName, Names, Page, Reply, Short, Until
-from mindstream.service.operations.table import operation, read_place, write_cursor
 
 
 class RetainRequest(Ask):

@@ -22,10 +22,21 @@ from mindstream.models.roles import DEFAULT
 from mindstream.models.rules import Rules
 from mindstream.reasoners.background import stop_elsewhere
 from mindstream.service.operations.logs import require_utterance
-from mindstream.service.operations.principal import Principal
+from mindstream.service.operations.operation import (
+    Ask,
+    EmptyRequest,
+    NotBlank,
+    Page,
+    Principal,
+    Reply,
+    RowNumber,
+    Seq,
+    Short,
+    operation,
+    read_place,
+    write_cursor,
+)
 from mindstream.service.operations.runtime import Runtime
-from mindstream.service.operations.shapes import Ask, EmptyRequest, NotBlank, Page, Reply, RowNumber, Seq, Short
-from mindstream.service.operations.table import operation, read_place, write_cursor
 
 
 class SendRequest(Ask):

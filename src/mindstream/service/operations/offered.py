@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from mindstream.errors import SettingsError
 from mindstream.identifiers import checked_name
 from mindstream.location import AnyData, Location
-from mindstream.service.operations.principal import LOCAL, NotFound, Principal, checked_tenant_name
+from mindstream.service.operations.operation import LOCAL, NotFound, Principal, checked_tenant_name
 
 T = TypeVar("T")
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from mindstream.service.operations.long_running import OperationShape
-from mindstream.service.operations.principal import Principal
+from mindstream.service.operations.operation import (
+    Ask,
+    EmptyRequest,
+    OperationShape,
+    Principal,
+    Reply,
+    Short,
+    operation,
+)
 from mindstream.service.operations.runtime import Runtime
-from mindstream.service.operations.shapes import Ask, EmptyRequest, Reply, Short
-from mindstream.service.operations.table import operation
 
 
 class OperationId(Ask):

@@ -25,7 +25,7 @@ from mindstream.minds.responder import Timeouts
 from mindstream.models.wrappers.meter import Budget
 from mindstream.reasoners.background import HOLDER, find_unanswered
 from mindstream.service.operations.open_minds import PAYER
-from mindstream.service.operations.principal import LOCAL, Principal
+from mindstream.service.operations.operation import LOCAL, Principal
 
 if TYPE_CHECKING:
     from mindstream.service.operations.runtime import Runtime

@@ -17,11 +17,20 @@ from mindstream.minds.calls import CallLog
 from mindstream.planning.executor import RunWatcher
 from mindstream.planning.plan import Plan, PlannedStep
 from mindstream.service.operations.logs import CallShape, CallsRequest, list_calls
-from mindstream.service.operations.long_running import OperationShape, RunningOperation, Wanted
-from mindstream.service.operations.principal import NotFound, Principal
+from mindstream.service.operations.long_running import RunningOperation
+from mindstream.service.operations.operation import (
+    MAX_PAGE,
+    Ask,
+    EmptyRequest,
+    NotFound,
+    OperationShape,
+    Principal,
+    Reply,
+    Short,
+    Wanted,
+    operation,
+)
 from mindstream.service.operations.runtime import Runtime
-from mindstream.service.operations.shapes import MAX_PAGE, Ask, EmptyRequest, Reply, Short
-from mindstream.service.operations.table import operation
 from mindstream.text.words import count_of
 
 if TYPE_CHECKING:

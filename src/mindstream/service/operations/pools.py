@@ -18,10 +18,20 @@ from mindstream.identifiers import StreamName, id_of
 from mindstream.memory.store.record import MAX_TEXT
 from mindstream.minds.calls import CallLog
 from mindstream.service.operations.long_running import RunningOperation
-from mindstream.service.operations.principal import COMMAND, NotFound, Principal
+from mindstream.service.operations.operation import (
+    COMMAND,
+    Ask,
+    EmptyRequest,
+    NotFound,
+    Page,
+    Principal,
+    Reply,
+    Short,
+    operation,
+    read_number,
+    write_cursor,
+)
 from mindstream.service.operations.runtime import Runtime
-from mindstream.service.operations.shapes import Ask, EmptyRequest, Page, Reply, Short
-from mindstream.service.operations.table import operation, read_number, write_cursor
 from mindstream.sharing.events import ExemplarJudged
 
 if TYPE_CHECKING:

@@ -49,7 +49,7 @@ from mindstream.service.operations.long_running import (
 )
 from mindstream.service.operations.offered import Offered, WatchedTowns
 from mindstream.service.operations.open_minds import PAYER, MindKey, OpenMind, OpenMinds, Payer, charged
-from mindstream.service.operations.principal import LOCAL_PRINCIPAL, NotFound, Principal, operations_of
+from mindstream.service.operations.operation import LOCAL_PRINCIPAL, NotFound, Principal, operations_of
 from mindstream.service.privacy.retention import POLL_S, KeepRules
 from mindstream.settings import Settings
 

@@ -41,7 +41,7 @@ from mindstream.memory.store.store import Commit, Entry
 from mindstream.service.calling import unknown_user
 from mindstream.service.folders import TOWN_BEGAN
 from mindstream.service.operations.forks import ForkedTowns
-from mindstream.service.operations.principal import LOCAL, SERVER, TOKEN, Principal, tenant_key_of
+from mindstream.service.operations.operation import LOCAL, SERVER, TOKEN, Principal, tenant_key_of
 from mindstream.sharing.events import ExemplarWithdrawn, PoolCreated
 from mindstream.text.words import count_of
 

@@ -22,7 +22,7 @@ from mindstream.models.model import Part, Piece, Request, Usage
 from mindstream.models.roles import Models
 from mindstream.planning.planner import Planner
 from mindstream.service.calling import LocalCaller
-from mindstream.service.operations.principal import LOCAL, Principal
+from mindstream.service.operations.operation import LOCAL, Principal
 from mindstream.service.operations.runtime import Runtime
 from mindstream.settings import Settings
 from mindstream.sharing.lessons import Line, Verdict, lessons_of, write_lesson

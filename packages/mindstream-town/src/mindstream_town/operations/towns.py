@@ -15,10 +15,8 @@ from mindstream.identifiers import StreamName
 from mindstream.memory.memory import Memory
 from mindstream.minds.calls import CallLog
 from mindstream.service.operations.long_running import RunningOperation
-from mindstream.service.operations.principal import Principal
+from mindstream.service.operations.operation import Ask, EmptyRequest, NotBlank, Principal, Reply, Short, operation
 from mindstream.service.operations.runtime import Runtime
-from mindstream.service.operations.shapes import Ask, EmptyRequest, NotBlank, Reply, Short
-from mindstream.service.operations.table import operation
 from mindstream.settings import Settings
 from mindstream_town.state import Belief
 

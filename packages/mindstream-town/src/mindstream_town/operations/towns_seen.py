@@ -22,10 +22,8 @@ from mindstream.service.operations.logs import (
     find_call,
     list_calls,
 )
-from mindstream.service.operations.principal import Principal
+from mindstream.service.operations.operation import CallerName, NotBlank, Principal, Reply, Short, operation
 from mindstream.service.operations.runtime import Runtime
-from mindstream.service.operations.shapes import CallerName, NotBlank, Reply, Short
-from mindstream.service.operations.table import operation
 from mindstream_town.embody.living import LONGEST_DONE, LONGEST_SAID, MOST_MINUTES, Way
 from mindstream_town.embody.outlook import Surroundings
 from mindstream_town.operations.towns import TownName, look_in, open_town, watched
