@@ -20,7 +20,7 @@ import re
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias, TypeVar, get_args, get_type_hints
+from typing import Annotated, Any, Literal, Self, TypeAlias, TypeVar, get_args, get_type_hints
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, PrivateAttr, WithJsonSchema
 
@@ -31,9 +31,6 @@ from mindstream.json_values import JsonObject
 from mindstream.log.events import Logged
 from mindstream.models.wrappers.meter import Budget
 from mindstream.plugins import registered
-
-if TYPE_CHECKING:
-    from mindstream.service.operations.runtime import Runtime
 
 
 class NotFound(InputError):  # noqa: N818 (public name)
@@ -346,8 +343,8 @@ MODULES = tuple(
 
 Run: TypeAlias = Callable[..., Awaitable[BaseModel]]
 """Takes the runtime, the caller, the request and, for a long operation, its RunningOperation; returns the result."""
-Stream: TypeAlias = "Callable[[Runtime, Principal, Any], AsyncGenerator[Logged]]"
-Complete: TypeAlias = "Callable[[Runtime, Principal, Any], Awaitable[BaseModel]]"
+Stream: TypeAlias = Callable[[Any, Principal, Any], AsyncGenerator[Logged]]
+Complete: TypeAlias = Callable[[Any, Principal, Any], Awaitable[BaseModel]]
 """Takes the runtime, the caller and a stored reply without its `leaves_out` fields; returns the complete reply."""
 R = TypeVar("R", bound=Run)
 
@@ -409,8 +406,11 @@ class Operation:
     def _caller_fields(self) -> list[str]:
         return [name for name, field in self.request.model_fields.items() if CALLER in field.metadata]
 
-    async def call(self, runtime: Runtime, principal: Principal, request: BaseModel) -> Any:
+    async def call(self, runtime: Any, principal: Principal, request: BaseModel) -> Any:
         """Execute the operation if the caller has the required scope; all interfaces use this method.
+
+        Args:
+            runtime: a `Runtime` (see runtime.py, which imports this module).
 
         Raises:
             Forbidden: the caller does not have the scope, or its token is for another user.
