@@ -688,7 +688,8 @@ class Columns:
         return self.names[name]
 
     def _comparable(self, record: Record) -> Vector | None:
-        """Return a record's vector if it is valid and of this stream's embedder; the first one sets the width."""
+        """Return a record's vector if it is finite, of this stream's embedder and of the stream's width, else None. The
+        first such vector sets the width."""
         vector = record.vector if record.embedder == self.embedder else None
         if vector is None or not is_finite(vector):  # infinite numbers would spoil the neighbours' vectors and the mean
             return None
