@@ -119,7 +119,7 @@ def _span_s(text: str) -> float:
     """Return in seconds a span of days or weeks, written as `90d` or `12w`; raise InputError for another form."""
     number, unit = text[:-1], text[-1:]
     if unit not in ("d", "w") or not number.isascii() or not number.isdigit() or len(number) > 6:
-        raise InputError(f"--after takes days or weeks, such as 90d or 12w, not {text!r}")
+        raise InputError(f"--after takes days or weeks, such as 90d or 12w (at most six digits), not {text!r}")
     return int(number) * DAY_S * (7 if unit == "w" else 1)
 
 

@@ -375,7 +375,12 @@ class SafetyClassifier:
         self._following: set[asyncio.Task[None]] = set()
 
     def begin(self, situation: Situation, heard: int, turn: asyncio.Task[None], one_answer: bool) -> None:
-        """Start to classify an utterance; `turn`: the task that answers it."""
+        """Start to classify an utterance, if there is a model for it and the pack has an alarm for danger.
+
+        Args:
+            heard: the log row of the utterance. turn: the task that answers it.
+            one_answer: whether no follow-up is possible after the answer, so that the classifier starts without delay.
+        """
         if self._model is None or self._alarm is None:
             return
         hinted = find_hint(self._talker.pack, situation.text) is not None

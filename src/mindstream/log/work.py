@@ -95,7 +95,8 @@ TABLES = (
 
 
 def add(connection: Sql, mind: str, slots: Sequence[str], cause: int, owner: str, lease: Moment) -> None:
-    """Add work for an event, such as an utterance, leased to `owner`."""
+    """Add work for an event, such as an utterance (`cause`: its log row, see `Work.cause`), leased to `owner` until the
+    moment `lease`."""
     connection.executemany(
         "INSERT INTO work (mind, slot, cause, owner, lease) VALUES (?, ?, ?, ?, ?)",
         [(mind, slot, cause, owner, lease) for slot in slots],
@@ -220,8 +221,8 @@ def keep(connection: Sql, mind: str, slot: str, causes: Sequence[int], owner: st
 
 
 def release_work(connection: Sql, mind: str, cause: int, owner: str, ended: Sequence[str] = ()) -> None:
-    """Release the reasoners' work on an utterance that `owner` holds and has not started; mark the work of the slots in
-    `ended` as done."""
+    """Release the reasoners' work on an utterance (`cause`: its log row) that `owner` holds and has not started; mark
+    the work of the slots in `ended` as done."""
     held = "mind = ? AND cause = ? AND owner = ? AND done IS NULL AND running = 0"
     for slot in ended:
         connection.execute(f"UPDATE work SET done = ? WHERE {held} AND slot = ?", (cause, mind, cause, owner, slot))

@@ -619,7 +619,7 @@ MOST_STEPS = 64
 
 LONGEST = 100_000
 """Maximum length of a saved plan, in characters."""
-SHOWN_FAULTS = 12
+SHOWN_TOOLS = 12
 """Maximum number of tool names in a message."""
 
 
@@ -691,7 +691,7 @@ class StepChecker:
         """Yield the faults of a step's tool and arguments."""
         if (schema := self._schemas.get(step.tool)) is None:
             near = _find_near(step.tool, self._schemas)
-            names = ", ".join([*self._schemas][:SHOWN_FAULTS]) or "none"
+            names = ", ".join([*self._schemas][:SHOWN_TOOLS]) or "none"
             advice = f"did you mean {' or '.join(near)}?" if near else "use one of these tools"
             yield Fault("tool", step.id, f"one of the tools {names}", repr(step.tool), advice)
             return

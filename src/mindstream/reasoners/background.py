@@ -88,11 +88,11 @@ class Turns:
         self._on: set[int] = set()
 
     def is_on(self, heard: int) -> bool:
-        """Return whether an utterance is being answered, or waits for its turn, in this process."""
+        """Return whether an utterance (its log row) is being answered, or waits for its turn, in this process."""
         return heard in self._on
 
     def owner(self, heard: int) -> str:
-        """Return the owner under which this process holds the work item of an utterance's answer."""
+        """Return the owner under which this process holds the work item for answering an utterance (its log row)."""
         return self._owner if heard in self.claimed else HOLDER.get() or self._owner
 
     @contextlib.asynccontextmanager
@@ -102,6 +102,7 @@ class Turns:
         Yield None if there is no such work item, for example because the utterance was answered before.
 
         Args:
+            heard: the log row of the utterance to answer.
             stop: cancels the answer; called when another process requests that.
 
         Raises:
@@ -159,7 +160,7 @@ class Turns:
         return None
 
     async def _wait(self, heard: int) -> None:
-        """Wait for the answers to earlier utterances, except those of dead processes."""
+        """Wait for the answers to utterances before this one (its log row), except those of dead processes."""
         changed = Signal()
         with self._memory.store.subscribe(self._memory.key, changed.set), contextlib.suppress(StorageError):
             while any(self._is_before(work, heard) for work in await self._answers()):
@@ -424,7 +425,8 @@ class Background:
             self._hearing -= 1
 
     def hold(self, heard: int) -> None:
-        """Keep reasoners from processing an utterance until it is released, because it is answered first."""
+        """Keep reasoners from processing an utterance (its log row) until it is released, because it is answered
+        first."""
         self._held.add(heard)
         self.turns.claimed.add(heard)
         self._stop_pause()
@@ -441,8 +443,8 @@ class Background:
         return NewWork(slots, self.owner, self._lease() if self._thinks else 0.0)
 
     def release(self, heard: int) -> None:
-        """Let reasoners process an utterance that was held. If its answer is neither committed nor in progress, the
-        work item for answering it ends."""
+        """Let reasoners process an utterance (its log row) that was held. If its answer is neither committed nor in
+        progress, the work item for answering it ends."""
         was_held = heard in self._held
         self._held.discard(heard)
         self.wake()
@@ -461,7 +463,7 @@ class Background:
         return WorkKept(slot, causes, self.owner, lease) if self._thinks else None
 
     def defer(self, heard: int, slot: str) -> None:
-        """Leave an utterance for the next run of a slot; other slots may process it now.
+        """Leave an utterance (its log row) for the next run of a slot; other slots may process it now.
 
         If a run of the slot is in progress, it claims the utterance between two of its steps. Otherwise the slot
         processes it together with the next utterance, after PAUSE_S seconds of silence, or when `resume` is called.
@@ -487,7 +489,7 @@ class Background:
             self.wake()
 
     async def _release_work(self, heard: int) -> None:
-        """Release this process's work on an utterance, so that other processes can do it.
+        """Release this process's work on an utterance (its log row), so that other processes can do it.
 
         The work item for answering the utterance ends, unless the answer is in progress or waits for its turn here.
         """

@@ -101,7 +101,8 @@ class ServerState:
         return await self._update(RATE + key, take)
 
     async def weigh(self, key: str, a_day: float, taken: int) -> float:
-        """Take bytes from a token's daily allowance; return the rest, which is negative if too few were left."""
+        """Take bytes (`taken`) from the daily allowance of a token (`a_day` bytes, refilled at an even rate); return
+        the rest, which is negative if too few were left."""
         now = self._clock.now()
 
         def take(before: Any) -> tuple[Any, float]:

@@ -112,6 +112,7 @@ class Tokens:
         Args:
             scopes: names of scopes, separated by commas.
             days: the number of days for which it is valid.
+            user, a_minute, at_once, tokens, usd, bytes_a_day: the user that it is for, and its limits (see `Token`).
 
         Raises:
             InputError: a scope does not exist, the name of the tenant or the user is not valid, or `days` is out of

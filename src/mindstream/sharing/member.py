@@ -62,6 +62,7 @@ class Member:
 
         Args:
             shown: ids of the lessons that were in the prompt (`Solution.lessons`, `Example.lessons`).
+            untrusted: whether the work contains third-party content.
 
         Raises:
             InputError: the member has no scorer (the model that also edits lessons), or the agent is not a member.

@@ -98,7 +98,8 @@ class Pool:
     ) -> AsyncIterator[Pool]:
         """Open a pool of a data folder or a store. The pool need not exist yet; `create` then creates it.
 
-        `embed`: the embedder; None: the one that the pool was created with, or wordllama for a new pool.
+        `embed`: the embedder; None: the one that the pool was created with, or wordllama for a new pool. For the other
+        arguments see `Pool`.
         """
         stream = StreamName("pool", name)
         if embed is None:

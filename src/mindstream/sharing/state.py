@@ -231,7 +231,7 @@ class PoolState:
         """Return the ids of the exemplars that the retriever learns from, in the order of admission.
 
         Only exemplars that every member is served are returned, so private or doubted exemplars do not affect the
-        ranking of other members.
+        ranking of other members. With `guarded` False, doubted exemplars are returned, too.
         """
         found = [
             id_

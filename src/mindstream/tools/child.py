@@ -32,6 +32,7 @@ async def run_child(script: Path, function: str, given: object, *, seconds: int,
     """Call a function of a script in a child process, with `given` as its argument; return its result.
 
     Argument and result are passed as JSON. `seconds`: maximum CPU time; the whole call may take three times as long.
+    `megabytes`: maximum memory.
 
     Raises:
         ToolError: the function took too long or too much memory, crashed, or raised an error (see `limited`).

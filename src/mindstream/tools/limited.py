@@ -21,8 +21,8 @@ PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 
 
 def limit(seconds: int, megabytes: int) -> None:
-    """Limit the CPU time and memory of this process, and of each process that it starts later, if the system supports
-    this."""
+    """Limit the CPU time (in seconds) and memory (in megabytes) of this process, and of each process that it starts
+    later, if the system supports this."""
     with suppress(ImportError, ValueError, OSError):
         import resource
 

@@ -328,7 +328,8 @@ class Clockwork:
         return turn if has_turn or whom_to_meet(turn, people_seen(percepts, self.residents)) else None
 
     async def _live_one(self, turn: ResidentTurn, ended: bool) -> None:
-        """Run a turn: apply the user's action if a user controls the resident; else the resident decides itself."""
+        """Run a turn: apply the user's action if a user controls the resident; else the resident decides itself.
+        `ended`: whether its act has ended."""
         deed = self.deeds.get(turn.name)
         if turn.state.embodied or isinstance(deed, Begin):
             await live_as(turn, deed, ended, self.whereabouts.spots)
@@ -420,7 +421,8 @@ async def live(turn: ResidentTurn, ended: bool, residents: Mapping[str, Resident
 
 
 async def live_in_scenes(turn: ResidentTurn, ended: bool, residents: Mapping[str, Resident]) -> None:
-    """React to objects, follow the day's plan, remember finished acts, reflect, and choose a resident to talk with."""
+    """Finish a scene that is over, find out the result of an act that has ended, react to objects, follow the day's
+    plan, remember finished acts, reflect, and choose a resident to talk with; `ended`: whether the act has ended."""
     before, others = turn.state.act, people_seen(turn.percepts, residents)
     day, scene = turn.day, turn.state.scene
     if scene and (turn.step >= scene.until or dangers_of(turn.percepts)):

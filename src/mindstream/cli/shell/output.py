@@ -120,7 +120,7 @@ def say_lines(lines: Iterable[str]) -> None:
 
 
 def list_some(title: str, lines: Sequence[str], most: int) -> list[str]:
-    """Return a title and the first lines below it; [] if there are no lines."""
+    """Return a title, at most `most` lines below it, and how many more there are; [] if there are no lines."""
     more = [f"  … and {len(lines) - most} more; --json has them all"] if len(lines) > most else []
     return [title, *(f"  {line}" for line in lines[:most]), *more] if lines else []
 

@@ -76,7 +76,7 @@ async def near(stream: Stream, after: int = 0, most: int = 1000) -> AsyncIterato
 
 async def groups(stream: Stream, after: int = 0, leaving: Collection[str] = ()) -> list[list[Record]]:
     """Return disjoint groups of near-duplicates, each group beginning with the record to keep; ids in `leaving` are
-    ignored.
+    ignored. `after`: the row of the log after which records are compared with all others (see `near`).
     """
     found: list[list[Record]] = []
     group_of: dict[str, list[Record]] = {}

@@ -89,7 +89,8 @@ def readers_of(connection: Sql) -> dict[StreamKey, set[str]]:
 
 
 def erase(connection: Sql, person: str, left: Left, changed: int) -> None:
-    """Erase a person's data in another stream, in the caller's transaction."""
+    """Erase a person's data in another stream, in the caller's transaction; `changed`: the number of this change of the
+    store."""
     if left.whole:
         erasure.erase(connection, left.stream, None, changed)
         return

@@ -163,7 +163,7 @@ def _quotes(shape: type[BaseModel]) -> bool:
 
 def erase(connection: Sql, stream: StreamKey, found: Carriers | None, changed: int) -> int:
     """Delete the records in `found.ids`, and their words in other rows; if `found` is None, delete the whole stream.
-    Return the number of deleted records."""
+    Return the number of deleted records. `changed`: the number of this change of the store."""
     if isinstance(connection, sqlite3.Connection):
         connection.execute("PRAGMA secure_delete = ON")  # overwrite deleted bytes with zeros
     if found is None:
@@ -204,13 +204,14 @@ def _unindex(connection: Sql, stream: StreamKey, ids: Sequence[str] | None) -> N
 
 def mark_erased(connection: Sql, changed: int) -> None:
     """Note in the database that its files contain bytes of erased rows; `compact` overwrites them and removes the
-    note."""
+    note. `changed`: the number of the change of the store that erased them."""
     if not connection.execute("UPDATE counters SET value = ? WHERE name = 'erased'", (changed,)).rowcount:
         connection.execute("INSERT INTO counters (name, value) VALUES ('erased', ?)", (changed,))
 
 
 def redact(connection: Sql, stream: StreamKey, carriers: Carriers, changed: int) -> None:
-    """Replace the words of erased records by a mark, in the same transaction as the erasure."""
+    """Replace the words of erased records by a mark, in the same transaction as the erasure (the change of the store
+    with the number `changed`)."""
     words = carriers.words
     for seq in sorted(carriers.log):
         _, by, kind, payload = read_row(connection, seq)
@@ -264,7 +265,7 @@ def _find_records(connection: Sql, stream: StreamKey, carriers: Carriers) -> Non
 
 def _rewrite(connection: Sql, stream: StreamKey, carriers: Carriers, changed: int) -> None:
     """Write the new text and data of records that stay (versions of beliefs and plans, answers), also into their rows
-    of the log."""
+    of the log. `changed`: the number of this change of the store."""
     for id_, record in carriers.rewritten.items():
         connection.execute(
             "UPDATE records SET text = ?, data = ?, vector = NULL, vector_sum = NULL, embedder = '', changed = ?"

@@ -237,7 +237,8 @@ def row_of(record: Record, seq: int) -> tuple[Any, ...]:
 
 
 def insertion(record: Record, seq: int, changed: int) -> tuple[Any, ...]:
-    """Return the values of INSERT for a record."""
+    """Return the values of INSERT for a record; `seq`: the row of the log that it belongs to, `changed`: the number of
+    this change of the store."""
     row = row_of(record, seq)
     same = same_words(record.text) if record.kind in UNIQUE else None
     return (*row, changed, same, sum_of_record(row), sum_of_vector(row[-1]))
@@ -446,7 +447,8 @@ def _write(connection: Sql, commit: Commit, changed: int, known: set[StreamKey])
 
 
 def _supersede(connection: Sql, new: Record, changed: int) -> None:
-    """End the validity of the previous version of a slot, because a new version was written."""
+    """End the validity of the previous version of a slot, because a new version was written; `changed`: the number of
+    this change of the store."""
     before = (new.stream, new.slot, (new.version or 0) - 1, new.created)
     connection.execute(
         "UPDATE records SET valid_until = ?, superseded_by = ?, changed = ?"
@@ -502,7 +504,8 @@ def _revise(connection: Sql, commit: Commit, changed: int) -> None:
 
 
 def _update(commit: Commit, revision: Revision, changed: int) -> tuple[str, list[object]]:
-    """Return the statement that writes a revision, and its values."""
+    """Return the statement that writes a revision, and its values; `changed`: the number of this change of the
+    store."""
     new = {name: value for name, value in zip(REVISED, _REVISED_OF(revision), strict=True) if value is not None}
     if revision.vector is not None:
         new["vector"] = revision.vector.tobytes()

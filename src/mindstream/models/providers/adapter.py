@@ -182,8 +182,13 @@ LOCAL = Waits(300.0, 120.0, 1_200.0)
 
 
 def waits(patience_s: float | None = None, *, local: bool = False) -> Waits:
-    """Return the timeouts of a model. `patience_s` is the user's own limit, in seconds, for the time before the first
-    part and between two parts; None: the usual ones."""
+    """Return the timeouts of a model.
+
+    Args:
+        patience_s: the user's own limit, in seconds, for the time before the first part and between two parts; a whole
+            reply may take at least three times as long. None: the usual timeouts.
+        local: whether the model runs on this machine or network, so that the usual timeouts are longer.
+    """
     usual = LOCAL if local else Waits()
     return usual if patience_s is None else Waits(patience_s, patience_s, max(usual.whole_s, 3 * patience_s))
 

@@ -750,7 +750,8 @@ def _unescaped(given: str) -> str:
 
 
 def write_plan(plan: Plan, tools: Sequence[ToolSpec] = (), with_task: bool = True) -> str:
-    """Return a plan as text in ReWOO's format. Parts that would not be read back the same are written as JSON."""
+    """Return a plan as text in ReWOO's format, beginning with its task unless `with_task` is False. Parts that would
+    not be read back the same are written as JSON."""
     lines = [_write_task(plan.task)] if with_task and plan.task else []
     for step in plan.steps:
         lines += [_write_why(step.why), _write_step(step, tools)]

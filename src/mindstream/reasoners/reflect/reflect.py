@@ -89,6 +89,8 @@ COUNTED: tuple[Kind, ...] = ("observation", "chat")
 async def counter(stream: Memory, start: float = START) -> float:
     """Return the importance that is still missing until the next reflection; at 0 or less, a reflection is due.
 
+    `start`: the total importance of new records at which a reflection is due.
+
     Records without a rating of their importance do not count.
     """
     columns = await stream.columns()

@@ -37,7 +37,7 @@ ZONE = "x-timezone"
 UNKEPT = ("temporary:", "local:", "channel:")
 """Prefixes of the ids of Open WebUI chats that are not stored: temporary chats, and channels with several people."""
 MAX_CHAT_ID = 60
-"""Maximum length of a chat id that is used as it is; of a longer one a digest is used."""
+"""Maximum length, in characters, of a chat id that is used as it is; of a longer one a digest is used."""
 AUTHOR = "mind"
 """The author that is given for messages that the user did not write."""
 

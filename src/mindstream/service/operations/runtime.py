@@ -227,7 +227,7 @@ class Runtime:
         """Open a runtime for a process that runs next to the servers of the same data: it reads, or runs reasoners.
 
         It neither locks the data nor starts the servers' background work. If a server erases a user, this runtime
-        closes that user's memories and minds.
+        closes that user's memories and minds. `at_once`: maximum number of simultaneous calls of each model.
         """
         runtime = cls(settings, at_once=at_once, part=part)
         try:
@@ -547,7 +547,8 @@ def runtime_for(
     at_once: int = MAX_AT_ONCE,
     part: Part = "whole",
 ) -> Runtime:
-    """Return a runtime for data; a given runtime is returned as it is.
+    """Return a runtime for data; a given runtime is returned as it is. `at_once`: maximum number of simultaneous calls
+    of each model.
 
     Raises:
         InputError: settings, models or offered tools were passed in addition to a runtime, which has its own.

@@ -61,7 +61,8 @@ class ShownLines:
 
 @dataclass
 class TalkArms:
-    """Selects the lines of one conversation that the answering model is shown under each condition (arm)."""
+    """Selects the lines of one conversation that the answering model is shown under each condition (arm): at most
+    `tokens` tokens of them, in the arm `whole` at most `whole_tokens`."""
 
     talk: AskedTalk
     memory: Memory
@@ -101,7 +102,8 @@ class TalkArms:
         return [self.talk.messages[at] for at in best if scores[at] > 0]
 
     def _fit(self, ranked: Sequence[TalkMessage], most: int) -> ShownLines:
-        """Select the messages that fit, best first, and return them in the order of the conversation."""
+        """Select the messages that fit into `most` tokens, best first, and return them in the order of the
+        conversation."""
         kept, tokens = list[TalkMessage](), 0
         for each in ranked:
             size = estimate_tokens(line_of(each))
@@ -117,7 +119,8 @@ class TalkArms:
 async def open_arms(
     talk: AskedTalk, embedder: Embedder, tokens: int, whole_tokens: int, second: SecondStage | None = None
 ) -> AsyncIterator[TalkArms]:
-    """Write a conversation into a temporary memory, and yield its `TalkArms`. Writing calls no language model."""
+    """Write a conversation into a temporary memory, and yield its `TalkArms`, which explains `tokens` and
+    `whole_tokens`. Writing calls no language model."""
     asked = [question.at for question in talk.questions if question.at is not None]
     clock = ManualClock(max([talk.ends, *asked]) + 60)
     with tempfile.TemporaryDirectory() as folder:

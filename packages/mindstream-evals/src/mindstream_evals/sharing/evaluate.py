@@ -389,7 +389,12 @@ def curves(found: Mapping[str, Sequence[Trial]], wrong: bool) -> dict[str, list[
 def expected_cost(
     places: int, arms: Sequence[Arm], training: int, tests: int, separate: bool, models: Mapping[str, str]
 ) -> Estimate:
-    """Estimate the cost of an evaluation without stored answers, from the calls that were typical in earlier runs."""
+    """Estimate the cost of an evaluation without stored answers, from the calls that were typical in earlier runs.
+
+    Args:
+        places: number of workplaces. training, tests: number of training tasks, and of test tasks, of each.
+        separate: whether the training tasks are solved anew for each arm.
+    """
     learning = [each for each in arms if each != "none"]
     others = [each for each in learning if each not in (*POOLED, TRAINING)]
     keepers = len(learning) if separate else bool(learning) + len(others)

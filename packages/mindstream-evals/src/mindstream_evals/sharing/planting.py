@@ -105,7 +105,8 @@ class _Town:
         return LocalCaller(self.runtime, bound.of(user))
 
     async def judge_own_run(self, lesson: str, pool: str, *, door: str = "rest", right: bool = False) -> None:
-        """Let the attacker give a verdict on a run of its own."""
+        """Let the attacker give a verdict on a run of its own, through an interface (`door`, see `call`), with the
+        lesson in its words."""
         call = self.call(door)
         planner = Planner(model=self.models, memory=await call.memory(), how="direct")
         solved = await planner.solve(f"{QUESTIONS[0]} «{lesson}»")

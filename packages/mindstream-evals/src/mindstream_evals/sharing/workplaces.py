@@ -33,6 +33,8 @@ class Assignment:
 class Workplace:
     """A workplace.
 
+    The functions that make one take the number of training tasks and of test tasks (`training`, `tests`).
+
     Attributes:
         about: description for the agent's prompt; tools: the tools that an agent can use there.
         says: each convention in a person's words; mistakes: wrong statements of conventions, or the right statement of

@@ -45,12 +45,15 @@ class Question:
         """Return the question with its placeholders filled in.
 
         Raises:
-            InputError: the question has an unknown placeholder.
+            InputError: the question has an unknown placeholder, or a single brace.
         """
         try:
             return Question(self.id, self.category, self.text.format_map(gaps))
         except (LookupError, ValueError, AttributeError):
-            raise InputError(f"the question {self.id} has an unknown placeholder; use: {', '.join(gaps)}") from None
+            raise InputError(
+                f"the question {self.id} has an unknown placeholder, or a brace that belongs to none; the placeholders"
+                f" are: {', '.join(gaps)}"
+            ) from None
 
 
 def load_questions(file: Path | None = None) -> tuple[Question, ...]:

@@ -283,7 +283,14 @@ Continue in a terminal: `{command} chat`, or pipe one utterance per line: echo "
 
 
 def play_then_talk(settings: Settings, name: str, speed: float | None) -> int:
-    """Play a recording, then hold a conversation; without a terminal print how to start one. Return the exit code."""
+    """Play a recording, then hold a conversation; without a terminal print how to start one. Return the exit code.
+
+    If no model is set, ask before the conversation whether to use the best one that is found; without a terminal list
+    those that are found.
+
+    Args:
+        speed: speed factor of the recording (see `play_out`).
+    """
     from mindstream.cli.chat import hold
     from mindstream.cli.conversation import TalkOptions
 

@@ -176,7 +176,11 @@ def export(
 def write_studio_page(
     settings: Settings, out: Path, talk: str, plan: str, with_calls: bool, recorded: bool, json: bool
 ) -> None:
-    """Save a conversation or a task's runs as an HTML file."""
+    """Save a conversation (`talk`) or a task's runs (`plan`) as an HTML file.
+
+    Args:
+        with_calls: whether the file contains the model calls. recorded: whether to read the shipped recordings.
+    """
     from mindstream.server.asgi import require_server
 
     require_server()

@@ -259,7 +259,7 @@ def _told(text: str, most: int) -> str:
     """Return the text on one line, with secrets redacted.
 
     Raises:
-        InputError: the text is empty, or too long.
+        InputError: the text is empty, or has more than `most` characters.
     """
     told = " ".join(redaction.clean(text).text.split())
     if not 0 < len(told) <= most:

@@ -23,7 +23,7 @@ def load_text(path: Path, most: int = MOST_BYTES) -> str:
     """Return the text of a file.
 
     Raises:
-        InputError: the file cannot be read; the message begins with its path.
+        InputError: the file cannot be read, or has more than `most` bytes; the message begins with its path.
     """
     with prefixed(f"{path}:"):
         return read_text(usable(path), most)
@@ -43,7 +43,8 @@ def load_json(path: Path, most: int = MOST_BYTES) -> JsonValue:
     """Return the content of a JSON file.
 
     Raises:
-        InputError: the file cannot be read or is not JSON; the message has path, line and column.
+        InputError: the file cannot be read, has more than `most` bytes, or is not JSON; the message has the path and,
+            if it is not JSON, line and column.
     """
     return parse_json(load_text(path, most), str(path))
 
@@ -72,7 +73,7 @@ def load_object(path: Path, most: int = MOST_BYTES) -> JsonObject:
     """Return the object in a JSON file.
 
     Raises:
-        InputError: the file cannot be read, is not JSON, or is not an object.
+        InputError: the file cannot be read, has more than `most` bytes, is not JSON, or is not an object.
     """
     return expect_object(load_json(path, most), str(path))
 

@@ -53,7 +53,8 @@ class Matrix:
 
 
 def meta_of(name: str, width: int, height: int, tile: int = TILE_PIXELS) -> JsonObject:
-    """Return the content of a `maze_meta_info.json`."""
+    """Return the content of a `maze_meta_info.json`; `width` and `height` in tiles, `tile`: size of a tile in
+    pixels."""
     return {
         "world_name": name,
         "maze_width": width,

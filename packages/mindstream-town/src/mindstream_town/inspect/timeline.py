@@ -56,6 +56,7 @@ def read_timeline(
     with `full` or `about`.
 
     Args:
+        start, end: the first and the last step; None: the last step of the history.
         about: only moments whose text contains this, such as a name.
         full: list each act separately; else parts of an act are combined, also across talks.
 

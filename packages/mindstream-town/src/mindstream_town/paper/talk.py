@@ -157,7 +157,8 @@ async def _say(speaker: Speaker, lines: Sequence[SpokenLine], left: int) -> Line
 
 
 async def _keep_refusal(speaker: Speaker, lines: tuple[SpokenLine, ...], until: int, manner: str) -> None:
-    """Remember a talk that did not take place; no model is called."""
+    """Remember a talk that did not take place, and how (`manner`); no model is called. `until`: the step at which the
+    exchange ends."""
     turn = speaker.turn
     said = "; ".join(map(str, lines))
     text = f"{turn.name} and {speaker.other} did not talk ({manner})" + (f": {said}" if said else "")
@@ -171,7 +172,8 @@ async def _keep_refusal(speaker: Speaker, lines: tuple[SpokenLine, ...], until: 
 
 
 async def _keep(speaker: Speaker, other: Speaker, lines: tuple[SpokenLine, ...], until: int) -> str:
-    """Write a talk into a speaker's stream, plan the day again if something was agreed on, and return the topic."""
+    """Write a talk, which ends at the step `until`, into a speaker's stream, plan the day again if something was agreed
+    on, and return the topic."""
     told, known = passed_on(lines, speaker.other, other.minds, speaker.minds)
     about, agreed = await keep_said(speaker.turn, speaker.other, lines, until, told, known, rates=False)
     await rewrite_day(speaker.turn, agreed)

@@ -17,7 +17,7 @@ from mindstream_town.residents.person import Appointment
 from mindstream_town.world.world import DAY_MINUTES, clock, minute_of
 
 MATTERS = 5.0
-"""Minimum importance of a memory that residents without a model tell others."""
+"""Minimum importance (1 to 10) of a memory that residents without a model tell others."""
 
 
 class Memory(Frozen):

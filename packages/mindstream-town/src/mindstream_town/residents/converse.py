@@ -192,7 +192,10 @@ def passed_on(
 def spoken_drafts(
     one: str, other: str, step: int, lines: Sequence[SpokenLine], importance: float | None
 ) -> list[RecordDraft]:
-    """Return the lines of a talk as one of the two speakers remembers them."""
+    """Return the lines of a talk, which begins at a step, as one of the two speakers (`one`) remembers them.
+
+    `importance`: that of each line, 1 to 10; None: it is rated later.
+    """
     return [
         RecordDraft(
             text=line.text,
@@ -316,6 +319,7 @@ async def keep_said(
     """Write a talk, and what the resident learned from it, into the resident's stream.
 
     Args:
+        until: the step at which the talk ends.
         told: memories that the other passed on.
         known: ids of the resident's memories that the other also told, and therefore knows.
         rates: whether to rate the importance of the talk now; False: it is rated later, together with other memories.

@@ -22,7 +22,7 @@ from mindstream_town.world.world import clock
 
 RECALLED = 8
 PASSING_IMPORTANCE = 2.0
-"""Importance of the memory of a reaction in which the resident only waited, or left the matter to others."""
+"""Importance (1 to 10) of the memory of a reaction in which the resident only waited, or left the matter to others."""
 
 
 async def react_to_things(turn: ResidentTurn, others: Mapping[str, ResidentState]) -> bool:
@@ -279,7 +279,8 @@ def _rewrite_plan(
 
 
 def _later(blocks: Sequence[Block], minute: int, by: int) -> list[Block]:
-    """Return the planned tasks from this minute on, delayed, up to the first block that is not broken down."""
+    """Return the planned tasks from this minute on, delayed by `by` minutes, up to the first block that is not broken
+    down."""
     later: list[Block] = []
     at = minute
     for block in blocks:

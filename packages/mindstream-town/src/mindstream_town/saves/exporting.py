@@ -358,8 +358,8 @@ def _keep_unchanged(save: Save, saved: Save, history: History, first: int) -> Sa
     setting, last = history.setting, saved.meta.step - 1
     if set(saved.personas) != set(setting.people) or not max(last, 0) == first < save.meta.step:
         raise InputError(
-            f"the town was not imported from that save: it has other residents, or its meta.json does not have "
-            f"step {first + 1}"
+            f"the town was not imported from that save: the save has other residents, or the `step` in its meta.json"
+            f" is not {first + 1}"
         )
     then = {name: _mind_of(history, person, last) for name, person in setting.people.items()}
     return restore(save, then, saved)

@@ -245,7 +245,7 @@ SCRATCH_KEYS = {
     "decay": "recency_decay",
 }
 IDENTITY = 4.0
-"""Importance of memories from descriptions, for which a save has no rating."""
+"""Importance (1 to 10) of memories from descriptions, for which a save has no rating."""
 BED = "bed"
 """Name of beds on the maps of Park 2023."""
 CLOSE = 0.6

@@ -403,7 +403,8 @@ def _hours_of(person: Person, item: DayItem) -> str:
 
 
 def _of_person(person: Person, text: str, most: int) -> str:
-    """Return the beginning of a text about a person as a line that names the person; "" for an empty text."""
+    """Return the beginning of a text about a person, at most `most` characters, as a line that names the person; ""
+    for an empty text."""
     named = text.strip() if person.name in text or not text.strip() else f"{person.name}: {text.strip()}"
     return cut_at_word(named, most)
 
@@ -1040,7 +1041,8 @@ def outcome_draft(
     others: Iterable[str],
     about: Mapping[str, Any] | None = None,
 ) -> RecordDraft:
-    """Return the draft of a memory of an act's result; `about`: more data, such as the act's place."""
+    """Return the draft of a memory of an act's result; `weight`: its importance (1 to 10), `about`: more data, such as
+    the act's place."""
     return RecordDraft(
         text=text.strip(),
         kind="thought",

@@ -85,7 +85,7 @@ ON_THE_WAY = "outdoors, on the way"
 FILLERS = (FREE, AT_HOME)
 """Acts that fill the gaps of a plan."""
 PASSING = 2.0
-"""Importance of a meeting or an overheard line that was not rated."""
+"""Importance (1 to 10) of a meeting or an overheard line that was not rated."""
 SHORTEST = 5
 """Minimum minutes of a scene. Until then others perceive only that the two talk with each other, so that the town does
 not wait for the reply."""
@@ -566,7 +566,7 @@ def _is_agreed_already(turn: ResidentTurn, new: Appointment, known: Appointment)
 
 
 def outcome_of(scene: Scene, *, talked: bool) -> Literal["talked", "passed", "declined"]:
-    """Return the outcome of a scene."""
+    """Return the outcome of a scene: one of the two declined to talk, they talked, or they passed each other."""
     return "declined" if scene.declined_by.strip() else "talked" if talked else "passed"
 
 

@@ -75,7 +75,7 @@ class PlaceWorld:
         return self.routes.distance(a, b)
 
     def near(self, spot: Spot, radius: int) -> list[Spot]:
-        """Return the spots within a number of steps, nearest first."""
+        """Return the spots within a number of steps (`radius`), nearest first."""
         return [there for there, steps in spread(self.neighbours, [spot], radius).items() if steps <= radius]
 
     def places_around(self, spot: Spot, radius: int) -> set[Address]:
@@ -83,7 +83,7 @@ class PlaceWorld:
         return {self.address_at(each) for each in self.near(spot, radius)}
 
     def visible(self, spot: Spot, radius: int) -> tuple[Spot, ...]:
-        """Return the spots within a number of steps that are in the same arena, nearest first."""
+        """Return the spots within a number of steps (`radius`) that are in the same arena, nearest first."""
         return tuple(there for there in self.near(spot, radius) if self.arena_of(there) == self.arena_of(spot))
 
     def number(self, address: Address) -> int:

@@ -23,8 +23,10 @@ NEVER = 2**15 - 1
 
 
 def reach_of(world: World, vision: int, aside: int) -> Apart:
-    """Return the function that computes how many steps residents of a world are apart; `aside`: how far residents stand
-    from the objects that they use."""
+    """Return the function that computes how many steps residents of a world are apart.
+
+    `vision`: how far residents see; `aside`: how far they may stand from the objects that they use; both in spots.
+    """
     radii = _radii(world, vision, aside)
     return TileReach(world, vision, radii) if isinstance(world, TileWorld) else RoadReach(world, vision, radii)
 
