@@ -520,6 +520,34 @@ async def test_results_of_an_appointment_reach_all_who_keep_it(tmp_path: Path) -
     assert "Soup!" in kept["Cleo Marsh"]
 
 
+async def test_results_do_not_reach_others_if_one_of_the_two_might_tell_of_a_secret(tmp_path: Path) -> None:
+    """Ada keeps a memory to herself, and would say something of it to Ben, not to Emil."""
+    three = {"Ada Brook", "Ben Hale", "Emil Kern"}
+
+    def keeps(ask: PlanScenes) -> dict[str, Any]:
+        numbers = [n for n, each in enumerate(ask.memories, 1) if "The mill is sold." in each.text]
+        return out_all_day(ask) | {"keeps": numbers}
+
+    def agree(ask: TalkScene) -> dict[str, Any]:
+        who = {side.who for side in ask.sides}
+        if ask.together:
+            numbers = [n for side in ask.sides for n in number_of(side.plan, "eating soup")][:1]
+            return talk(ask, results=[{"number": n, "text": f"{sorted(who)[1]} ate."} for n in numbers])
+        if "Ada Brook" not in who or not who < three or ask.when[-5:] > "12:00":
+            return talk(ask)
+        supper = {"what": "eating soup", "place": "cafe of Oak Cafe", "from": "18:00", "to": "19:00"}
+        return talk(ask, agreed=[supper | {"who": sorted(who)}])
+
+    mind = SceneMind(plan_scenes=keeps, talk_scene=agree)
+    mind.answers["let_on"] = partial(_given, {"lets_on": [{"to": "Ben Hale", "says": "Do not ask."}]})
+    async with Town.open(tmp_path, five(), model=Models(mind)) as town:
+        await town.whisper("Ada Brook", "The mill is sold.")
+        await town.run(until=20 * HOUR)
+        emil, ben = [await remembered(town, name) for name in ("Emil Kern", "Ben Hale")]
+    assert "Ben Hale ate." in ben and "Ben Hale ate." not in emil
+    assert "Emil Kern ate." in emil and "Emil Kern ate." in ben
+
+
 async def test_a_partner_who_left_early_has_come(tmp_path: Path) -> None:
     mind = SceneMind(talk_scene=lambda ask: agrees_on(ask, LUNCH, "12:00", "13:00"))
     async with Town.open(tmp_path, liucun(), model=Models(mind)) as town:

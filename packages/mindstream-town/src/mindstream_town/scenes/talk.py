@@ -173,10 +173,11 @@ async def finish_scene(turn: ResidentTurn, begun: SceneBegan, other: Resident) -
     talked = scene.talk and any(line.says.strip() for line in scene.lines)
     await _keep(turn, other.name, scene, both, minds, _lines(turn, scene, both) if talked else ())
     if began and talked:
-        turn.overheard = begun.partner, scene.overheard.strip(), not any(each.lets_on for each in both)
+        is_clear = not any(each.lets_on for each in both)
+        turn.overheard = begun.partner, scene.overheard.strip(), is_clear
         last = sum(len(each.mind) + len(each.plan) for each in both)
-        results = (each.text.strip() for each in scene.results if 0 < each.number <= last) if prompt.together else ()
-        turn.settled = tuple(dict.fromkeys(results))
+        results = (each.text.strip() for each in scene.results if 0 < each.number <= last)
+        turn.settled = tuple(dict.fromkeys(results)) if prompt.together and is_clear else ()
 
 
 def _request(setting: Setting, begun: Sequence[SceneBegan], minds: Sequence[Sequence[Record]]) -> TalkScene:
@@ -626,15 +627,15 @@ def _learn_places(turn: ResidentTurn, scene: Scene, places: Sequence[str]) -> No
 async def overhear_scene(
     turn: ResidentTurn, speakers: tuple[str, str], text: str, results: Sequence[str], *, is_clear: bool
 ) -> None:
-    """Let a resident nearby remember the line of a scene that can be overheard; if it keeps the same appointment as the
-    two speakers, also the results.
+    """Let a resident nearby remember the line of a scene that can be overheard; if it is at an appointment with one of
+    the two speakers, also the results.
 
     Args:
         text: the line; "": there is none. results: of the appointment that the scene was about.
         is_clear: whether neither of the two speakers could reveal a secret in the scene.
     """
     keywords, act = (speakers[0].lower(), speakers[1].lower()), turn.state.act
-    shares = act is not None and act.has_arrived(turn.step) and {turn.name, *speakers} <= {*act.agreed}
+    shares = act is not None and act.has_arrived(turn.step) and bool({*speakers} & {*act.agreed})
     drafts = [outcome_draft(turn.name, each, IMPORTANCE, (), speakers) for each in (results if shares else ())]
     if text and not any(each.text == text for each in drafts):
         drafts.append(RecordDraft(text=text, kind="observation", by=turn.name, importance=PASSING, keywords=keywords))
