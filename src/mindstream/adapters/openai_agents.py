@@ -47,7 +47,8 @@ class MindstreamSession:
         self._episode, self._popping = session_name(session_id), asyncio.Lock()
 
     async def get_items(self, limit: int | None = None) -> list[Any]:
-        """Return the newest items, oldest first; all if neither `limit` nor the settings give a number."""
+        """Return the newest items, oldest first; all if neither `limit` nor the settings give a number, [] if the
+        number is below 1."""
         n = limit if limit is not None else getattr(self.session_settings, "limit", None)
         if n is not None and n <= 0:
             return []

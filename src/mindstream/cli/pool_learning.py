@@ -114,7 +114,7 @@ def describe_version(row: RetrieverTrained) -> str:
 
 
 def _before(versions: Sequence[RetrieverTrained], row: RetrieverTrained) -> list[str]:
-    """Return a note if the labels of the version before came from another method (basis) or model."""
+    """Return a note if the labels of the version before came from another method (basis) or model, else []."""
     before = next((each for each in versions if each.number == row.parent), None)
     if before is None or (before.basis, before.labeller) == (row.basis, row.labeller):
         return []

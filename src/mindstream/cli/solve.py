@@ -227,7 +227,7 @@ def solve_task(chosen: Chosen, task: SolveSettings, options: SolveOptions, begun
 
 
 async def list_runs(settings: Settings, json: bool) -> int:
-    """Print the runs of a user."""
+    """Print the runs of a user; return the exit code 0, also if there are none."""
     async with calling(settings) as call:
         runs = [each.local for each in (await call("plans.list")).runs]
     if json:

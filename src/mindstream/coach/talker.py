@@ -592,7 +592,7 @@ class _Answer:
         """Quote the fields named in the question, and the user's statements that are nearest to it.
 
         The rule cannot decide which of these answers the question or is still true, so it lists all of them, the newest
-        statements first.
+        statements first. Without any, it lists what is known, or returns "" if the message has topics.
         """
         told, held, asked = self._told(), self._held(), set(terms(self.ask.utterance))
         named = [f"{name}: {text}" for name, text in held.items() if asked.issuperset(terms(name) or [name])]

@@ -88,7 +88,7 @@ class Steps:
         self._pending.append(Entry(event, SLOT, tuple(records), system=True))
 
     async def flush(self) -> list[Logged]:
-        """Write the queued events.
+        """Write the queued events in one commit, and return their rows; [] if none are queued.
 
         Raises:
             LeaseLost: another process has taken over this life.

@@ -307,7 +307,7 @@ ENTRY = re.compile(r"^(?=# )", re.MULTILINE)
 
 
 def erase_typed(folder: Path, user: StreamKey, is_meant: Callable[[str], bool], before: Moment | None = None) -> int:
-    """Remove entries from a user's input history; return the number of removed entries.
+    """Remove entries from a user's input history; return the number of removed entries, 0 if there is no such file.
 
     Args:
         is_meant: returns whether an entry with this text must be removed.

@@ -54,7 +54,8 @@ class ErasureWatch:
         return self._began
 
     async def look(self) -> list[str]:
-        """Apply the erasures since the last look; return the affected streams that this process has opened.
+        """Apply the erasures since the last look to this process's caches and to the kept files; return the affected
+        streams that this process has opened.
 
         The first look also deletes the kept files (store/kept_columns) that still contain data erased earlier.
         """

@@ -105,7 +105,8 @@ def fit(value: Any, schema: JsonSchema) -> Any:
 
 
 def _inner(value: Any, schema: JsonSchema) -> list[Any]:
-    """Return the values that may be the answer, if it is wrapped in a list, or in a key that the schema lacks."""
+    """Return the values that may be the answer, if it is wrapped in a list, or in a key that the schema lacks; [] if it
+    is not wrapped."""
     if isinstance(value, list):
         return value if len(value) == 1 else []
     if not isinstance(value, dict) or value.keys() & schema.get("properties", {}).keys():

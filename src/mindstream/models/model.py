@@ -76,7 +76,7 @@ class ToolSpec:
 
     @cached_property
     def arguments(self) -> dict[str, Any]:
-        """The schemas of the arguments by name, in order."""
+        """The schemas of the arguments by name, in order; {} if the tool takes none."""
         found = self.parameters.get("properties")
         return found if isinstance(found, dict) else {}
 
@@ -344,7 +344,7 @@ class Layer:
         return False
 
     def end(self) -> Sequence[Part]:
-        """Return the parts that follow the last one, when the reply is complete."""
+        """Return the parts that follow the last one, when the reply is complete; here none."""
         return ()
 
     def close(self, failure: BaseException | None) -> None:

@@ -224,7 +224,8 @@ class Prompt(BaseModel, Generic[R_co]):
         return _reply_schema(type(self))
 
     def dialogue(self) -> Sequence[Message]:
-        """Return the messages between the system and the user message: the conversation before this question."""
+        """Return the messages between the system and the user message, that is, the conversation before this question;
+        here none."""
         return ()
 
     def messages(self, words: str | None = None) -> tuple[Message, ...]:

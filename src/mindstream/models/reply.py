@@ -293,8 +293,8 @@ class _Quoting:
 
 
 def _next_mark(text: str, at: int) -> re.Match[str] | None:
-    """Return the first match of MARK, or None; this is faster than its `search`, because few characters begin a
-    mark."""
+    """Return the first match of MARK at or after a position, or None; this is faster than MARK's `search`, because few
+    characters begin a mark."""
     return next((mark for begin in _BEGINS.finditer(text, at) if (mark := MARK.match(text, begin.start()))), None)
 
 

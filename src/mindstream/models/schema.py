@@ -276,7 +276,8 @@ def _limit_text(plain: JsonSchema, longest: int) -> JsonSchema:
 
 
 def _limit_object(node: JsonSchema, room: int, shared: Mapping[str, JsonSchema], depth: int) -> JsonSchema:
-    """Return the keywords that limit an object to about `room` characters, divided among its properties by weight."""
+    """Return the keywords that limit an object to about `room` characters, divided among its properties by weight; {}
+    for an object that allows no properties."""
     fields: dict[str, JsonSchema] = node.get("properties", {})
     others = node.get("additionalProperties")
     if fields:

@@ -351,7 +351,7 @@ class PlannedStep(BaseModel, frozen=True, extra="forbid"):
     @property
     def malformed(self) -> list[JsonValue]:
         """The objects in the arguments that have the key `$ref` or `$text`, but are neither a reference nor a text with
-        references."""
+        references (usually none)."""
         arguments: Any = self.arguments
         malformed = self._parts.malformed
         return [reduce(getitem, at, arguments) for at in malformed] if malformed else []

@@ -221,8 +221,8 @@ def make_config(settings: Settings, wanted: LifeSettings) -> LifeConfig:
 
 
 def _tokens_per_day(wanted: LifeSettings) -> int | None:
-    """Return the maximum tokens a day; None: no limit. A life with heartbeats always has a daily limit of tokens or
-    cost."""
+    """Return the maximum tokens a day, None for no maximum; a life with heartbeats and without a daily limit of tokens
+    or cost gets FOREVER_TOKENS."""
     is_limited = not (wanted.tokens_per_day is None and wanted.usd_per_day is None)
     return wanted.tokens_per_day if is_limited or not wanted.beat else FOREVER_TOKENS
 

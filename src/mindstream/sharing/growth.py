@@ -217,7 +217,8 @@ FIRST = 100.0
 
 
 async def trim(pool: Pool, size: int, by: str) -> list[str]:
-    """Evict the least valuable exemplars until `size` are left; return the evicted ids.
+    """Evict the least valuable exemplars until `size` are left; return the evicted ids, [] if there are no more than
+    `size`.
 
     Seed exemplars are never evicted, so more than `size` can be left. Exemplars that were derived from evicted ones
     are still served. The log keeps the evicted exemplars.

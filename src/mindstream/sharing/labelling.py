@@ -210,7 +210,7 @@ def known_labeller(model: Model, basis: str) -> Labeller:
 
 def unlabelled(pool: Pool, state: PoolState, labeller: Labeller) -> dict[str, list[str]]:
     """Return the ids of the exemplars for which a labeller has not labelled candidates yet, each with the ids of the
-    candidates to label."""
+    candidates to label; {} if all are labelled."""
     known = state.labels.get(labeller.key, {})
     ids = state.teaching(pool.guarded)
     if all(id_ in known for id_ in ids):

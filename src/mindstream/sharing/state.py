@@ -218,8 +218,8 @@ class PoolState:
 
     @property
     def covered(self) -> int:
-        """The last log row that a version of the retriever covers: exemplars admitted later are not learned from
-        yet."""
+        """The seq of the last log row that the newest version of the retriever covers, 0 without a version: exemplars
+        admitted later are not learned from yet."""
         return self.versions[-1].upto if self.versions else 0
 
     def covering(self, id_: str) -> events.RetrieverTrained | None:

@@ -170,7 +170,8 @@ class LinkFilter:
         return not _MARK.search(piece) and "\n" not in piece and not _MARK.search(self._word)
 
     def _end(self) -> str:
-        """End the current word; return the part of it that may be passed on."""
+        """End the current word; return the part of it that may be passed on, "" while the rest of a link that was left
+        out is being dropped."""
         word, sent, is_tag = self._word, self._sent, self._is_tag
         self._word, self._sent, self._is_tag = "", 0, False
         if self._is_dropping:

@@ -75,7 +75,8 @@ def find_path(root: Path, name: str) -> Path:
 
 
 def read_written(root: Path) -> list[dict[str, str]]:
-    """Return the entries of a folder's log, oldest first; damaged lines are skipped."""
+    """Return the entries of a folder's log of written files, oldest first; [] if it cannot be read. Damaged lines are
+    skipped."""
     try:
         lines = (root / WRITTEN).read_text("utf-8").splitlines()
     except OSError:

@@ -98,7 +98,8 @@ def _tokens(calls: Sequence[ModelCalled]) -> int:
 
 
 def gate_curve(found: Turns, waiting_phases: Collection[str]) -> list[Point]:
-    """Score waiting rules: never, as decided, by phase (as in the paper), always, and with time limits."""
+    """Score waiting rules: never, as decided, by phase (as in the paper), always, and with time limits; [] if there are
+    no turns."""
     rules: list[tuple[str, Callable[[ThoughtTurn], bool], float | None]] = [
         ("never", lambda _: False, None),
         ("as decided", lambda turn: turn.waited, None),

@@ -263,7 +263,7 @@ def is_saved_page(file: Path) -> bool:
 
 
 def _licences_of(modules: Collection[Path]) -> str:
-    """Return an HTML comment with the licences of the libraries among these modules."""
+    """Return an HTML comment with the licences of the libraries among these modules; "" if there are none."""
     vendor = STATIC / "vendor"
     versions = json.loads((vendor / "versions.json").read_text("utf-8"))
     packages = sorted({versions[each.name]["package"] for each in modules if each.parent == vendor})

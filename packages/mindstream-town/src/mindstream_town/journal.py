@@ -241,7 +241,8 @@ def _payload(event: Event, heard: Mapping[int, str]) -> dict[str, object]:
 
 
 def _rated_later(event: Event) -> tuple[str, ...]:
-    """Return the ids of the event's records whose importance is set by a later `MemoriesRated`."""
+    """Return the ids of the event's records whose importance is set by a later `MemoriesRated`; () for other kinds of
+    events."""
     if isinstance(event, Perceived | Talked):
         return event.unrated
     if isinstance(event, Overheard):

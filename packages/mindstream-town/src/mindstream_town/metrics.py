@@ -390,7 +390,7 @@ def _in_order(history: History) -> Iterator[tuple[str, Record]]:
 
 
 def told_ids(record: Record) -> tuple[str, ...]:
-    """Return the ids of the speaker's memories that a line of a talk passes on."""
+    """Return the ids of the speaker's memories that a line of a talk passes on; () if it passes on none."""
     told = record.data.get("told")
     return tuple(each for each in told if isinstance(each, str)) if isinstance(told, list) else ()
 

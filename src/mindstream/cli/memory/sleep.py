@@ -240,7 +240,7 @@ def describe(proposal: Proposal, texts: dict[str, str]) -> list[str]:
 
 
 def _read_answer(proposal: Proposal) -> tuple[str, ...]:
-    """Ask until the answer is valid; return the ids of the records to keep."""
+    """Ask until the answer is valid; return the ids of the records to keep: () for yes, all for no."""
     while True:
         answer = ask(QUESTION).replace(",", " ").split()
         if [each.lower() for each in answer] in (["yes"], ["y"]):

@@ -216,7 +216,8 @@ async def _talk(context: RunContext) -> list[Record]:
 
 
 async def _newest(context: RunContext) -> tuple[Line, ...]:
-    """Return the utterances of this run and the answers between and after them, as lines in order.
+    """Return the utterances of this run and the answers between and after them, as lines in order; () if the run has no
+    utterances.
 
     They include utterances of an earlier conversation if these were postponed to this run.
     """

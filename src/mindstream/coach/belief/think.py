@@ -423,7 +423,7 @@ class Think(Prompt[Thinking]):
         return (*self.conversation, *self.newest)
 
     def reply_schema(self) -> JsonSchema | None:
-        """Return the schema of the reply with the names of the pack's phases; None if the reply has no schema."""
+        """Return the schema of the reply, in which `phase` is one of the pack's phases; None for free text."""
         schema = super().reply_schema()
         if schema is None:
             return None

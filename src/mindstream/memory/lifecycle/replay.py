@@ -71,7 +71,7 @@ class RecallLog:
 
     @property
     def days(self) -> float:
-        """Number of days between the first and the last event."""
+        """Number of days between the first and the last event, with fractions; 0 without events."""
         return (self.happened[-1].at - self.happened[0].at) / DAY_S if self.happened else 0.0
 
     @property

@@ -203,8 +203,8 @@ class Touches:
         raise error
 
     def _tell(self, columns: Columns, touches: Sequence[Touch], revisions: Sequence[Revision]) -> list[Entry]:
-        """Return the log entries of these recalls: the records of decaying kinds that each recall found, and
-        those that it archived."""
+        """Return the log entries of these recalls: the records of decaying kinds that each recall found, and those that
+        it archived; [] if nothing decays here."""
         if self.laws is None:
             return []
         gone, told = {each.id for each in revisions if each.forgotten is not None}, list[Entry]()

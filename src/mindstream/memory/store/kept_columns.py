@@ -231,7 +231,8 @@ def _stale(kept: Mapping[Path, tuple[str, int]], salt: str, erased: Sequence[Era
 
 
 def outdated(folder: Path | None, connection: Sql) -> list[Path]:
-    """Return the files of a folder that contain erased data or are unfinished."""
+    """Return the files of a folder that contain erased data, are unfinished or cannot be read, that is, all but the
+    valid ones."""
     if folder is None or not folder.is_dir():
         return []
     kept = {path: each for path, each in kept_beside(folder).items() if path.parent == folder}

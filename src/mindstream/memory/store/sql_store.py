@@ -416,7 +416,8 @@ class SqlStore(Store):
     async def _remove_in_place(
         self, stream: StreamKey, found: Carriers, before: Mapping[str, Record]
     ) -> list[BackgroundWork]:
-        """Remove erased records from columns in memory; return the objects of `at_work` that could do so."""
+        """Remove erased records from columns in memory; return the objects of `at_work` that could do so: [] if the
+        erasure is too large, or a record was written meanwhile."""
         touched = {*found.records, *found.rewritten} - found.ids
         if not before or not touched <= before.keys():  # too many records, or one was written after `before` was read
             return []
@@ -486,8 +487,8 @@ class SqlStore(Store):
         return int((await self._rows(sql, few=True))[0][0])
 
     async def next_row(self, after: int, kinds: Sequence[str]) -> Logged | None:
-        """Return the first row of these kinds after a seq; None: there is none. A row that cannot be read has the event
-        `Unknown`."""
+        """Return the tenant's first log row of these kinds after a seq, None if there is none yet; a row that cannot be
+        read has the event `Unknown`."""
         where = (
             f"WHERE seq > ? AND {self.tenant.owned('mind')} AND kind IN ({queries.marks(kinds)}) ORDER BY seq LIMIT 1"
         )

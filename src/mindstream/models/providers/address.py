@@ -207,7 +207,8 @@ class Address:
         return line if len(line) <= _MAX_QUOTE else line[: _MAX_QUOTE - 1] + "…"
 
     def hint(self) -> str:
-        """Return a hint for error messages about the usual mistake in an address."""
+        """Return a hint for error messages about the usual mistake in an address; "" for vendors whose address is
+        known."""
         return ". The address usually ends in /v1" if self.vendor in ("compatible", "ollama") else ""
 
     def key_source(self) -> str:

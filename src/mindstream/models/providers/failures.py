@@ -230,7 +230,7 @@ AGAIN = re.compile(
 
 def _wait_s(error: Mapping[str, object], words: str, headers: Mapping[str, str]) -> float | None:
     """Return the pause that a rate limit asks for, in seconds: by its headers, its details (Gemini), or its message;
-    None: it names none."""
+    None if it names no pause."""
     if (wait_s := retry_after_s(headers)) is not None:
         return wait_s
     details = error.get("details")

@@ -457,7 +457,8 @@ class _Reply:
             self._blocked = str(why)
 
     def _choice(self, choices: Any) -> dict[str, Any]:
-        """Return the choice to read; of several choices (answers to one request), always the one that began first."""
+        """Return the choice to read; of several choices (answers to one request), always the one that began first.
+        Return {} if the chunk has no part of it."""
         for each in [choices] if isinstance(choices, dict) else choices or ():
             if each is None:
                 continue
@@ -498,10 +499,10 @@ class _Reply:
             yield from self._calls.whole()
 
     def _added(self, text: str) -> str:
-        """Return the text that a delta adds; some servers repeat all previous text in each delta.
+        """Return and store the text that a delta adds; some servers repeat all previous text in each delta.
 
         Such a server is recognised once two deltas in a row begin with all the text before them; until then, the first
-        of the two is held back.
+        of the two is held back, and "" is returned.
         """
         waiting, before = self._grown, self._text
         if not text or (self._finish and len(before) > 1 and text == "".join(before)):
@@ -588,7 +589,7 @@ def _content(content: Any) -> tuple[str, str]:
 
 
 def _thought(value: Any) -> str:
-    """Return the text of thoughts, which arrive as a text or as parts of several shapes."""
+    """Return the text of thoughts, which arrive as a text or as parts of several shapes; "" for an unknown shape."""
     if isinstance(value, list):
         return "".join(map(_thought, value))
     if isinstance(value, dict):

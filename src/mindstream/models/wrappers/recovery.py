@@ -331,7 +331,7 @@ class GuardedText:
         return text[shown:safe]
 
     def finish(self) -> str:
-        """Return the held back text that is part of the answer, at the end of the reply."""
+        """Return the text that was still held back, at the end of the reply; "" if it is not part of the answer."""
         rest, self._shown = self._text[self._shown :], len(self._text)
         alone = USER.match(rest) and self._text[: -len(rest)].endswith("\n\n")
         return "" if self.ended or alone else rest

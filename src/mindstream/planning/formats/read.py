@@ -81,7 +81,8 @@ class Numbered:
         return steps
 
     def end(self) -> list[PlannedStep]:
-        """Return the item whose lines were collected, as a step; steps are numbered in their order."""
+        """Return the item whose lines were collected, as a step, and forget these lines; [] if there are no lines.
+        Steps are numbered in their order."""
         words, self._lines = "\n".join(self._lines).strip(), []
         if not words:
             return []
@@ -350,7 +351,8 @@ def _is_numbered(value: Mapping[str, Any], kind: type) -> bool:
 
 
 def _steps(value: Any, depth: int = 0) -> list[Any]:
-    """Return the steps: a list, a list under one of the known keys, objects by id, or a single step.
+    """Return the steps: a list, a list under one of the known keys, objects by id, or a single step; [] if the value
+    has none of these forms.
 
     The list may be inside a text that is JSON, or inside objects with a key of WRAPPERS.
     """
@@ -545,7 +547,7 @@ def _columns(cells: Sequence[str]) -> tuple[int, int] | None:
 
 def _inner_text(text: str) -> str:
     """Return as text the lines of a plan that a model wrapped in JSON: a string, a list of lines, or an object with a
-    line for each step number."""
+    line for each step number; "" if there is no such JSON."""
     value: Any = next((each for each in _values(text) if each is not None), None)
     for _ in range(MAX_NESTING):
         if isinstance(value, Mapping):

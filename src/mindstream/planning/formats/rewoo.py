@@ -497,7 +497,8 @@ class Rewoo:
         return found[0] if added is None else f"#E{int(found[3]) + added}"
 
     def end(self) -> list[PlannedStep]:
-        """Read the step whose bracket was never closed; its input is the rest of its first line."""
+        """Read the step whose bracket was never closed, if there is one; its input is the rest of its first line, and
+        the other lines are noted as unread."""
         if not self._open:
             return []
         first, *others = self._open

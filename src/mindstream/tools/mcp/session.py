@@ -290,7 +290,8 @@ async def _list_tools(client: Client) -> tuple[dict[str, Definition], dict[str, 
 
 
 def _take(given: Any, tools: dict[str, Definition], refused: dict[str, str]) -> int:
-    """Add a tool to `tools`, or the reason why it is refused to `refused`; return the number of characters added."""
+    """Add a tool to `tools`, or the reason why it is refused to `refused`; return the number of characters added (0 for
+    a repetition)."""
     full_name, found = read_tool(given)
     name = full_name[:MAX_NAME]
     fault = found if isinstance(found, str) else _fault(found)

@@ -142,7 +142,7 @@ def read_messages(line: bytes) -> list[JSONRPCMessage]:
 
 
 def _read_inexact(line: bytes) -> list[JSONRPCMessage]:
-    """Return the messages of a line that violates the protocol.
+    """Return the messages of a line that violates the protocol; [] if it has no JSON.
 
     Some servers write colour codes or other text before a message on the same line, or send a batch of messages. An
     answer that is not a valid message becomes an error, so that its call ends.

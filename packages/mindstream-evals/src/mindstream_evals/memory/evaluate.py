@@ -268,7 +268,8 @@ class MemoryEvaluation:
 
 
 def word_overlap(said: str, expected: str) -> float:
-    """Return F1 of the words of an answer and the expected answer, as LoCoMo scores answers."""
+    """Return F1 of the words of an answer and the expected answer, as LoCoMo scores answers; 0 if they share no
+    word."""
     one, other = terms(said), terms(expected)
     common = sum(min(one.count(word), other.count(word)) for word in set(one))
     return 2 * common / (len(one) + len(other)) if common else 0.0

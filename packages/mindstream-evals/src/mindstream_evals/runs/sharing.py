@@ -428,7 +428,7 @@ def _score(cast: Cast, wish: ExperimentSettings, ledger: Ledger) -> dict[Cell, d
 
 
 def _own_share(cell: Cell, answer: CellAnswer) -> float:
-    """Return the share of the shown exemplars that the agent itself wrote."""
+    """Return the share of the shown exemplars that the agent itself wrote; 0 if none were shown."""
     return answer.shown.count(cell.agent) / len(answer.shown) if answer.shown else 0.0
 
 

@@ -170,7 +170,7 @@ class ExtractedFacts:
     facts: list[str] = field(default_factory=list)
 
     async def examples(self, arm: Arm, question: str) -> list[Example]:  # noqa: ARG002
-        """Return the facts most similar to the question, as one text."""
+        """Return the facts most similar to the question as one text, that is, one example; [] if there are no facts."""
         found = await self._nearest(question)
         return [Example("\n".join(["Known facts:", *(f"- {each}" for each in found)]))] if found else []
 

@@ -45,8 +45,8 @@ def score_answers(pairs: Pairs, bert_model: str = "") -> list[dict[str, float]]:
 
 
 def token_match(said: str, wanted: str) -> float:
-    """Match each token of one text with the nearest of the other, in both directions; return F1 of the means of both
-    directions."""
+    """Match each token of one text with the nearest of the other, in both directions; return F1 of the mean
+    similarities of both directions, 0 if a text is empty or a mean is not positive."""
     one, other = token_ids(said), token_ids(wanted)
     if not one or not other:
         return 0.0

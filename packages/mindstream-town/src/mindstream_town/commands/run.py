@@ -368,7 +368,8 @@ def _command(name: str, settings: Settings, *more: str) -> str:
 
 
 def _models(settings: Settings, name: str) -> list[str]:
-    """Return the command-line flags of the models in these settings, for the printed command that continues a run."""
+    """Return the command-line flags of the models in these settings, for the printed command that continues a run; []
+    if the command takes none, or no model costs anything."""
     if name not in ("run", "resume") or towns.is_free(settings):
         return []
     roles = [word for role, model in settings.roles.items() for word in ("--role", f"{role}={model}")]

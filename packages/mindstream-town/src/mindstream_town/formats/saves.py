@@ -83,7 +83,7 @@ class ConceptNode:
 
     @property
     def evidence(self) -> tuple[str, ...]:
-        """The ids of the nodes that the node is based on."""
+        """The ids of the nodes that the node is based on; () for a conversation, whose `filling` is its lines."""
         if isinstance(self.filling, str):
             return (self.filling,) if self.filling else ()
         return () if self.type == "chat" else tuple(each for each in self.filling or () if isinstance(each, str))

@@ -409,7 +409,7 @@ def _describe(model: type[BaseModel], first: Any) -> str:
 
 def _keys(model: type[BaseModel], place: KeyPath) -> str:
     """Return the end of the message about an unknown key: the most similar known key, if there is one, and all known
-    keys."""
+    keys; "" if its table has no fixed keys."""
     holder: type[BaseModel] | None = model
     for part in place[:-1]:
         if isinstance(part, str) and holder is not None:

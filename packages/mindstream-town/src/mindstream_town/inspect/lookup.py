@@ -199,7 +199,8 @@ def _short_names(names: list[str]) -> list[str]:
 
 
 def _nearest(wanted: str, known: Iterable[str]) -> list[str]:
-    """Return the names most similar to the typed one: as a whole, by one word, or by a common part."""
+    """Return the names most similar to the typed one: as a whole, by one word, or by a common part; [] if none is
+    similar."""
     words: dict[str, list[str]] = {}
     for each in known:
         whole = each.rpartition(":")[2].casefold()

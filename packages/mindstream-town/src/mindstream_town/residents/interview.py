@@ -204,7 +204,8 @@ def _policy(setting: Setting, is_past: bool) -> Policy:
 
 
 def day_lines(setting: Setting, state: ResidentState, step: int, around: int | None = None) -> tuple[str, ...]:
-    """Return a day's plan as lines, `HH:MM what (place)`; consecutive equal tasks are combined.
+    """Return the plan of the step's day as lines, `HH:MM what (place)`; () if that day is not planned. Consecutive
+    equal tasks are combined.
 
     Args:
         around: a minute of the day; tasks far from it are replaced by the part of the day that they belong to, and are

@@ -39,7 +39,7 @@ def _joint(room: str) -> str:
 
 def things_around(turn: ResidentTurn, place: str) -> tuple[str, ...]:
     """Return the objects in the house of a place that a resident knows and may use, those in the room of the place
-    first."""
+    first; () if the town has no such place."""
     address = turn.setting.addresses.get(place)
     if address is None:
         return ()

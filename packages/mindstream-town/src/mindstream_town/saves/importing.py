@@ -493,7 +493,7 @@ def _whispers_of(save: Save, whispers: Mapping[str, Iterable[str]], tell: Tell) 
 
 
 def _standing(save: Save) -> dict[str, Spot]:
-    """Return the recorded positions at the beginning of the next step."""
+    """Return the recorded positions at the beginning of the save's next step, by name; {} if they are not recorded."""
     if save.meta.step in save.recording.environments:
         return {name: each.spot for name, each in save.recording.environment(save.meta.step).items()}
     if save.meta.step - 1 in save.recording.movements:

@@ -428,7 +428,8 @@ def _day_of(when: datetime, record: Record) -> str:
 
 
 def _lets_on(turn: ResidentTurn, other: ResidentTurn) -> tuple[str, ...]:
-    """Return what a resident would reveal of its own secrets to another resident today."""
+    """Return what a resident would reveal of its own secrets to another resident today; () if nothing, or if it has no
+    briefing."""
     briefing = briefing_of(turn)
     return briefing.lets_on.get(other.name, ()) if briefing else ()
 

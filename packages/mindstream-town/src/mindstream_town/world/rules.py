@@ -114,7 +114,8 @@ class PlaceRules:
 
 
 def parse_hours(text: str) -> tuple[Hours, ...]:
-    """Parse opening hours: "08:00-20:00", several with commas, past midnight ("18:00-02:00"), or "always".
+    """Parse opening hours: "08:00-20:00", several with commas, past midnight ("18:00-02:00"), or "always", which
+    returns ().
 
     Raises:
         InputError: the text is not of this form.

@@ -451,7 +451,8 @@ HOLDS = "(text LIKE ? OR ifnull(keywords LIKE ?, 0))"
 def find_by_words(
     connection: sqlite3.Connection, stream: StreamKey, words: Sequence[str], n: int, after: int = 0
 ) -> list[int]:
-    """Return the numbers of the n records with the most of these words (text/words.terms), weighted by their rarity.
+    """Return the numbers of the n records with the most of these words (text/words.terms), weighted by their rarity; []
+    if `words` is empty.
 
     Records with numbers up to `after` are left out, and so are records that cannot be read within LOOK_S seconds.
     """
