@@ -241,7 +241,9 @@ def _held(place: Path) -> Iterator[int]:
                 place, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0), 0o600
             )
         except OSError as error:
-            raise StorageError(f"{place} cannot be written: {error.strerror}; nothing was erased") from None
+            raise StorageError(
+                f"{place} cannot be written: {error.strerror}; remove the cause, then repeat the erasure"
+            ) from None
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise StorageError(f"{place} is not a regular file; move it away, then repeat the erasure")
@@ -261,7 +263,9 @@ def _lock(place: Path, descriptor: int) -> None:
             "another process is erasing this user's data: wait until it ends, then repeat the erasure"
         ) from None
     except OSError as error:
-        raise StorageError(f"{place} cannot be locked: {error.strerror}; nothing was erased") from None
+        raise StorageError(
+            f"{place} cannot be locked: {error.strerror}; remove the cause, then repeat the erasure"
+        ) from None
 
 
 def _read(descriptor: int) -> Intent | None:
