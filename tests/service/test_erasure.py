@@ -184,7 +184,7 @@ async def test_a_row_left_in_any_table_is_reported(both: Path, table: str) -> No
             another.execute(
                 f"CREATE TRIGGER anew AFTER DELETE ON erased BEGIN INSERT OR IGNORE INTO {table} {ANEW[table]}; END"
             )
-        with pytest.raises(StorageError, match=f"1 rows in {table}"):
+        with pytest.raises(StorageError, match=f"1 row in {table}"):
             await erasing.erase(zorro, both, await erasing.find_user_data(zorro, both))
 
 
