@@ -504,7 +504,8 @@ class Speech:
         return self._handover.ended
 
     def read(self, part: ReplyPart) -> str:
-        """Return the words of a part that are shown now, without links that no trusted text contains."""
+        """Return the words of a part that are shown now, without links that no trusted text contains; "" while they are
+        held back, and for a part that is no text."""
         words = self._handover.read(part.text) if isinstance(part, Piece) else ""
         words = self._filter.feed(words) if words else ""
         self._has_words = self._has_words or is_visible(words)

@@ -870,7 +870,8 @@ class Stream:
         return self._held.get(slot)
 
     async def version(self, slot: str) -> Record | None:
-        """Return the record of a slot's latest version; None if no version was written yet."""
+        """Return the record of a slot's latest version, and keep it for `last_version`; None if no version was written
+        yet."""
         held, found = self._held.get(slot), None
         columns = await self._caught_up()
         rows = None if columns is None else columns.rows_of_slot(slot)

@@ -530,8 +530,8 @@ class SqlStore(Store):
         return await self._database.glance(lambda connection: erasures.after(connection, number))
 
     async def digest(self, text: str) -> str:
-        """Return a keyed digest of a text. The key is stored in the database: without it, the text cannot be
-        guessed."""
+        """Return a keyed digest of a text. The key is made at the first call and stored in the database: without it,
+        the text cannot be guessed."""
         if not self._salt:
             self._salt = await self._database.glance(erasures.salt_of) or await self.write(erasures.made_salt)
         return erasures.digest_of(self._salt, text)

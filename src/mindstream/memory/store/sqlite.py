@@ -89,8 +89,8 @@ class OwnChanges:
             self.forget(stream)
 
     def take(self, stream: StreamKey, since: int, number: int) -> tuple[list[Change], int] | None:
-        """Return the changes of a stream after `since`, each once, and the number to pass as `since` next time. None:
-        not all of these changes are known.
+        """Return and forget the changes of a stream after `since`; return also the number to pass as `since` next time.
+        None: not all of these changes are known.
 
         Args:
             number: the number of the last commit of any process, as read before this call; negative: it is not known.

@@ -71,10 +71,16 @@ class PageAnswer:
         self._words = BackgroundItems(runtime, _words(runtime, turn, self.spent), broken_off)
 
     async def next(self, within_s: float | None = None) -> str | None:
-        """Return the text that was generated since the last call; "" if there was none in time, None at the end.
+        """Return the text that was generated since the last call, and add it to `said`.
+
+        Args:
+            within_s: seconds to wait for text; None: wait without a limit.
+
+        Returns:
+            The text; "" if there was none in time; None at the end.
 
         Raises:
-            MindstreamError, Refusal: the answer failed.
+            MindstreamError, Refusal: the answer failed, or is empty.
         """
         try:
             pieces = await self._words.next(within_s)

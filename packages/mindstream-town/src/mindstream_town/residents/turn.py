@@ -445,8 +445,8 @@ class ResidentTurn:
         )
 
     async def commit(self) -> Commit | None:
-        """Return the commit of this turn, with a row for its use of models if there was any; None if the turn changed
-        nothing."""
+        """Return the commit of this turn, with a row for its use of models if there was any, and the effects of its
+        recalls; None if the turn changed nothing."""
         if self.calls or self.tokens:
             self.write(Asked(step=self.step, calls=self.calls, tokens=self.tokens))
         revisions = [*await self.resident.memory.take_touched(self.resident.written), *self.revisions]

@@ -239,7 +239,8 @@ class Listening:
                 threading.Event().wait(BROKEN_REST_S)
 
     def _is_over(self) -> bool:
-        """Return whether this thread must end, because there are no subscribers or another thread has replaced it."""
+        """Return whether this thread must end, because another thread has replaced it, or because there are no
+        subscribers; then the next subscriber starts a new thread."""
         with self._lock:
             is_ours = self._thread is threading.current_thread()
             if is_ours and not self._subscribers:
