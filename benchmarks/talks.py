@@ -29,9 +29,8 @@ import numpy as np
 from talks_data import Message, Talk, joined, read_talks, stream_of
 
 from mindstream.memory.memory import Memory
-from mindstream.memory.recall import question as question_of_recall
-from mindstream.memory.recall.question import Persons
-from mindstream.memory.recall.ranking import Weights, weights_for
+from mindstream.memory.recall import ranking as question_of_recall
+from mindstream.memory.recall.ranking import Persons, Weights, weights_for
 from mindstream.memory.recall.recall import Recaller
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.embedder import embedder as embedder_named

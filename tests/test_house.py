@@ -132,7 +132,7 @@ PROSE = {
     "coach/alarms.py",
     "coach/packs/safety.py",
     "text/dates.py",
-    "memory/recall/question.py",
+    "memory/recall/ranking.py",
     "text/times.py",
 }
 """Modules with patterns for words of users: alarms, dates and numbers."""

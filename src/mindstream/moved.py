@@ -17,6 +17,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 MOVED = {
+    "mindstream.memory.recall.question": "mindstream.memory.recall.ranking",
     "mindstream.service.operations.shapes": "mindstream.service.operations.operation",
     "mindstream.service.operations.principal": "mindstream.service.operations.operation",
     "mindstream.service.operations.table": "mindstream.service.operations.operation",
@@ -62,7 +63,7 @@ MOVED = {
     "mindstream.memory.recall.policies": "mindstream.memory.recall.ranking",
     "mindstream.memory.traced": "mindstream.tracing",
     "mindstream.memory.missing_vectors": "mindstream.memory.recall.embedding",
-    "mindstream.memory.recall.filters": "mindstream.memory.recall.question",
+    "mindstream.memory.recall.filters": "mindstream.memory.recall.ranking",
     "mindstream.memory.recall.recent_texts": "mindstream.memory.recall.recall",
     "mindstream.memory.store.column_lookups": "mindstream.memory.store.columns",
     "mindstream.memory.recall.relevance": "mindstream.memory.recall.ranking",

@@ -13,8 +13,7 @@ from mindstream.clock import ManualClock
 from mindstream.errors import InputError
 from mindstream.log.events import Remembered
 from mindstream.memory.memory import Memory
-from mindstream.memory.recall.question import Filters, understood
-from mindstream.memory.recall.ranking import Cosine, Generative
+from mindstream.memory.recall.ranking import Cosine, Filters, Generative, understood
 from mindstream.memory.recall.recall import Recaller
 from mindstream.memory.store.record import Kind, Record, Triple, new_id
 from mindstream.memory.store.sqlite import SqliteStore

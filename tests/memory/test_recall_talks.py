@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 from world import World
 
-from mindstream.memory.recall.question import find_bearer, find_persons, understood
+from mindstream.memory.recall.ranking import find_bearer, find_persons, understood
 from mindstream.memory.store.columns import Speakers
 from mindstream.memory.store.record import RecordDraft
 

@@ -27,8 +27,7 @@ from mindstream.memory.forgetting_curve import KEEP, Strength
 from mindstream.memory.opening import AnyStore, clock_of, opened_store
 from mindstream.memory.policy import AnyPolicy, adopt_policy
 from mindstream.memory.recall.embedding import MissingVectors, choose_embedder, other_embedder
-from mindstream.memory.recall.question import Filters
-from mindstream.memory.recall.ranking import Policy
+from mindstream.memory.recall.ranking import Filters, Policy
 from mindstream.memory.recall.recall import RecentTexts, Recollection, Touch, Touches, list_revisions, recaller_of
 from mindstream.memory.recall.rerank import SecondStage
 from mindstream.memory.recall.selection import LONG

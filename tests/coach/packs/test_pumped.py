@@ -29,7 +29,7 @@ from mindstream.coach.packs.pack import all_texts, topics_in
 from mindstream.coach.packs.safety import parts
 from mindstream.errors import PackError, ToolError
 from mindstream.memory.curation import audit
-from mindstream.memory.recall.question import understood
+from mindstream.memory.recall.ranking import understood
 from mindstream.memory.store.columns import Columns
 from mindstream.minds.mind import Mind
 from mindstream.models.model import estimate_tokens

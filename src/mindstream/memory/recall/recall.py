@@ -29,21 +29,25 @@ from mindstream.identifiers import StreamKey
 from mindstream.log.events import Logged, RecallMade
 from mindstream.memory.forgetting_curve import Strength, StrengthState, after_passing_over, after_return
 from mindstream.memory.recall.embedding import Embedding
-from mindstream.memory.recall.question import ALL, Filters, allowed_mask, compare_large, understood
 from mindstream.memory.recall.ranking import (
+    ALL,
     LOW_CERTAINTY,
     LOW_CONFIDENCE,
     Bounded,
     Candidates,
+    Filters,
     Policy,
     Ranking,
     Rows,
     Scored,
     Signals,
     Weights,
+    allowed_mask,
     certainty,
+    compare_large,
     confidences,
     relevance,
+    understood,
     weights_for,
 )
 from mindstream.memory.recall.rerank import SecondStage

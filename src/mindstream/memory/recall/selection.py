@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 
 from mindstream.arrays import Array, Floats, Ints, Mask
 from mindstream.identifiers import StreamKey
-from mindstream.memory.recall.question import RecallQuery
-from mindstream.memory.recall.ranking import CHAT, OTHERS, TERMS_AT_ONCE, Resistance, Weights, nth_highest
+from mindstream.memory.recall.ranking import CHAT, OTHERS, TERMS_AT_ONCE, RecallQuery, Resistance, Weights, nth_highest
 from mindstream.memory.store.columns import Columns
 from mindstream.memory.store.store import Candidates, Changes, Told
 from mindstream.memory.store.vectors import Vectors

@@ -12,8 +12,7 @@ from typing import Literal, TypeAlias, get_args
 
 from mindstream.errors import InputError
 from mindstream.identifiers import StreamName
-from mindstream.memory.recall.question import Filters
-from mindstream.memory.recall.ranking import Generative, Policy
+from mindstream.memory.recall.ranking import Filters, Generative, Policy
 from mindstream.memory.recall.recall import Recalled, Recaller, recaller_of
 from mindstream.memory.store.record import Kind, Record
 from mindstream.models.embedders.embedder import Embedder, embedder
