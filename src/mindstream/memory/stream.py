@@ -588,7 +588,10 @@ class Stream:
         if kind not in UNIQUE:
             return {}
         now = self.clock.now()
-        return self._lately.same(texts, now) | await self.store.find_same(self.key, kind, texts, now=now)
+        echoes = self._lately.same(texts, now)
+        returned = {each.id: each for each in await self.store.records(self.key, [*echoes.values()])} if echoes else {}
+        known = {text: returned[id_] for text, id_ in echoes.items() if id_ in returned}
+        return known | await self.store.find_same(self.key, kind, texts, now=now)
 
     @awaited
     @traced(tracing.SEARCH_MEMORY, "query", tell_found)

@@ -285,28 +285,17 @@ RECORDS = 1_000
 FOR_S = 10 * MINUTE_S
 
 
-@dataclass(slots=True)
-class _Returned:
-    """A record without its vector, the time of its last return, and (once its words were compared) a hash of its
-    words."""
-
-    at: Moment
-    record: Record
-    words: int | None = None
-
-
 class RecentTexts:
-    """The records that recent recalls of this process returned, each remembered once.
+    """The ids of the records that recent recalls of this process returned, each with a hash of its words.
 
     If a model repeats the words of one, they are not stored again. Without this check a memory fills with copies of
     itself: in a memory that stored the recalled text, 97.8 % of the records were junk after a month (mem0, issue 4573).
-    The remembered texts are hashed only when a text is to be written.
     """
 
     def __init__(self, stream: StreamKey) -> None:
         self._stream = stream
         caches.watch(self)
-        self._returned: OrderedDict[str, _Returned] = OrderedDict()
+        self._returned: OrderedDict[str, tuple[Moment, int]] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._returned)
@@ -314,10 +303,8 @@ class RecentTexts:
     def add(self, now: Moment, records: Iterable[Record]) -> None:
         """Add the records that a recall returned."""
         for record in records:
-            bare = record if record.vector is None else replace(record, vector=None)
-            held = self._returned.pop(record.id, None) or _Returned(now, bare)
-            held.at = now
-            self._returned[record.id] = held
+            before = self._returned.pop(record.id, None)
+            self._returned[record.id] = now, before[1] if before else same_words(record.text)
         self._drop_old(now)
 
     def forget(self, stream: str) -> None:
@@ -325,23 +312,17 @@ class RecentTexts:
         if stream == self._stream:
             self._returned.clear()
 
-    def same(self, texts: Iterable[str], now: Moment) -> dict[str, Record]:
-        """Return the records with the same words as one of these texts that recent recalls returned, by normalised
-        text."""
+    def same(self, texts: Iterable[str], now: Moment) -> dict[str, str]:
+        """Return the ids of the records with the same words as one of these texts that recent recalls returned, by
+        normalised text."""
         self._drop_old(now)
         wanted = {same_words(text): normalised(text) for text in texts}
-        found: dict[str, Record] = {}
-        for held in self._returned.values():
-            if held.words is None:
-                held.words = same_words(held.record.text)
-            if held.words in wanted:
-                found[wanted[held.words]] = held.record
-        return found
+        return {wanted[words]: id_ for id_, (_, words) in self._returned.items() if words in wanted}
 
     def _drop_old(self, now: Moment) -> None:
         while self._returned:
-            oldest = next(iter(self._returned.values()))
-            if len(self._returned) <= RECORDS and now - oldest.at <= FOR_S:
+            returned_at, _ = next(iter(self._returned.values()))
+            if len(self._returned) <= RECORDS and now - returned_at <= FOR_S:
                 break
             self._returned.popitem(last=False)
 
