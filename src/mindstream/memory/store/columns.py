@@ -322,9 +322,9 @@ QUESTION_CHARS = 300
 """Maximum length, in characters, of a text for which `only_asks` can be true."""
 PORTION = 128
 """Number of records that are read at once; this takes some milliseconds."""
-WHOLE, WHOLE_OF_STREAM = 8_192, 1_024
+WHOLE, WHOLE_OF_STREAM = 4_096, 1_024
 """Maximum number of records that are held with their texts, without vectors: WHOLE of all streams together (about
-5 MB), WHOLE_OF_STREAM of one stream."""
+3 MB), WHOLE_OF_STREAM of one stream."""
 OPEN = float("inf")
 NEWEST_AT_ONCE = 256
 """Number of rows at the end of the stream that are searched first for the newest records."""
