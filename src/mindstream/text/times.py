@@ -166,7 +166,7 @@ def read_clock(text: str) -> int | None:
         hour = hour % 12 + 12 * (found["half"] == "p")
     seconds = (hour * 60 + minute) * 60 + second
     if minute > 59 or second > 59 or seconds > DAY_S:
-        raise InputError(f"a day has no time {text.removeprefix('at ')}")
+        raise InputError(f"a day has no time {text.removeprefix('at ')}: the times are 00:00 to 24:00")
     return seconds
 
 

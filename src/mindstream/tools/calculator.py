@@ -419,7 +419,8 @@ def statements_of(text: str) -> tuple[list[tuple[Tree, Tree]], list[Tree]]:
     """Return the equations of a text, and the expressions to be computed.
 
     Raises:
-        ToolError: see `read_formulas`, or there are more than MAX_EQUATIONS equations and expressions.
+        ToolError: the text is too long, nested too deep, or not a formula; or there are more than MAX_EQUATIONS
+            equations and expressions.
     """
     formulas = read_formulas(text)
     equations = [pair for each in formulas for pair in pairwise(each)]

@@ -66,7 +66,8 @@ class Arrivals(Protocol):
                 tasks between the endpoint and the reader costs far more than handling the text.
 
         Raises:
-            ModelError: see `failures`; raised only after everything that arrived before it was returned.
+            ModelError: the endpoint failed or refused the request (`failures`); raised only after everything that
+                arrived before it was returned.
         """
 
 

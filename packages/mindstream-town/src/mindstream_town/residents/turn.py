@@ -309,7 +309,8 @@ class ResidentTurn:
         asked again. None: the reply cannot be parsed.
 
         Raises:
-            StepFailed, BudgetSpent: see `ask`.
+            StepFailed: the model did not answer; no rule replaces an unavailable model.
+            BudgetSpent: the budget is spent.
         """
         model = asker.models.of(prompt.role)
         if isinstance(model, Rules):
