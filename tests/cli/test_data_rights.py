@@ -59,7 +59,7 @@ def test_a_personal_archive_is_complete_and_audited_after_the_erasure(said: Path
 def test_deleting_a_tenant_deletes_its_tokens(said: Path) -> None:
     (token,) = run("token", "new", "--tenant", "acme", "--data", said, "--json").rows
     gone = run("data", "delete-tenant", "acme", "--yes", "--data", said)
-    assert "acme is deleted: 1 tokens" in gone.out
+    assert "acme is deleted: 1 token\n" in gone.out
     assert run("token", "list", "--data", said, "--json").rows == []
     rows = run("data", "audit", "--tenant", "acme", "--data", said, "--json").rows
     assert [row["did"] for row in rows] == ["token_made", "tenant_deleted"]
@@ -74,7 +74,7 @@ def test_erasing_a_user_of_a_tenant_keeps_a_namesake_without_tenant(said: Path) 
 
     asyncio.run(retain())
     gone = run("memory", "erase", "--user", "ann", "--tenant", "acme", "--yes", "--data", said)
-    assert gone.out.startswith("ann of acme is erased: ") and "1 records" in gone.out
+    assert gone.out.startswith("ann of acme is erased: ") and "1 record," in gone.out
     assert b"Quaxon" not in b"".join(path.read_bytes() for path in said.rglob("mindstream.db*"))
     assert SAID in run("memory", "list", "--data", said, "--user", "ann").out
     rows = run("data", "audit", "--tenant", "acme", "--user", "ann", "--data", said, "--json").rows

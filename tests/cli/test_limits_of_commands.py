@@ -32,13 +32,13 @@ def spends(name: str, door: FakeEndpoint, folder: Path, *flags: str) -> Done:
 def test_every_command_obeys_the_call_limit(name: str, allowed: int, door: FakeEndpoint, folder: Path) -> None:
     done = spends(name, door, folder, "--max-calls", str(allowed))
     assert len(door.chats) <= allowed, done
-    assert f"the limit of {allowed} calls is reached ({allowed} are spent)" in done.out + done.err or allowed, done
+    assert f"the limit of {allowed} calls is reached (spent: {allowed})" in done.out + done.err or allowed, done
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_obeys_the_token_limit(name: str, door: FakeEndpoint, folder: Path) -> None:
     done = spends(name, door, folder, "--max-tokens", "0")
-    assert not door.chats and "the limit of 0 tokens is reached (0 are spent)" in done.out + done.err, done
+    assert not door.chats and "the limit of 0 tokens is reached (spent: 0)" in done.out + done.err, done
 
 
 @pytest.mark.parametrize("name", COMMANDS)

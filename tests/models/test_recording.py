@@ -84,7 +84,7 @@ async def test_an_exhausted_recording_is_reported(tmp_path: Path) -> None:
     await parts_of(await recorded(path, "Hello."))
     again = Playback(path)
     await parts_of(again)
-    with pytest.raises(ModelRefused, match=r"after 1 calls.*all its calls of this prompt are used"):
+    with pytest.raises(ModelRefused, match=r"after 1 call: all its calls of this prompt are used"):
         await parts_of(again)
 
 

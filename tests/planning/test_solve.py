@@ -221,7 +221,7 @@ async def test_a_replanner_reads_no_untrusted_text(missing: str, told: str) -> N
 
 @pytest.mark.parametrize(
     ("limits", "words"),
-    [({"budget": Budget(calls=1)}, "limit of 1 calls"), ({"tool_calls": 1}, ""), ({"seconds": 0.2}, "0.2 seconds")],
+    [({"budget": Budget(calls=1)}, "limit of 1 call is"), ({"tool_calls": 1}, ""), ({"seconds": 0.2}, "0.2 seconds")],
 )  # fmt: skip
 async def test_a_spent_budget_ends_the_run_with_partial_results(limits: dict[str, object], words: str) -> None:
     library = Library()

@@ -58,7 +58,7 @@ async def test_pairs_can_be_judged_by_keys_or_mouse_and_saved(tmp_path: Path, pa
     await page.open(address)
     assert await page.evaluate(count) == "Pair 4 of 4, 3 judged", "a reopened page continues"
     await page.press("ArrowRight")
-    assert "1 pairs are left open" in await page.evaluate("document.getElementById('open').textContent")
+    assert "Pairs left open: 1" in await page.evaluate("document.getElementById('open').textContent")
     await page.press("s")
     saved = downloads / "judged.csv"
     for _ in range(400):

@@ -179,7 +179,7 @@ async def delete_tenant(
             gone = await erase.delete_tenant(store, folder, forks, known=bool(tokens or forks))
         counts = gone.counts() | ({"tokens": len(tokens)} if tokens else {})
         await ours.note(clock.now(), Deed("tenant_deleted", "command", machine_user(), "", tenant, counts))
-    message = ", ".join(f"{count} {name}" for name, count in counts.items())
+    message = ", ".join(filter(None, (gone.describe(), count_of(len(tokens), "token") if tokens else "")))
     tell(json, {"tenant": tenant, **counts}, f"{tenant} is deleted: {message}")
 
 

@@ -419,7 +419,8 @@ class LifeBudget:
         for what, allowed, so_far in (*self._of_life(spent), *self._of_day(spent, now)):
             if allowed is not None and so_far >= allowed:
                 raise BudgetSpent(
-                    f"the limit of {allowed:g} {what} is reached ({so_far:g} are spent): raise it to continue"
+                    f"the limit of {allowed:g} {what.format('s' * (allowed != 1))} is reached (spent: {so_far:g}):"
+                    " raise it to continue"
                 )
 
     def is_over(self, spent: LifeSpent) -> bool:
@@ -428,19 +429,22 @@ class LifeBudget:
 
     def room_today(self, spent: LifeSpent, now: Moment) -> str:
         """Return the rest of today's budget as text; "" if there is no daily limit."""
-        left = ((what, allowed, so_far) for what, allowed, so_far in self._of_day(spent, now) if allowed is not None)
-        return ", ".join(f"{allowed - so_far:g} {what.removesuffix(' a day')}" for what, allowed, so_far in left)
+        left = [(what, allowed - so_far) for what, allowed, so_far in self._of_day(spent, now) if allowed is not None]
+        return ", ".join(f"{n:g} {what.removesuffix(' a day').format('s' * (n != 1))}" for what, n in left)
 
     def _of_life(self, spent: LifeSpent) -> tuple[tuple[str, float | None, float], ...]:
+        """Return the limits of the whole life: what is limited (`{}` stands for the s of the plural), the limit, and
+        what is spent."""
         return (
-            ("calls", self.calls, spent.calls),
-            ("tokens", self.tokens, spent.tokens),
-            ("US dollars", self.usd, spent.usd),
+            ("call{}", self.calls, spent.calls),
+            ("token{}", self.tokens, spent.tokens),
+            ("US dollar{}", self.usd, spent.usd),
         )
 
     def _of_day(self, spent: LifeSpent, now: Moment) -> tuple[tuple[str, float | None, float], ...]:
+        """Return the limits of a day, in the same form."""
         usd, tokens = (spent.usd_today, spent.tokens_today) if spent.day == day_of(now) else (0.0, 0)
-        return ("US dollars a day", self.usd_per_day, usd), ("tokens a day", self.tokens_per_day, tokens)
+        return ("US dollar{} a day", self.usd_per_day, usd), ("token{} a day", self.tokens_per_day, tokens)
 
     def may_speak(self, spent: LifeSpent, words: int, now: Moment) -> bool:
         """Return whether the day's limit allows this many unsolicited words."""

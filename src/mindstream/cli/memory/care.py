@@ -276,7 +276,7 @@ def _erase_of_tenant(settings: Settings, user: str, tenant: str, *, yes: bool, j
 
     gone, outside = asyncio.run(erased())
     counts: JsonObject = {**gone.counts()}
-    counted = ", ".join(f"{count} {name}" for name, count in counts.items()) or "there was no other data"
+    counted = gone.describe() or "there was no other data"
     more: JsonObject = {
         "tokens": [*outside.tokens.values()],
         "forks": [*outside.visited],

@@ -260,13 +260,14 @@ class Budget:
         if self.calls is self.tokens is self.cost_usd is None:
             return
         for what, allowed, spent in (
-            ("calls", self.calls, self.spent_calls),
-            ("tokens", self.tokens, self.spent_tokens),
-            ("US dollars", self.cost_usd, self.spent_usd),
+            ("call", self.calls, self.spent_calls),
+            ("token", self.tokens, self.spent_tokens),
+            ("US dollar", self.cost_usd, self.spent_usd),
         ):
             if allowed is not None and spent >= allowed:
                 raise BudgetSpent(
-                    f"the limit of {allowed:g} {what} is reached ({spent:g} are spent): raise it, or stop"
+                    f"the limit of {allowed:g} {what}{'s' * (allowed != 1)} is reached (spent: {spent:g}): raise it, or"
+                    " stop"
                 )
 
     async def begin(self, request: Request) -> Reserved:

@@ -54,6 +54,16 @@ EMBODIED = "resident_embodied"
 """The kind of event with which a user takes control of a resident (defined in mindstream_town.events)."""
 
 
+_NOUNS = {
+    "records": "record",
+    "log": "row of the log",
+    "work": "row of work",
+    "checkpoints": "checkpoint",
+    "files": "file",
+    "streams": "stream",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class ErasedCounts:
     """The numbers of erased data.
@@ -75,6 +85,15 @@ class ErasedCounts:
         found = {name: count for name, count in self.rows.items() if count}
         more = {"elsewhere": self.elsewhere, "files": self.files, "streams": len(self.streams)}
         return found | {name: count for name, count in more.items() if count}
+
+    def describe(self) -> str:
+        """Return the numbers that are not 0 as a text, such as `2 records, 9 rows of the log`; "" if all are 0."""
+        return ", ".join(
+            f"{count:,} in other streams"
+            if name == "elsewhere"
+            else count_of(count, _NOUNS.get(name, f"row of the table {name}"))
+            for name, count in self.counts().items()
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ function show() {
   $("over").hidden = !over;
   $("again").disabled = !pairs.length;
   if (over) {
-    $("open").textContent = done < pairs.length ? `${pairs.length - done} pairs are left open.` : "All are judged. Save the file, and give it to whoever asked you.";
+    $("open").textContent = done < pairs.length ? `Pairs left open: ${pairs.length - done}.` : "All are judged. Save the file, and give it to whoever asked you.";
     return;
   }
   const pair = pairs[at];
