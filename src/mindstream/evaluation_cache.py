@@ -68,7 +68,8 @@ class EvaluationCache:
             raise InputError(f"{self.file} cannot be written: {error.strerror}") from None
 
     def merge_parts(self) -> None:
-        """Merge the files that other processes wrote next to this one, once these processes have ended.
+        """Merge the files that other processes wrote next to `file` into it. Call this only after these processes have
+        ended.
 
         Raises:
             InputError: a file cannot be used.

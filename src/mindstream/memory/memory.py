@@ -104,8 +104,8 @@ class Memory(Stream):
     ) -> None:
         """Describe a memory that `async with` opens; the arguments are those of `open`.
 
-        With a store and an `embedder`, no `async with` is needed to open it. `feed`, `strength` and `second` apply only
-        in this case (see Stream).
+        With a store, an `embedder` and a `clock`, no `async with` is needed to open it. `feed`, `strength` and `second`
+        apply only in this case (see Stream).
         """
         if embedder is None:
             opening = Memory.open(data, name, embed=embed, clock=clock, seed=seed, policy=policy, model=model)

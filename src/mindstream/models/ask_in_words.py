@@ -32,7 +32,7 @@ async def ask(model: AnyModels, prompt: Prompt[Any] | str, role: str = "", *, ou
 
     Raises:
         ModelError: the model gave no answer, or one of the wrong type (the wrapper `Repair` lets the model correct it).
-        SettingsError: there is no model of that name.
+        SettingsError: there is no model of that name, or none for the role.
     """
     if isinstance(prompt, str):
         prompt = question_for(output)(question=prompt)

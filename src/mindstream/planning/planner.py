@@ -160,7 +160,8 @@ class Planner(Explained):
             HeldElsewhere: another live process holds the run. If a dead process holds it, the call waits until the
                 lease expires.
             LeaseLost: another process has taken over the run, because this process did not renew its lease in time.
-            ModelError: the planner or the solver failed. (A spent budget is no error: see `Solution.stopped`.)
+            ModelError: the planner, the solver or the conversion to `output` failed. (If the budget is spent before the
+                conversion, that is no error: see `Solution.stopped`.)
             StorageError: the log cannot be written.
         """
         if not isinstance(task, str):

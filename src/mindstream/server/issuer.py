@@ -63,7 +63,8 @@ class Issuer:
             replaces this function by one whose key is a secret of its data.
 
     Raises:
-        InputError: the URL does not begin with https:// (http:// is accepted on this machine), or no audience is given.
+        InputError: the URL does not begin with https:// (http:// is accepted on this machine), or has a query, a
+            fragment or credentials; or no audience is given.
     """
 
     def __init__(

@@ -215,7 +215,7 @@ def read_export(
         skips: returns whether a line is not a record and is skipped.
 
     Raises:
-        InputError: a line is invalid (the message names it), or the file is empty or too large.
+        InputError: a line is invalid (the message names it), or the file is empty, incomplete or too large.
         StorageError: the temporary copy cannot be written.
     """
     header: H | None = None

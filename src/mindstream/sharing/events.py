@@ -278,8 +278,8 @@ class RetrieverTrained(Event):
     """Number of exemplars for which the version was trained on labels, which say how helpful other exemplars (the
     candidates) are as its examples."""
     held_out: float
-    """Share of held-out exemplars for which the other exemplar that is ranked first is helpful as an example; 0 if too
-    few are held out."""
+    """Share of the held-out exemplars for which the retriever ranks a helpful example first; 0 if too few are held
+    out."""
     before: float
     """The same share as `held_out`, for the parent version."""
     anew: bool = False

@@ -40,7 +40,7 @@ def langchain_tool(tool: Any, traits: Traits = UNKNOWN) -> LangChainTool:
     """Make a mindstream tool from a LangChain tool. `traits`: the properties of the tool, if they are known.
 
     Raises:
-        TypeError: the tool has no name, no description, no schema, or no `invoke`.
+        TypeError: the tool has no name, no description, no schema, or neither `ainvoke` nor `invoke`.
     """
     name, description = getattr(tool, "name", None), getattr(tool, "description", None)
     if not (isinstance(name, str) and name and isinstance(description, str) and description.strip()):

@@ -238,7 +238,7 @@ def traced(
     Args:
         operation: the kind of operation, for the span.
         argument: the name of the function's second parameter.
-        describe: computes the attributes of the span.
+        describe: computes the attributes of the span from that parameter's argument and the result.
     """
 
     def decorate(do: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Coroutine[Any, Any, R]]:

@@ -1,4 +1,5 @@
-"""The simulation of a town. In a step, only residents whose act has ended or who may see something new have a turn.
+"""The simulation of a town. In a step, only residents that have something to decide have a turn: their act has ended,
+they may see something new, a user acts for them, or they may begin a talk.
 
 A step of a group of residents has three parts. First all turns run concurrently, each on the state before the step.
 Then encounters (talks) take place, in a fixed order. Then the results are written in one commit. A scheduler chooses

@@ -53,8 +53,8 @@ class Conduct:
     Attributes:
         planned, kept: waking minutes with a planned place, and those of them spent in the arena of that place.
         acts, believable: number of acts at a place, and of those that were permitted. An act is permitted if the place
-            is not full and the resident may enter it: it is an owner, the place is open to it now, or an owner is awake
-            in the house.
+            is not full and the resident may enter it: it is an owner, the place is open to it at that time, or an owner
+            is awake in the house.
         not_believable: number of acts that were not permitted, by reason. odd: these acts, by resident and time.
         in_walls: number of positions inside a wall. asleep_elsewhere: number of sleeps outside the resident's own
             house.
@@ -537,7 +537,7 @@ class Attendance:
 
 
 def trace_attendance(history: History, event: Event, known: Diffusion) -> Attendance:
-    """Return which residents attended an event, and which of them knew of it.
+    """Return the guests of an event, the residents who were told of it, the invitations, and the talks at it.
 
     Raises:
         InputError: the town has no such place, or the event ends before it begins.

@@ -68,7 +68,8 @@ async def supersede(stream: Stream, old: str, text: str, *, by: str = "", eviden
     current record of its kind already has the new text, no new record is written: that record replaces the old one.
 
     Raises:
-        InputError: the record does not exist, is no longer current, or is a version of a belief or plan.
+        InputError: the record does not exist, is no longer current, or is a version of a belief or plan; or the text is
+            empty or too long.
     """
     text = (await redaction.cleaned(checked_text(text))).text
     while True:

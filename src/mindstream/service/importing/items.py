@@ -21,7 +21,7 @@ from mindstream.memory.store.record import Kind, Triple
 MAX_EXAMPLE = 80
 """Maximum number of characters of a lost value that are shown."""
 MAX_FIELDS = 1_000
-"""Maximum number of field names that are counted."""
+"""Maximum number of names of kept fields that are counted, and of names of lost fields."""
 EPOCH = re.compile(r"-?\d{9,19}(\.\d+)?")
 """Matches a time since 1970 as text, in seconds, milliseconds, microseconds or nanoseconds."""
 MAIL_DATE = re.compile(r"(?:\w{3}, )?\d{1,2} \w{3} \d{4} ")

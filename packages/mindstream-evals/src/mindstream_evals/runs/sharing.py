@@ -104,7 +104,8 @@ class Experiment:
         self._all = len(cells(self.design, self.cast.agents))
 
     def arms(self) -> dict[Arm, list[Cell]]:
-        """Return the unanswered cells by the pool that they recall from."""
+        """Return the unanswered cells, grouped by the pool that they recall from, the form of the exemplars, and
+        whether the exemplars are shuffled."""
         found: dict[Arm, list[Cell]] = {}
         for cell in cells(self.design, self.cast.agents):
             if cell.key not in self.ledger.answers:

@@ -98,8 +98,8 @@ def _do(rest: str, at: str) -> Typed:
 
 
 def addressee(text: str, near: Iterable[str]) -> tuple[str, str]:
-    """Split "hello to Ada" into "hello" and "Ada", if a person nearby has this name or it is `all`; else return the
-    whole text and "".
+    """Split "hello to Ada" into "hello" and "Ada", if exactly one person nearby has this name or first name, or if the
+    name is `all`; else return the whole text and "".
 
     Only the text after the last " to " can be an addressee.
     """

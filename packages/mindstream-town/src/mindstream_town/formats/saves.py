@@ -556,7 +556,8 @@ def is_folder_name(name: str) -> bool:
 
 
 def _read_meta(path: Path, folder: Path) -> SaveMeta:
-    """Read a meta file; keys that can be derived (start date, residents) or have a default (map) may be missing."""
+    """Read a meta file; keys that can be derived (start date, residents) or have a default (such as the map) may be
+    missing."""
     data = load_object(path)
     if isinstance(now := data.get("curr_time"), str):
         data.setdefault("start_date", now.rpartition(", ")[0])

@@ -113,7 +113,8 @@ def _is_left(turn: ResidentTurn, percept: Percept, others: Mapping[str, Resident
 
 
 def _put_off(turn: ResidentTurn, percept: Percept, others: Mapping[str, ResidentState]) -> bool:
-    """Postpone the act if it needs a broken object that the resident has reported today; return whether it did so."""
+    """If the planned act needs an object that the resident has already reported or waited for today, begin the next
+    part of the plan at another place instead (before bedtime: be at home); return whether this was done."""
     state, step = turn.state, turn.step
     act, minute = state.act, turn.setting.minute(step)
     if act is None or act.why != "plan" or not act.needs(percept.place):

@@ -324,7 +324,8 @@ def _is_in_plan(turn: ResidentTurn, at: Appointment) -> bool:
 
 
 MAX_JUDGED = 24
-"""Maximum memories that `let_on` judges in addition to those that the next conversation would show."""
+"""Maximum number of memories that a resident with secrets judges at a time (may a conversation show them?), in addition
+to those that its next conversation would show."""
 
 
 async def _brief(turn: ResidentTurn, mind: Sequence[Record]) -> None:
