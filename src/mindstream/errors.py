@@ -42,7 +42,8 @@ class UserError(MindstreamError):
 
 
 class SettingsError(UserError):
-    """A flag, an environment variable or the settings file is wrong."""
+    """A flag, an environment variable or the settings file is wrong, or something that they ask for is missing, such as
+    a package or a model."""
 
 
 class PackError(UserError):

@@ -69,7 +69,8 @@ async def do(work: Work[T]) -> T:
 
 
 class Handle:
-    """A memory for callers on any thread or loop; it is opened at its first use, and only once in a process.
+    """A memory for callers on any thread or loop. It is opened when it is used; handles with the same arguments share
+    it.
 
     Args:
         data: a folder, a database's URL, or a store (of a tenant: only that tenant's data is visible).

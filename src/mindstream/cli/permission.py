@@ -101,7 +101,8 @@ class Asker:
 def server_approval(trust: bool, asker: Asker | None, screen: PlainScreen) -> Approve | None:
     """Return the function that decides whether the tools of an MCP server may be used.
 
-    With --trust it accepts all tools; otherwise it asks the user. Return None if there is no terminal to ask in.
+    With --trust this function accepts all tools; otherwise it asks the user. Without --trust and without a terminal to
+    ask in, return None.
     """
 
     def accept(changes: Changes) -> bool:

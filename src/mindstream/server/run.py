@@ -310,7 +310,7 @@ def listen(host: str, port: int) -> socket.socket:
     """Return a listening socket; port 0 chooses a free port.
 
     Raises:
-        InputError: the address does not exist or is in use.
+        InputError: the server cannot listen there: the address does not exist or is in use, or the port is not allowed.
     """
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
@@ -396,7 +396,7 @@ async def serve(api_app: ApiApp, host: str, port: int, on_start: Callable[[str],
     """Serve until SIGTERM or Ctrl-C; `on_start` is called with the address when the server listens.
 
     Raises:
-        InputError: the address does not exist or is in use.
+        InputError: the server cannot listen there: the address does not exist or is in use, or the port is not allowed.
     """
     allow_connections()
     log_quietly()

@@ -61,7 +61,7 @@ class Expired:
         return Expired(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
 
     def counts(self) -> dict[str, int]:
-        """Return the numbers of erased things by field name, such as `records`."""
+        """Return these numbers by field name, such as `records`."""
         return asdict(self)
 
 

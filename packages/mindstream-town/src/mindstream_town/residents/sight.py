@@ -105,7 +105,7 @@ def people_seen(percepts: Sequence[Percept], residents: Mapping[str, Resident]) 
 
 
 def _used_things(setting: Setting, spot: Spot, others: Mapping[str, ResidentState], step: int) -> list[Percept]:
-    """Return percepts of the objects that other residents are using."""
+    """Return percepts of the objects in sight that other residents are using."""
     used = []
     for other in others.values():
         act = other.act

@@ -499,8 +499,8 @@ async def disproved(turn: ResidentTurn) -> set[str]:
 
 
 async def worth_telling(turn: ResidentTurn) -> list[Record]:
-    """Return the newest memories (of LOOKED_THROUGH) that conversations may show, if they reveal no secret; the most
-    important first."""
+    """Return the memories, among the LOOKED_THROUGH newest, that conversations may show: without secrets, everyday
+    events, and what the resident's description says; the most important first."""
     newest = await _latest(turn, "note", "observation", "thought")
     kept = [each for each in newest if can_be_told(each) and not is_secret(turn, each) and not is_everyday(each)]
     described = "\n".join(public_identity(turn))
