@@ -53,7 +53,7 @@ class ForeignTask(Generic[T]):
         """Run the code and return its result.
 
         Raises:
-            ForeignFailure: the code raised an exception, which is the `cause`.
+            ForeignFailure: the code raised an exception, or cancelled itself; `cause` is the exception.
             Overdue: the code did not end within `timeout_s`.
             Stopped: `stop` was called.
         """

@@ -318,7 +318,7 @@ def erase_typed(folder: Path, user: StreamKey, is_meant: Callable[[str], bool], 
         before: also remove all entries that were typed before this moment.
 
     Raises:
-        StorageError: the file cannot be rewritten.
+        StorageError: the file cannot be read or rewritten.
     """
     path = history(folder, user)
     if path.is_symlink() or not path.exists() or not stat.S_ISREG(path.lstat().st_mode):

@@ -58,7 +58,8 @@ def _opened(where: Location, tenant: str) -> SqlStore:
 
 
 def clock_of(data: AnyStore) -> Clock:
-    """Return the clock that all processes with this data share: this machine's clock, or the database server's."""
+    """Return the clock that all processes with this data share: the clock of a given store, otherwise this machine's
+    clock for a folder and the server's for a database."""
     if not isinstance(data, AnyData):
         found: Clock | None = getattr(data, "clock", None)
         return found or SystemClock()

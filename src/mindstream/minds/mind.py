@@ -612,7 +612,8 @@ class Mind:
         Reasoners with `Trigger(on=("corrected",))` are woken.
 
         Raises:
-            InputError: the record does not exist, is no longer current, or is a version of a belief or plan.
+            InputError: the record does not exist, is no longer current, or is a version of a belief or plan; or the
+                text is empty or too long.
         """
         done = await self.memory.correct(old, text, by=by, wake=await self._woken_by(Corrected.kind))
         self.reasoners.wake()

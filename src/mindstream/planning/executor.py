@@ -248,7 +248,7 @@ class Executor:
 
     async def finish(self) -> dict[str, Evidence]:
         """Wait for all steps, and return their evidence. A step that others need but that was never begun counts as
-        failed.
+        failed, and so do steps that wait for each other.
 
         Raises:
             Exception: an exception of a watcher, of the approver, or of the model that is asked about a failed step;

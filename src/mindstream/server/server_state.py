@@ -75,7 +75,8 @@ class ServerState:
         await self._update(WRITE + key, lambda _: (None, None))
 
     async def spend(self, token: str, day: int, calls: int, tokens: int, usd: float) -> tuple[int, int, float]:
-        """Add to the spending of an access token on a day; return the sum of all servers."""
+        """Add to the spending of an access token on a day; return what was spent with the token on this day, on all
+        servers together."""
 
         def add(before: Any) -> tuple[Any, tuple[int, int, float]]:
             was = before or (0, 0, 0.0)

@@ -329,7 +329,7 @@ class Pool:
         await self.write(events.MembersChanged(members=tuple(dict.fromkeys(members))), by)
 
     async def change_members(self, add: Sequence[str] = (), remove: Sequence[str] = (), *, by: str) -> None:
-        """Add and remove members; `*` means every agent. Only the owner may.
+        """Add and remove members; `*` means every agent. Only the owner of the pool (`by`) may do this.
 
         Raises:
             InputError: `by` is not the owner, or a name to remove is not in the list of members.

@@ -403,7 +403,7 @@ class Briefed(TownEvent):
     """`shows`: memories that reveal nothing of the secrets. `hides`: memories that reveal something of them. Together
     they are all memories that have been judged."""
     lines: Quotes[tuple[str, ...]] = ()
-    """The lines of the description that reveal nothing of the secrets."""
+    """The lines of the resident's own description that reveal nothing of the secrets."""
     plan: Quotes[tuple[str, ...]] = ()
     """The acts of the day's plan that reveal something of the secrets."""
     lets_on: Quotes[dict[str, tuple[str, ...]]] = Field(default_factory=dict)

@@ -319,7 +319,8 @@ def _cut(timeline: Timeline, first: int) -> Timeline:
 
 
 def _delta(timeline: Timeline, begin: int = 0) -> Timeline:
-    """Encode the entries from a position on, with differences of steps."""
+    """Encode the entries from a position on: each step is replaced by its difference from the step of the previous
+    entry."""
     coded, before = [], timeline[begin - 1][0] if begin else 0
     for step, *others in timeline[begin:]:
         assert isinstance(step, int) and isinstance(before, int)

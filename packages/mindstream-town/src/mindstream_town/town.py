@@ -274,7 +274,7 @@ class Town:
             on_commits: called when a group of residents has finished a step with commits, with these commits.
 
         Raises:
-            InputError: the text is not a time.
+            InputError: the text is not a time, or the time is before the town's first step.
             ModelError: a model is not available, or its budget is spent; call `run` again to continue.
             StorageError: rows could not be written; open the town again to continue after the last written step.
         """

@@ -108,7 +108,8 @@ def _shared(asked: set[str], words: str) -> float:
 def steps_in(
     pack: Pack, query: str, language: Language, count: int, besides: Sequence[str] = ()
 ) -> list[dict[str, str]]:
-    """Return the library's steps for a query as text fields, with the users they are for and not for.
+    """Return the library's steps that fit a query best, at most `count`, as text fields; a step that is only for users
+    with certain topics, or not for them, also has these topics (`only_for`, `not_for`).
 
     `besides`: titles of steps that are left out.
     """

@@ -390,7 +390,8 @@ async def correct(
         wake: reasoners to be run because of the correction.
 
     Raises:
-        InputError: the record does not exist, is no longer current, or is a version of a belief or plan.
+        InputError: the record does not exist, is no longer current, or is a version of a belief or plan; or the text is
+            empty or too long.
     """
     new = await supersede(stream, old, text, by=by, evidence=evidence)
     there = {record.id: record for record in await stream.records([old, new.id])}

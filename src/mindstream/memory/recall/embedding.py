@@ -314,9 +314,10 @@ class MissingVectors:
             self._task = asyncio.ensure_future(self._run())
 
     async def tell(self, silent: str) -> str:
-        """Return why some or all records are found only by their words; "" if all records have comparable vectors.
+        """Return why some or all records are found only by their words; "" if all have comparable vectors, or the
+        stream's columns are not loaded.
 
-        Each reason is published to the feed once, not at every recall.
+        The reason is published to the feed when it first applies, not at every recall.
 
         Args:
             silent: why the embedder returns no vectors at present, so that all records are affected; "": it works.

@@ -94,7 +94,7 @@ class Tables:
         counters: the values of the counters, by name.
         accounts: the readable rows of the tables in ACCOUNTS.
         decaying: the streams that were written under the policy `decay`; None: the file's version has no such marks.
-        lost: by table, the number of parts that cannot be read.
+        lost: by table, the number of ranges of rows that cannot be read.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:

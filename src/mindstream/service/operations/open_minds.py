@@ -86,7 +86,8 @@ class OpenMind:
 
     @contextlib.contextmanager
     def answers_now(self) -> Iterator[bool]:
-        """Register the current task as an answer, so that `break_off` cancels it; yield whether another is running."""
+        """Register the current task as an answer, so that `break_off` cancels it; yield whether another answer is
+        running already."""
         is_busy, task = self.answers > 0, asyncio.current_task()
         self.answers += 1
         if task is not None:

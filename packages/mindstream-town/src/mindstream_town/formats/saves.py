@@ -475,8 +475,8 @@ def read_save(folder: Path) -> Save:
     """Read a saved simulation.
 
     Raises:
-        InputError: a file is missing or invalid, or a resident is listed twice or has no folder; the message has file
-            and key.
+        InputError: a file is missing or invalid; or the list of residents is empty or too long, or has a name that
+            occurs twice or has no folder. The message has file and key.
     """
     path = find_meta(folder)
     meta = _read_meta(path, folder)
@@ -533,7 +533,7 @@ def write_personas(save: Save, folder: Path) -> None:
     """Write the folder of each resident into a folder.
 
     Raises:
-        InputError: a resident's folder exists, or cannot be written.
+        InputError: a resident's folder exists or cannot be written, or its name cannot be the name of a folder.
     """
     for name, persona in save.personas.items():
         if not is_folder_name(name):

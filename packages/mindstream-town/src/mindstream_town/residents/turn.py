@@ -222,7 +222,8 @@ class ResidentTurn:
     async def recall(
         self, query: str, k: int = 0, *, kinds: tuple[Kind, ...] | None = None, touch: bool = True
     ) -> Recollection:
-        """Recall from the memory as it was before this step.
+        """Recall from the memory as it was before this step; nothing if the query is blank, or residents recall nothing
+        (`profile.recalls`).
 
         Args:
             k: maximum number of memories; 0: `profile.recalled`.

@@ -180,7 +180,7 @@ class LetsOn(Frozen):
 
 
 class Briefing(Frozen):
-    """What the conversations of a person with secrets may show of it today.
+    """What a person with secrets may show of itself in today's conversations.
 
     Attributes:
         hides: the numbers of the lines that reveal a secret.

@@ -155,7 +155,7 @@ class CommitWriter(GroupWriter):
         """Return, by a new connection, whether the last transaction was committed.
 
         A plain SELECT would not wait for a transaction that is still in progress. So this inserts the writer's row: the
-        insert waits until the other transaction ends, and then finds the row that it wrote.
+        insert waits until that transaction ends, and then finds its row if it was committed.
         """
         begun = self._clock.elapsed()
         sql = (
