@@ -20,8 +20,8 @@ from mindstream.memory.opening import open_store
 from mindstream.models.model import Model, Part, Piece, Request, Usage
 from mindstream.models.prompt import Prompt
 from mindstream.models.wrappers.meter import Budget, Meter
+from mindstream.server.admission import Budgets
 from mindstream.server.issuer import Issuer
-from mindstream.server.limits import Budgets
 from mindstream.server.server_state import ServerState
 from mindstream.server.tokens import Token, Tokens
 from mindstream.service.operations.open_minds import charged

@@ -14,7 +14,7 @@ import pytest
 from fake_endpoint import FakeEndpoint, Says
 from served import Served, ServerProcess
 
-from mindstream.server import limits, run
+from mindstream.server import admission, run
 
 USER = "/api/v1/users/ann"
 PROBLEM = "application/problem+json"
@@ -258,7 +258,7 @@ def test_slow_request_heads_are_disconnected(served: Served, monkeypatch: pytest
 
 
 def test_slow_request_bodies_are_refused(served: Served, client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "BODY_S", 0.2)
+    monkeypatch.setattr(admission, "BODY_S", 0.2)
     with socket.create_connection((client.base_url.host, client.base_url.port or 0)) as raw:
         head = f"POST {USER}/memories HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         raw.sendall(f"{head}Content-Length: 100\r\n\r\n{{".encode())

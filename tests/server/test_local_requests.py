@@ -13,8 +13,8 @@ from fastapi import FastAPI
 from served import Served
 
 from mindstream.server import app
+from mindstream.server.admission import is_local
 from mindstream.server.asgi import Message, Scope
-from mindstream.server.auth import is_local
 
 MEMORIES = "/api/v1/users/ann/memories"
 DOORS = (MEMORIES, "/v1/models", "/metrics", "/api/v1/events", "/api/v1/users")

@@ -21,8 +21,8 @@ from mindstream import ManualClock
 from mindstream.clock import DAY_S
 from mindstream.memory.opening import open_store
 from mindstream.models.model import Usage
-from mindstream.server import limits
-from mindstream.server.limits import PORTIONS, Budgets, Limits
+from mindstream.server import admission
+from mindstream.server.admission import PORTIONS, Budgets, Limits
 from mindstream.server.problems import Refusal
 from mindstream.server.server_state import ServerState
 from mindstream.server.tokens import Token, Tokens
@@ -82,7 +82,7 @@ async def test_servers_share_the_budget(folder: Path) -> None:
 async def test_spending_reaches_other_servers_without_further_requests(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limits, "KEPT_S", 0.01)
+    monkeypatch.setattr(admission, "KEPT_S", 0.01)
     clock = ManualClock()
     async with open_store(folder) as store:
         tokens = Tokens(lambda: store, clock)

@@ -259,7 +259,7 @@ class _Teller:
 
 async def _work(settings: Settings, minds: int, at_once: int, teller: _Teller, limits: IssuedLimits) -> int:
     from mindstream.minds.chat_bot import NAME, ChatResponder
-    from mindstream.server.limits import Budgets
+    from mindstream.server.admission import Budgets
     from mindstream.server.run import allow_connections
     from mindstream.server.server_state import ServerState
     from mindstream.server.tokens import Tokens

@@ -131,13 +131,8 @@ def read_belief(slot: str, record: Record | None, shape: type[Shape]) -> Belief[
             kept = {k: v for k, v in kept.items() if k not in misfits}
 
 
-def render_belief(slot: str, value: BaseModel) -> str:
-    """Return a belief as the text of its record, which recall searches."""
-    return render_fields(slot, value.model_dump(mode="json"))
-
-
 def render_fields(slot: str, fields: Mapping[str, JsonValue]) -> str:
-    """Return the fields of a belief as text, without empty ones."""
+    """Return the fields of a belief as the text of its record, which recall searches, without empty ones."""
     lines = []
     for name, held in fields.items():
         if held not in (None, [], ""):
@@ -849,17 +844,17 @@ class Stream:
         if not changed:
             return None
         event = BeliefChanged(slot=slot, version=belief.version + 1, patch=changed)
-        before = self.last_version(slot)
+        before, fields = self.last_version(slot), value.model_dump(mode="json")
         # the new version contains the old one's text, too
         taint = {TAINTED: True} if before and is_tainted(before) else {}
         new = RecordDraft(
-            text=render_belief(slot, value),
+            text=render_fields(slot, fields),
             kind="belief",
             by=by,
             evidence=tuple(evidence),
             slot=slot,
             version=event.version,
-            data={"value": value.model_dump(mode="json"), "patch": changed, **taint},
+            data={"value": fields, "patch": changed, **taint},
         )
         return Entry(event, by, tuple(await self.build_records([new])))
 

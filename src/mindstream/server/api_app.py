@@ -21,13 +21,12 @@ from mindstream.location import AnyData
 from mindstream.memory.opening import open_everyone
 from mindstream.minds.chat_bot import BotFactory
 from mindstream.models.roles import AnyModels, build_models
+from mindstream.server.admission import Admission, AuthMiddleware, Budgets, Limits, checked_public_url
 from mindstream.server.asgi import App, Receive, Scope, Send, escape_names
-from mindstream.server.auth import Admission, AuthMiddleware, checked_public_url
 from mindstream.server.chat import add_chat
 from mindstream.server.events import add_events
 from mindstream.server.health import Metrics, add_health
 from mindstream.server.idempotency import PATIENCE_S, Writes
-from mindstream.server.limits import Budgets, Limits
 from mindstream.server.mcp.http import add_mcp
 from mindstream.server.problems import Refusal, problem_response
 from mindstream.server.rest import PREFIX, add_rest, describe_api
@@ -158,7 +157,7 @@ def app(
             Unless the settings name a pack, the packs are not listed, and the first bot answers messages that name none
             (`POST …/send`).
         require_token: every request needs a token. By default requests of programs on this machine need none (see
-            `auth.is_local`). Set it if the application is mounted behind a proxy.
+            `admission.is_local`). Set it if the application is mounted behind a proxy.
         hosts: accepted names in the Host header, in addition to localhost.
         origins: other origins whose pages may call the server from a browser.
         offered: the tools, documents, MCP servers and towns that callers may use; None: the tools calculator and

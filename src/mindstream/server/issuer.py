@@ -22,7 +22,7 @@ from mindstream.errors import InputError
 from mindstream.identifiers import StreamName
 from mindstream.log.erasures import digest_of
 from mindstream.models.providers import wire
-from mindstream.server.auth import is_loopback
+from mindstream.server.admission import is_loopback
 from mindstream.server.problems import Refusal
 from mindstream.server.tokens import ISSUED, IssuedLimits, Token
 from mindstream.service.operations.operation import LOCAL, checked_scopes, checked_tenant_name

@@ -27,8 +27,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol as Connection
 
 from mindstream.errors import InputError
 from mindstream.log.database import release_heap
+from mindstream.server.admission import is_loopback
 from mindstream.server.api_app import ApiApp
-from mindstream.server.auth import is_loopback
 
 LOG = logging.getLogger("mindstream.server")
 HEAD_S = 15.0
