@@ -307,7 +307,9 @@ class PoolLearner(Retriever):
 
     def _check_size(self, state: PoolState) -> None:
         if (found := len(state.teaching(self._pool.guarded))) < LEAST:
-            raise InputError(f"the pool has {found} exemplars to learn from; training needs at least {LEAST}")
+            raise InputError(
+                f"the pool has {found} exemplar{'s' * (found != 1)} to learn from; training needs at least {LEAST}"
+            )
 
     async def train(
         self, by: str, tell: Tell = lambda _: None, tell_labelled: Tell = lambda _: None

@@ -327,7 +327,7 @@ class Portion:
             parts = _sentences(" ".join(lines)) if kind == "text" else lines
             under = JOINT.join(words for _, words in above)
             shown = [text for text in parts if not RULE.fullmatch(text)]
-            of = {"table": f"{len(shown)} rows", "list": f"{len(shown)} items"}.get(kind, "")
+            of = {"table": count_of(len(shown), "row"), "list": count_of(len(shown), "item")}.get(kind, "")
             yield from (Line(text, under, number, of, columns) for text in shown)
 
 

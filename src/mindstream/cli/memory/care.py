@@ -126,7 +126,11 @@ def purge(
         say("nothing was deleted", sys.stderr)
         return
     gone = asyncio.run(count(delete=True)) if found else 0
-    none = "nothing is archived" if older is None else f"no record was archived more than {older:g} days ago"
+    none = (
+        "nothing is archived"
+        if older is None
+        else f"no record was archived more than {older:g} day{'s' * (older != 1)} ago"
+    )
     message = f"{count_of(gone, 'archived record')} permanently deleted" if gone else none
     tell(json, {"purged": gone}, message)
 

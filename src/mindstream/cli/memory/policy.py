@@ -122,7 +122,10 @@ def describe_span(seconds: float) -> str:
     """Return a duration: 90 minutes, 16 hours, 30 days."""
     if seconds >= 2 * DAY_S:
         return f"{seconds / DAY_S:.3g} days"
-    return f"{seconds / HOUR_S:.3g} hours" if seconds >= 2 * HOUR_S else f"{seconds / 60:.3g} minutes"
+    if seconds >= 2 * HOUR_S:
+        return f"{seconds / HOUR_S:.3g} hours"
+    minutes = f"{seconds / 60:.3g}"
+    return f"{minutes} minute{'s' * (minutes != '1')}"
 
 
 FITTED = ("base", "cap_s", "passed_over_s", "asleep_s")

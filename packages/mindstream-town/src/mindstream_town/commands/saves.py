@@ -172,7 +172,7 @@ async def _export(
         if journal is not None:
             lines = await _write_journal(look, journal)
             row |= {"journal": str(journal), "lines": lines}
-            told.append(f"{lines} lines are in {journal}")
+            told.append(f"{journal} has {count_of(lines, 'line')}")
         if out is not None:
             step = towns.find_past_step(look.setting, at, look.now) if at else None
             save = await save_of_town(look.store, look.setting, embedder(settings.embedder), upto=step, saved=began)

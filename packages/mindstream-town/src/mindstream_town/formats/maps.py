@@ -174,7 +174,7 @@ def _narrowest(drawing: Drawing, mark: str, thing: str) -> Address | None:
 
 def _check_rows(name: str, rows: tuple[str, ...], width: int, height: int) -> None:
     if len(rows) != height:
-        raise InputError(f"{name}: expected {height} rows, found {len(rows)}")
+        raise InputError(f"{name}: expected {height} row{'s' * (height != 1)}, found {len(rows)}")
     faults = [
         f"{name}: row {number}: expected {width} characters, found {len(row)}"
         for number, row in enumerate(rows, start=1)

@@ -316,7 +316,7 @@ async def run(runtime: Runtime, principal: Principal, request: TownRunRequest, o
 
     def on_step(step: int) -> None:
         if step % 60 == 0 or step >= last:
-            one.report(f"{format_time(setting, step)}, {last - step} steps to go")
+            one.report(f"{format_time(setting, step)}, steps to go: {last - step}")
 
     async with open_town(runtime, principal, request.town) as town:
         await town.run(max(town.step, last), on_step)
