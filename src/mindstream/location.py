@@ -48,7 +48,8 @@ class Location:
         """Parse a location.
 
         Raises:
-            InputError: `data` is neither a valid folder name nor the URL of a PostgreSQL database.
+            InputError: `data` is neither a valid folder name nor the URL of a PostgreSQL database, or is a URL as a
+                `Path`.
         """
         if isinstance(data, Location):
             return data

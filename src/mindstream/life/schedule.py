@@ -310,7 +310,8 @@ class Rhythm:
 
         A life that has not looked yet may look at once. After a look that found work, or if a turn has begun since the
         look, it waits one interval (`beat_s`). After a look that found nothing, it waits at least two intervals, and at
-        least until the time that M2 (the role that decides) has named for the next look, or else the next day (UTC).
+        least until the time that M2 (the role that decides) has named for the next look; if M2 has named none, until
+        the next day (UTC).
         """
         if self.beat_s is None:
             return None

@@ -2,8 +2,9 @@
 
 The row is written in the transaction of the utterance that caused it, already leased to the process that received the
 utterance. A process that runs a slot (the named place of one reasoner) claims all unfinished rows of that mind and
-slot that it owns or whose lease has expired. So pending utterances are processed together, at most one run per slot is
-active, and a run that lost its lease cannot commit: with many processes on one folder, no work is lost or done twice.
+slot, except those that are leased to another process. So pending utterances are processed together, at most one run per
+slot is active, and a run that lost its lease cannot commit: with many processes on one folder, no work is lost or done
+twice.
 
 A silence or an hour of the day can also cause work. Such an occasion has no row in the log: its number, which is
 negative, identifies the work, so that only one process does it.

@@ -124,8 +124,8 @@ async def find_facts(
 async def facts_to_write(
     stream: Stream, found: Facts, known: Sequence[Record], draft: Callable[[str, Triple], RecordDraft], by: str
 ) -> tuple[Sequence[Entry], Sequence[Revision]]:
-    """Return the entries that write facts as notes, and the revisions that end the known notes that the facts replace
-    or that the user takes back. A note that exists already is not written again.
+    """Return the entries that write facts as notes, and the revisions that end known notes: those that the facts
+    replace, and those that the user takes back. A note that exists already is not written again.
 
     Args:
         draft: builds a note from a text and a triple that says what it is about.

@@ -602,8 +602,8 @@ class Evidence:
 def still_valid(old: Plan, new: Plan, evidence: Mapping[str, Evidence]) -> dict[str, Evidence]:
     """Return the evidence that stays valid when a plan changes.
 
-    That is the evidence of steps that make the same call as before, if all steps that they need, directly or
-    indirectly, do so, too. Evidence of failed steps is dropped, and evidence of steps that need a failed one.
+    A step's evidence stays valid if the step makes the same call as before, and so do all steps that it needs, directly
+    or indirectly, and if neither it nor one of these failed.
     """
     before = {step.id: step for step in old.steps}
     changed = {step.id for step in new.steps if not step.is_same_call(before.get(step.id))}

@@ -461,7 +461,7 @@ async def answer_alone(run: PlanningRun, reasons: bool) -> None:
 async def plan_and_execute(run: PlanningRun) -> None:
     """Run the plan in rounds, and try to answer after each. A round runs the steps that need only steps with evidence.
 
-    If there is no whole answer, the plan is revised after the last round and after a round in which a step failed, as
+    If the attempt gives no whole answer, and the round was the last one or a step failed in it, the plan is revised, as
     long as revisions are left.
     """
     if run.given is None:

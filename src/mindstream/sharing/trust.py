@@ -46,9 +46,9 @@ AT_FIRST = 2
 """Number of imaginary pairs without an order that are added to the pairs of each source, so that one false detection
 has little effect."""
 TWICE = 2
-"""For a source that is neither the writer of its pairs nor trusted by the owner: no pair is served before this number
-of its pairs is judged, and a name that no other source mentions counts as planted if this number of its answers mention
-it."""
+"""For a source that is neither the writer of its pairs nor trusted by the owner: none of its pairs is served before
+this number of them is judged, and a name counts as planted if this number of the source's answers mention it and no
+other source does."""
 
 
 @dataclass

@@ -93,8 +93,8 @@ HINT = build_pattern(
 )
 """A quick test: if this pattern does not match in a text, as in most texts, the text names no time."""
 MAX_BEFORE = 60
-"""Maximum number of characters before a time that are searched for words that extend it, such as 'a couple of weekends
-before the'."""
+"""How many characters before a time are searched for words that extend this time, such as 'a couple of weekends before
+the'."""
 
 
 def spans(text: str, now: Moment) -> list[DateSpan]:

@@ -59,7 +59,7 @@ def read_seeds(text: str) -> list[int]:
     """Parse seeds as typed: `1..100`, `3,5,8..12`.
 
     Raises:
-        InputError: the text is not a list of numbers and ranges.
+        InputError: the text is not a list of numbers and ranges, or a range goes downward or has more than MOST seeds.
     """
     found: dict[int, None] = {}
     for part in text.split(","):

@@ -355,7 +355,7 @@ def checked_record(record: Record) -> Record:
     """Check a record that is to be written, and return it without control characters.
 
     Raises:
-        InputError: a field is invalid; the message names the field.
+        InputError: a field is invalid or does not fit the others; the message names the field.
     """
     is_id = isinstance(record.id, str) and _ID.fullmatch(record.id)
     _require(is_id, "id", "6 to 64 letters, digits, _ and -", record.id)
@@ -521,7 +521,7 @@ def checked_commit(commit: Commit) -> Commit:
     """Check a commit and return it with cleaned records; every store calls this before it writes.
 
     Raises:
-        InputError: a value is invalid, or belongs to another stream.
+        InputError: a value is invalid or does not fit the others, or a record belongs to another stream.
     """
     checked_moment(commit.at, "at")
     if commit.fence and not commit.fence.work:

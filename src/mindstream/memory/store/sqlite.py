@@ -107,8 +107,8 @@ class OwnChanges:
 
 
 def _is_simple(commit: Commit) -> bool:
-    """Return whether columns can take over a commit's changes from the commit alone. They cannot if it writes a version
-    of a slot, because that also ends the version before, or if it changes a vector or empties a field.
+    """Return whether columns can take over a commit's changes from the commit alone. A commit that writes a version of
+    a slot also ends the version before, so it is not simple; neither is one that changes a vector or empties a field.
     """
     return not (
         any(record.slot is not None for entry in commit.entries for record in entry.records)

@@ -268,7 +268,8 @@ def gguf_file(name: str) -> Path:
     """Return the file that `gguf:FILE` or `local` names.
 
     Raises:
-        SettingsError: the file does not exist, is not a GGUF file, or the package that runs it is not installed.
+        SettingsError: the file cannot be read or is not a GGUF file, or the package that contains it (`local`) or runs
+            it is not installed.
     """
     has_engine = find_spec("xllamacpp") is not None
     if name == "local":

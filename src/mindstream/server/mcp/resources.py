@@ -48,7 +48,7 @@ async def find_resource(runtime: Runtime, principal: Principal, uri: str) -> Bas
     """Return the resource at a URI.
 
     Raises:
-        NotFound: the resource does not exist, or this caller may not see it.
+        NotFound: the resource does not exist, this caller may not see it, or the package for towns is not installed.
     """
     kind, _, rest = uri.partition("://")
     name, slash, step = rest.partition("/")

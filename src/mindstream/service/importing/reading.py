@@ -135,7 +135,7 @@ class Source:
         """Return the whole file as text; its encoding may be any that can be detected with certainty.
 
         Raises:
-            InputError: the file is too large, or is no text.
+            InputError: the file is too large, empty, or no text.
         """
         with self._explained():
             self.file.seek(0)

@@ -100,7 +100,7 @@ def read_talks(path: Path) -> list[Script]:
     """Read conversations from a JSON file: a list of objects with the fields of `Script`.
 
     Raises:
-        InputError: the file has another form.
+        InputError: the file cannot be read, has another form, or contains two conversations with the same id.
     """
     with prefixed(f"{path}:"):
         text = read_text(path, MOST_BYTES)

@@ -79,7 +79,7 @@ def read_talks(file: Path) -> tuple[str, list[AskedTalk]]:
     """Read a file; return the name of its format, and its conversations.
 
     Raises:
-        InputError: the file cannot be read, or has none of the formats.
+        InputError: the file cannot be read, has none of the formats, or has an invalid part.
     """
     with prefixed(file):
         text = read_text(file, LARGEST)

@@ -290,7 +290,7 @@ async def interview(
 
 
 def read(settings: Settings, upto: int | None = None) -> History:
-    """Read the history of the town in the data folder."""
+    """Read the history of the town in the data folder; raise InputError if the town has not run yet."""
 
     async def run() -> History:
         async with towns.look_in(settings) as look:

@@ -397,11 +397,12 @@ MIN_REST = 20
 
 
 def _without_slivers(turn: ResidentTurn, block: Block) -> list[Block]:
-    """Return the blocks of an appointment; it also takes the time of parts of the plan that it would leave too short.
+    """Return the blocks of an appointment; it also takes the time of parts of the plan that would become too short.
 
-    It begins earlier if less than SHORT_GAP of a planned act would be left before it, and ends later if less than
-    MIN_REST would be left after it. A longer rest of the act is replaced by time at home if the appointment begins with
-    the act, is in the same house, and is longer than that rest.
+    The appointment begins earlier if only less than SHORT_GAP of a planned act that has not begun would be left before
+    it, and ends later if less than MIN_REST of an interrupted act would be left after it. Acts that are agreed with
+    others are not shortened for this. A longer rest of an interrupted act is replaced by time at home if the
+    appointment begins with this act, is in the same house, and is longer than the rest.
     """
     minute = turn.minute
     before, after = turn.state.block_at(block.start), turn.state.block_at(block.end)
