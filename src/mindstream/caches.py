@@ -2,8 +2,8 @@
 
 Cached functions register by `remember`, objects with words by `watch`, and objects that must be closed when a user is
 erased, such as an open mind, by `watch_end`. When data is permanently deleted, the store calls `empty`. When another
-process has erased data, memory/privacy_watch calls `empty`; for this, the module records the streams that this process
-has opened.
+process has erased data, `ErasureWatch` (memory/store/sql_store) calls `empty`; for this, the module records the streams
+that this process has opened.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 MOVED = {
+    "mindstream.memory.privacy_watch": "mindstream.memory.store.sql_store",
     "mindstream.memory.recall.question": "mindstream.memory.recall.ranking",
     "mindstream.service.operations.shapes": "mindstream.service.operations.operation",
     "mindstream.service.operations.principal": "mindstream.service.operations.operation",

@@ -15,7 +15,6 @@ from world import Words
 
 from mindstream import ManualClock, Memory, RecordDraft, SqliteStore, caches
 from mindstream.log.events import Remembered
-from mindstream.memory.privacy_watch import ErasureWatch
 from mindstream.memory.recall.recall import Recaller
 from mindstream.memory.store import columns as columns_module
 from mindstream.memory.store import index_cache, vectors
@@ -23,6 +22,7 @@ from mindstream.memory.store.columns import Columns
 from mindstream.memory.store.index_cache import IndexCache
 from mindstream.memory.store.kept_columns import PAGE, ROOM, summed
 from mindstream.memory.store.record import Record
+from mindstream.memory.store.sql_store import ErasureWatch
 from mindstream.memory.store.store import Commit, Entry
 from mindstream.service.privacy.erase import erase_person
 from mindstream.text.lexical import GrowingArray

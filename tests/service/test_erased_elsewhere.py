@@ -12,9 +12,8 @@ from world import Words
 
 from mindstream import ManualClock, Memory, caches
 from mindstream.identifiers import StreamName
-from mindstream.memory import privacy_watch
-from mindstream.memory.privacy_watch import LOOK_S, ErasureWatch, watching
-from mindstream.memory.store import kept_columns
+from mindstream.memory.store import kept_columns, sql_store
+from mindstream.memory.store.sql_store import LOOK_S, ErasureWatch, watching
 from mindstream.service.operations.hub import Line
 from mindstream.service.operations.operation import LOCAL_PRINCIPAL
 from mindstream.service.operations.runtime import Runtime
@@ -85,7 +84,7 @@ async def test_a_failing_deletion_does_not_stop_the_watch(folder: Path, monkeypa
 
     def fail(*_: object) -> None:
         failed.append("once")
-        monkeypatch.setattr(privacy_watch, "delete_erased", delete)
+        monkeypatch.setattr(sql_store, "delete_erased", delete)
         raise PermissionError("not yours")
 
     here, there = open_one(), open_one()
@@ -93,7 +92,7 @@ async def test_a_failing_deletion_does_not_stop_the_watch(folder: Path, monkeypa
         note = await ann.retain("The parrot Zibeth sings.", "note")
         async with watching(here):
             await asyncio.sleep(LOOK_S / 10)
-            monkeypatch.setattr(privacy_watch, "delete_erased", fail)
+            monkeypatch.setattr(sql_store, "delete_erased", fail)
             await there.erase(ann.key, [note.id])
             while len(held.forgotten) < 3:  # noqa: ASYNC110 (by the erasure itself, by the look that failed, and by the next)
                 await asyncio.sleep(LOOK_S / 10)

@@ -12,8 +12,7 @@ from mindstream.identifiers import EVERYONE, OWN, OwnTenant, StreamKey, checked_
 from mindstream.location import AnyData, Location
 from mindstream.log.database import FILE
 from mindstream.log.erasure import finish_all
-from mindstream.memory.privacy_watch import watching
-from mindstream.memory.store.sql_store import SqlStore
+from mindstream.memory.store.sql_store import SqlStore, watching
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Store
 

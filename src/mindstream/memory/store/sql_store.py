@@ -1,4 +1,8 @@
-"""Methods of the store that are the same for SQLite and PostgreSQL."""
+"""Methods of the store that are the same for SQLite and PostgreSQL.
+
+`ErasureWatch` applies erasures by other processes to this process within LOOK_S seconds: to its caches, and to open
+minds. A PostgreSQL store announces erasures at once (`subscribe`); other stores are polled.
+"""
 
 from __future__ import annotations
 
@@ -16,18 +20,19 @@ from weakref import WeakSet
 
 from mindstream import caches
 from mindstream.clock import Moment
+from mindstream.errors import StorageError
 from mindstream.identifiers import StreamKey, StreamName, Tenant, tenant_of
 from mindstream.log import audit, erasures, kept, work
 from mindstream.log.audit import AuditRow, Deed
 from mindstream.log.database import Snapshot
-from mindstream.log.erasures import Erased
+from mindstream.log.erasures import ERASURES, Erased, digest_of
 from mindstream.log.events import Logged
 from mindstream.log.sql import Sql
 from mindstream.memory.store import checkpoints, lineage, queries, registry
 from mindstream.memory.store import erasure as carriers
 from mindstream.memory.store.checkpoints import Checkpoint
 from mindstream.memory.store.erasure import Carriers
-from mindstream.memory.store.kept_columns import delete_kept
+from mindstream.memory.store.kept_columns import delete_erased, delete_kept, kept_beside
 from mindstream.memory.store.queries import COLUMNS, HOLDS, next_change, record_of
 from mindstream.memory.store.record import (
     KINDS,
@@ -579,3 +584,75 @@ class SqlStore(Store):
 
 def _opens_work(commit: Commit) -> bool:
     return commit.put_back is not None or (commit.wake is not None and commit.wake.lease <= commit.at)
+
+
+LOOK_S = 1.0
+"""Poll interval for erasures by other processes, in seconds: the maximum time until this process drops the erased data.
+If a mind is running a step, that step is finished first.
+"""
+
+
+class ErasureWatch:
+    """Applies the erasures of a store to this process's caches, and remembers the last one that it applied."""
+
+    def __init__(self, store: SqlStore) -> None:
+        self._store = store
+        self._folder = store.columns_folder
+        self._began: int | None = None
+        self._upto: int | None = None
+
+    async def begin(self) -> int:
+        """Record and return the number of the last erasure. Call this before the process reads anything. Then only the
+        kept files (store/kept_columns) can still contain data that was erased earlier."""
+        if self._began is None:
+            self._began = await self._store.last_erasure()
+        return self._began
+
+    async def look(self) -> list[str]:
+        """Apply the erasures since the last look to this process's caches and to the kept files; return the affected
+        streams that this process has opened.
+
+        The first look also deletes the kept files (store/kept_columns) that still contain data erased earlier.
+        """
+        began, upto, kept = await self.begin(), self._upto, {}
+        if upto is None:
+            kept = await asyncio.to_thread(kept_beside, self._folder)
+            upto = min([began, *(reached for _, reached in kept.values())])
+        self._upto = upto
+        salt, erased = await self._store.erased_since(upto)
+        if not erased:
+            return []
+        new = [each for each in erased if each.number > began and not caches.was_erased_here(each.digest, each.number)]
+        last = {each.digest: 0 for each in new} | {each.digest: each.number for each in new if each.whole}
+        found = {stream: last[digest] for stream in caches.streams() if (digest := digest_of(salt, stream)) in last}
+        for stream, number in found.items():
+            caches.empty(stream, whole=number > 0, before=number)
+        kept = kept or await asyncio.to_thread(kept_beside, self._folder)
+        await asyncio.to_thread(delete_erased, kept, salt, erased)  # if this fails, the next look repeats it
+        self._upto = erased[-1].number
+        return list(found)
+
+
+@contextlib.asynccontextmanager
+async def watching(store: SqlStore) -> AsyncIterator[None]:
+    """While the block runs, apply erasures by other processes to this process: at once if the store announces them,
+    otherwise within LOOK_S seconds."""
+    watch, told = ErasureWatch(store), asyncio.Event()
+    with contextlib.suppress(StorageError):  # if this fails, the first `look` calls `begin`
+        await watch.begin()  # before this process reads anything
+
+    async def go_on() -> None:
+        with store.subscribe(ERASURES, told.set):
+            while True:
+                told.clear()
+                with contextlib.suppress(StorageError, OSError):  # the next look tries again
+                    await watch.look()
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(told.wait(), LOOK_S)
+
+    going = asyncio.ensure_future(go_on())
+    try:
+        yield
+    finally:
+        if not going.get_loop().is_closed():  # a memory may be closed on another loop than the one that opened it
+            going.cancel()

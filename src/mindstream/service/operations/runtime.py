@@ -26,10 +26,9 @@ from mindstream.log.files import private_folder
 from mindstream.memory.memory import Memory
 from mindstream.memory.opening import clock_of, finish_erasures, open_store
 from mindstream.memory.policy import MemoryPolicy, adopt_policy, open_policy
-from mindstream.memory.privacy_watch import watching
 from mindstream.memory.recall.embedding import choose_embedder
 from mindstream.memory.recall.rerank import second_stage
-from mindstream.memory.store.sql_store import SqlStore
+from mindstream.memory.store.sql_store import SqlStore, watching
 from mindstream.minds.chat_bot import NAME, BotFactory
 from mindstream.minds.mind import Mind, Part
 from mindstream.minds.responder import ResponderFactory, Timeouts
