@@ -371,9 +371,9 @@ async def extract(portions: Sequence[Portion], query: str, count: int) -> str:
     """Return about `count` lines of the portions, in their order, below their places and headings.
 
     A line is ranked by the words that it, its headings and its columns share with the query (BM25), by the similarity
-    of their vectors, and by the rank of its portion (the first portion is the best). Lines far below the best score are
-    left out, except for the best MIN_LINES; a short table, list or paragraph is returned whole. Above a table or list
-    that is not returned whole, a line says how many of its rows or items are shown.
+    of the line's vector to the query's, and by the rank of its portion (the first portion is the best). Lines far below
+    the best score are left out, except for the best MIN_LINES; a short table, list or paragraph is returned whole.
+    Above a table or list that is not returned whole, a line says how many of its rows or items are shown.
     """
     lines = [(rank, line) for rank, each in enumerate(portions) for line in each.lines()]
     if not lines:

@@ -244,8 +244,8 @@ class Encounters:
                 await overhear(self._turn_of(name), talk)
 
     async def _end_scenes(self) -> None:
-        """End the other half of each scene that one of its two residents has ended before its time, or during which a
-        user has taken control of one; then let those in sight overhear the scenes that end in this step."""
+        """End each scene for both residents if one of them has ended it early or is now controlled by a user; then let
+        those in sight overhear the scenes that end in this step."""
         for name, turn in sorted(self.turns.items()):
             scene = self.residents[name].state.scene
             for each in (name, scene.partner) if scene and (turn.state.scene is None or turn.state.embodied) else ():

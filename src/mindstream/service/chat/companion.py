@@ -59,7 +59,8 @@ class TalkZone(tzinfo):
 BEGINS = "### Task:"
 """The beginning of prompts that Open WebUI sends for its own use, such as for a title."""
 SHOWS_TALK = ("<chat_history>", "{{MESSAGES")
-"""Markers of the conversation. A text that begins with BEGINS is such a prompt only if it contains one of them."""
+"""Markers of the conversation. A text that begins with BEGINS counts as a prompt of Open WebUI only if it contains one
+of these markers."""
 OTHER_FORMS = (
     "Your task is to reflect the speaker's likely facial expression through a fitting emoji.",
     "You have been provided with a set of responses from various models to the latest user query:",

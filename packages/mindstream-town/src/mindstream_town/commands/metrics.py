@@ -100,9 +100,9 @@ def metrics(
     """Show measures of a town: talks, reflections, the spread of facts.
 
     With a model, a resident knows a --fact if the model says that one of its memories states the fact (about one call
-    per resident). Without a model, the fact is the initial memory that shares the most words with it, and a resident
-    knows it if one of its memories is that memory or is derived from it. Also shows acquaintance, adherence to plans,
-    and acts at closed, private or full places.
+    per resident). Without a model, the initial memory that shares the most words with --fact stands for the fact, and a
+    resident knows the fact if one of its memories is that memory or is derived from it. Also shows acquaintance,
+    adherence to plans, and acts at closed, private or full places.
     """
     history = read(settings)
     if at:

@@ -226,8 +226,8 @@ def day_lines(setting: Setting, state: ResidentState, step: int, around: int | N
 
 
 def is_source(memory: str, answer: str, names: Collection[str] = ()) -> bool:
-    """Return whether an answer uses a memory: for at least one sentence of the memory, the answer contains two or more
-    of its words, and at least half (SHARE) of those that are not names (at least one).
+    """Return whether an answer uses a memory: it contains two or more words of a sentence of the memory, and of the
+    words in this sentence that are not names, at least half (SHARE) and at least one.
 
     Args:
         names: stemmed words of names; they count only towards the two words.

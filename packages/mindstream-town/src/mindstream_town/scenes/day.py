@@ -313,8 +313,9 @@ async def plan_scenes(turn: ResidentTurn, day: int) -> None:
 
 
 def _shown_for_plan(turn: ResidentTurn, records: Sequence[Record]) -> tuple[Memory, ...]:
-    """Return memories, each with the weekday of its creation, what the resident will do about it, and a remark if the
-    resident keeps it to itself, who still has to hear it, or that no one has heard it yet."""
+    """Return memories, each with the weekday of its creation, what the resident will do about it, and if it applies,
+    one remark: that the resident keeps the memory to itself, who still has to hear it, or that no one has heard it
+    yet."""
     written = [f"{datetime.fromtimestamp(each.created, UTC):%A}" for each in records]
     waiting = {id_: f"{STILL_UNTOLD} {', '.join(names)}" for id_, names in still_to_tell(turn.state).items()}
     heard = [
@@ -638,8 +639,9 @@ def _names(turn: ResidentTurn, said: Sequence[str]) -> tuple[str, ...]:
 
 
 def _agreed(turn: ResidentTurn, blocks: Sequence[Block], dated: Sequence[Appointment]) -> list[Block]:
-    """Return the blocks; of those at the time and place of an appointment that the resident has agreed to, the one with
-    the most minutes in common gets the names of all participants, also those of other appointments then and there."""
+    """Return the blocks; each appointment that the resident has agreed to is assigned to the block at its place that
+    has the most minutes in common with it, and this block gets the names of the participants. A block with several
+    appointments gets the names of all their participants."""
     marked = list(blocks)
     for at in dated:
         if turn.name not in (at.host, *at.who):
@@ -1158,8 +1160,8 @@ def is_errand_to(setting: Setting, state: ResidentState, other: str, step: int) 
 
 
 def has_to_tell(setting: Setting, step: int, state: ResidentState, other: str) -> bool:
-    """Return whether a resident has to tell another one something, has not met it today, and will not see it for
-    something that it has planned for today."""
+    """Return whether a resident has to tell another resident something, has not met that resident today, and has
+    neither an appointment nor a planned talk with that resident later today."""
     if not any(other in names for names in still_to_tell(state).values()):
         return False
     met = state.scenes.get(other, -1) >= setting.step_at(setting.day(step), 0)

@@ -413,7 +413,7 @@ def _side(turn: ResidentTurn, other: ResidentTurn, plan: Mapping[int, Block], pr
 
 def _heard(turn: ResidentTurn, other: ResidentTurn, record: Record) -> str:
     """Return a remark about a memory: that the other has been told of it, is to be told now, or that no one has heard
-    it yet."""
+    it yet; "" otherwise."""
     if record.id in turn.state.shared.get(other.name, frozenset()):
         return "told before"
     if other.name in still_to_tell(turn.state).get(record.id, ()):
