@@ -118,7 +118,8 @@ async def open_life(
         policy: the memory policy for recalls by the tool R and for sleep.
 
     Raises:
-        UserError: a model, tool, folder, server, order or time is not valid, or the life has no goal.
+        UserError: a setting, such as a model, tool, folder, server, order or time, is not valid, or the life has no
+            goal.
         HeldElsewhere: another process runs this life.
         StorageError: the log cannot be read or written.
         ToolError: no tool of the MCP servers may be called.

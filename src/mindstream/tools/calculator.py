@@ -438,6 +438,7 @@ def solve_linear(equations: Sequence[tuple[Tree, Tree]], asked: Sequence[Tree]) 
 
     Raises:
         NotLinear: a formula is not linear, so SymPy is needed.
+        ToolError: a formula has no real value, such as a division by zero, or a number is too large.
     """
     zero = [_plus(evaluate(left), evaluate(right), Fraction(-1)) for left, right in equations]
     names = dict.fromkeys(name for each in zero for name in each if name)

@@ -219,7 +219,7 @@ class Town:
         Raises:
             SettingsError: a role has no model.
             HeldElsewhere: another process has the town open.
-            InputError: there is no town; or `new` is given and there is one already.
+            InputError: there is no town; or `new` is given, and there is a town or other data already.
             StorageError: the folder cannot be used.
         """
         async with contextlib.AsyncExitStack() as opened:

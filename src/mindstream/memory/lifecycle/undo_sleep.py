@@ -82,7 +82,8 @@ async def _plan(stream: Stream, steps: dict[str, Logged]) -> tuple[UndoneSleep, 
     """Return the result of undoing a sleep, and the revisions that have to be written.
 
     Raises:
-        InputError: records that the sleep archived or created were changed since, so that it cannot be undone.
+        InputError: records that the sleep archived, created or replaced were changed, superseded or deleted since (only
+            its dream may be deleted), so that the sleep cannot be undone.
     """
     forgotten = await _read(stream, steps, "fading")
     at = steps["fading"].at

@@ -276,7 +276,7 @@ def checked_text(text: str, longest: int = MAX_TEXT) -> str:
     """Return a text in the form in which it is stored: NFC, trimmed, no control characters except tab and line break.
 
     Raises:
-        InputError: nothing is left, or the text has more than `longest` characters.
+        InputError: `text` is not a text, nothing is left of it, or it has more than `longest` characters.
     """
     _require(isinstance(text, str), "text", "a text", text)
     clean = _clean(text)

@@ -227,7 +227,8 @@ def address(name: str, *, base_url: str | None = None, api_key: str | None = Non
     with `openai:` or `decisions:` also to `base_url` or the URL after @.
 
     Raises:
-        SettingsError: the name has none of the forms, there is no key, or a package is not installed.
+        SettingsError: the name has none of the forms, its address or file cannot be used, the key is missing or
+            invalid, or a package is not installed.
     """
     name = name.strip().strip("\ufeff\u200b")
     if api_key:

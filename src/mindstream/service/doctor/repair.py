@@ -429,7 +429,8 @@ def mend(folder: Path) -> Mended:
 
     Raises:
         StorageError: another program has the file open, it is not a mindstream database of this or an earlier version,
-            or the copy cannot be written. The database is unchanged then.
+            no row of the log or of the records can be read, or the copy cannot be written. The database is unchanged
+            then.
     """
     path = folder / FILE
     check_plain(path)

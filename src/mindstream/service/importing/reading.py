@@ -135,7 +135,7 @@ class Source:
         """Return the whole file as text; its encoding may be any that can be detected with certainty.
 
         Raises:
-            InputError: the file is too large, empty, or no text.
+            InputError: the file cannot be read, is too large or empty, or is no text.
         """
         with self._explained():
             self.file.seek(0)
@@ -177,7 +177,7 @@ class Source:
         first one that is not empty is used.
 
         Raises:
-            InputError: the file is not JSON, or is empty.
+            InputError: the file cannot be read, is empty or a ZIP archive, or does not contain JSON objects.
         """
         import ijson
 

@@ -110,7 +110,7 @@ def whole_folder(folder: Path) -> Iterator[Path]:
     """Yield a temporary folder. It replaces `folder` when the block ends, and is removed after an error.
 
     Raises:
-        InputError: the folder cannot be created, or is not empty.
+        InputError: the folder cannot be created or written, or is not empty.
     """
     was_there = usable(folder).exists()
     folder = make_new_folder(folder).resolve()

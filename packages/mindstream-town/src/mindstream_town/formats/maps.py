@@ -122,8 +122,9 @@ def world_of_drawing(world: Address, drawing: Drawing, faults: list[str] | None 
         faults: a list to which the faults of tiles are added, instead of raising them; these tiles stay empty.
 
     Raises:
-        InputError: rows differ in length, a character has no meaning or two, or an object is outside of a room. If
-            tiles are faulty, the message has one line with row and column for each kind of fault, at its first tile.
+        InputError: the size or the legend is invalid, rows are missing or differ in length, a character has no meaning,
+            an object is outside of a room, or a spawn point is on a wall. If tiles are faulty, the message has one line
+            with row and column for each kind of fault, at its first tile.
     """
     _check_legend(drawing)
     width, height = len(drawing.rows[0]) if drawing.rows else 0, len(drawing.rows)

@@ -345,7 +345,8 @@ def read_recording(folder: Path) -> Recording:
     """Find the recorded steps of a saved simulation; there may be none.
 
     Raises:
-        InputError: `movement+environment.tar.gz` or `master_movement.json` cannot be read, or there are too many steps.
+        InputError: `movement+environment.tar.gz` or `master_movement.json` cannot be read or is invalid, or there are
+            too many steps.
     """
     if (played := folder / PLAYED).is_file() and not (folder / MOVEMENT).is_dir():
         return Recording({}, _read_played(played))

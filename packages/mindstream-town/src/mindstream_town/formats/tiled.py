@@ -133,7 +133,8 @@ def matrix_of_tiled(map: TiledMap, tables: Mapping[str, Rows] | None = None) -> 
         tables: the meaning of its tiles (see `read_tables`); None: use the tiles' property `address`.
 
     Raises:
-        InputError: a layer is missing, or no tile of the map has an address and no tables are given.
+        InputError: a layer is missing; or no tables are given, and the tiles have no addresses in one world, have an
+            invalid one, or are in an external tileset.
     """
     mazes = {maze: map.cells(maze) for maze in MAZES}
     tables = tables or _tables(map, mazes)

@@ -270,8 +270,8 @@ def setting_of_save(
         tell: called with each difference and how it was resolved.
 
     Raises:
-        InputError: the world has no such or similar home, a resident is in a wall or cannot reach its home, or the town
-            would begin before 1970.
+        InputError: the world has no such or similar home, a resident is in a wall or cannot reach its home, a constant
+            of the residents is invalid, or the town would begin before 1970.
     """
     save = settle_clock(save, tell)
     start = parse_time(save.meta.curr_time) - save.meta.step * save.meta.sec_per_step

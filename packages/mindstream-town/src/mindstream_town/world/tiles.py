@@ -217,7 +217,8 @@ def build_tiles(
     Places are numbered in the order of their first tile, each after the place that contains it.
 
     Raises:
-        InputError: a number of tiles is wrong, an address is of another world, or there are too many places.
+        InputError: the size is not possible, a number of tiles is wrong, an address is of another world, or there are
+            too many places.
     """
     width, height = size
     check_size(width, height)
