@@ -30,7 +30,7 @@ QUIET = logging.NullHandler()
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code. Every exception is reported and converted to an exit code."""
     _streams()
-    if is_stripped():
+    if sys.flags.optimize > 1:  # without docstrings, which describe tools to models
         _say(
             "mindstream cannot run under `python -OO`, which removes docstrings: models read them as descriptions of"
             " tools"
@@ -60,11 +60,6 @@ def run(arguments: Sequence[str] | None = None) -> int:
         elif code == OUR_FAULT:
             _say(f"{type(cause).__name__}: {cause}. This is an error in mindstream; the traceback is in {_kept(cause)}")
         return code
-
-
-def is_stripped() -> bool:
-    """Return whether Python runs without docstrings (`-OO`), which describe tools to models."""
-    return sys.flags.optimize > 1
 
 
 def _in_order(words: Sequence[str]) -> list[str]:

@@ -169,7 +169,11 @@ def _next(script: Script, turns: Sequence[Message]) -> str | list[Call]:
     If the turn contains other calls than the script's, the turn ends here, and the next turn runs the script from its
     beginning.
     """
-    results = {each.call_id: _unfenced(each.text) for each in turns if each.role == "tool"}
+    results = {
+        each.call_id: each.text.strip().removeprefix("<result>").removesuffix("</result>").strip().replace("&lt;", "<")
+        for each in turns
+        if each.role == "tool"
+    }
     try:
         wished = next(script)
         for made in (each.calls for each in turns if each.role == "assistant" and each.calls):
@@ -179,7 +183,3 @@ def _next(script: Script, turns: Sequence[Message]) -> str | list[Call]:
     except StopIteration as end:
         return str(end.value)
     return wished
-
-
-def _unfenced(text: str) -> str:
-    return text.strip().removeprefix("<result>").removesuffix("</result>").strip().replace("&lt;", "<")

@@ -47,7 +47,7 @@ class Timeouts:
             takes longer. If no follow-up is possible, it waits up to `thinking_s` instead.
         filler_s: silence after which a filler sentence says that the answer takes longer.
         silence_s: maximum time without output of the talker's model; 0: derived from the model's own timeouts (see
-            models/providers/limits), which are usually reached first.
+            models/providers/adapter), which are usually reached first.
         thinking_s: maximum duration of a run of the belief reasoner or the facts reasoner; 0: derived from the model's
             own timeouts.
         lease_s: duration of a lease on work, which is renewed. If a process dies, another one can claim its work after

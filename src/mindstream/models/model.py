@@ -183,7 +183,7 @@ class Request:
         words: the text of a template to use instead of the prompt's own.
         longest_reply: maximum tokens of the reply that the model allows, if known; 0: only the prompt's limit.
         sampling: sampling parameters.
-        cut: the parts that were removed so that the rest fits the model's window (see wrappers/fit).
+        cut: the parts that were removed so that the rest fits the model's window (see `Fit` in wrappers/recovery).
         options: the answers whose probabilities are requested in place of a text (see decide).
         continuation: a text after the prompt whose log-probabilities are requested in place of a reply (see
             `ask.text_logprobs`).

@@ -114,18 +114,14 @@ def _parse(line: str, number: int) -> str:
         given = json.loads(line)
         if "messages" in given:
             by_role = {message["role"]: str(message["content"]) for message in given["messages"]}
-            task, plan = _untagged(by_role["user"]), by_role["assistant"]
+            task, plan = by_role["user"].strip(), by_role["assistant"]
+            task = task.removeprefix("<task>").removesuffix("</task>").strip()  # the prompt puts the tags around it
         else:
             task, plan = str(given["input"]), str(given["output"])
     except (ValueError, LookupError, TypeError, RecursionError):
         wanted = '{"messages": […]} or {"input": …, "output": …}'
         raise InputError(f"line {number} is not an exemplar; expected {wanted}, as `plan export` writes it") from None
     return f"Question: {task}\n{plan}"
-
-
-def _untagged(task: str) -> str:
-    """Return a task without the <task> tags that the prompt puts around it."""
-    return task.strip().removeprefix("<task>").removesuffix("</task>").strip()
 
 
 class ChatMessage(TypedDict):

@@ -11,10 +11,6 @@ from mindstream.models.model import Model
 from mindstream.reasoners.reasoner import EVERY_TURN, RunContext, RunResult, Trigger, Writing
 
 
-def _leaves_out_nothing(_: str) -> bool:
-    return False
-
-
 @dataclass(frozen=True)
 class FactsReasoner:
     """Extract facts about the user from utterances, and write them as notes (Christakopoulou 2024, 3.2.2).
@@ -27,7 +23,7 @@ class FactsReasoner:
     slot: str = "facts"
     trigger: Trigger = EVERY_TURN
     timeout_s: float = 180.0
-    leaves_out: Callable[[str], bool] = _leaves_out_nothing
+    leaves_out: Callable[[str], bool] = lambda _: False
 
     async def think(self, context: RunContext) -> RunResult:
         noted = [utterance for utterance in context.utterances if not self.leaves_out(utterance.text)]

@@ -66,7 +66,7 @@ async def judge_run(pool: Pool, model: Model, memory: Memory, run: str, verdict:
     )
     exemplar, is_quotation = "", found.answer.startswith(QUOTED)
     if verdict.right and not is_quotation and not untrusted and not verdict.relayed:
-        pair = Pair(found.task, procedure_of(found, learned.steps))
+        pair = Pair(found.task, write_procedure(calls_of(found), found.answer, learned.steps))
         exemplar = await admit_work(pool, pair, writer, verdict.by)
     return Judged(found.run, found.task, learned, exemplar, is_quotation)
 
@@ -84,15 +84,6 @@ def work_of(run: RunCheckpoint | Solution, after: int = 0) -> list[Line]:
         lines.append(Line("call", call))
         lines.append(Line("result", f"{'failed: ' * each.failed}{each.text}"))
     return [*lines, Line("agent", run.answer or "")]
-
-
-def procedure_of(run: RunCheckpoint | Solution, steps: tuple[str, ...] = ()) -> str:
-    """Return the calls that led to the answer, and the answer, as text.
-
-    Args:
-        steps: only the calls of these steps; (): all calls that did not fail.
-    """
-    return write_procedure(calls_of(run), run.answer or "", steps)
 
 
 def calls_of(run: RunCheckpoint | Solution, after: int = 0) -> tuple[tuple[str, str], ...]:

@@ -277,17 +277,12 @@ def phrase_names() -> list[str]:
 
 
 def phrases(pack: Pack, name: str, language: Language) -> list[str]:
-    """Return the phrases with a name: the pack's own phrases in this language, or else the shipped ones."""
+    """Return the phrases with a name: the pack's own phrases in this language, or else the shipped ones, in this
+    language or else in the first one that they have; empty: there are none of this name."""
     own = pack.phrases.get(name)
     if isinstance(own, dict):
         own = own.get(language)
-    return list(own) if own else shipped_phrases(name, language)
-
-
-def shipped_phrases(name: str, language: Language) -> list[str]:
-    """Return the shipped phrases of a name: in this language, or else in the first one that they have; empty: there are
-    none of this name."""
-    return choices(_own().get(name, []), language)
+    return list(own) if own else choices(_own().get(name, []), language)
 
 
 def say(pack: Pack, name: str, language: Language, said: Sequence[str] = (), **filled: str) -> str:

@@ -325,13 +325,9 @@ def _stripped(chunk: str) -> str:
     core = chunk.strip(AROUND).rstrip(".")
     if core.endswith("'s") and _has_symbols(core[:-2]):
         core = core[:-2]
-    if any(map(_is_telling, core)):
+    if any(each.isalnum() or _is_symbol(each) for each in core):
         return core
     return chunk if chunk in SMILEYS else ""
-
-
-def _is_telling(character: str) -> bool:
-    return character.isalnum() or _is_symbol(character)
 
 
 def _is_symbol(character: str) -> bool:

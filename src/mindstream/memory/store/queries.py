@@ -383,7 +383,7 @@ REVISED = tuple(f.name for f in dataclasses.fields(Revision) if f.name not in ("
 _REVISED_OF = attrgetter(*REVISED)
 HOLDS = "(valid_until IS NULL OR valid_until > ?) AND forgotten IS NULL"
 """SQL condition with a moment as its parameter: the record's validity has not ended then (as in
-memory/recall/question), and the record is not archived."""
+memory/recall/ranking), and the record is not archived."""
 
 
 def write(connection: Sql, commits: Sequence[Commit]) -> tuple[list[list[Logged]], int]:

@@ -248,7 +248,7 @@ class LogStore(Protocol):
         """Write commits of one or several minds in one transaction; return the log rows once they are durable.
 
         Raises:
-            InputError: a value is invalid (memory/store/validation), or the name of a new stream looks like that of
+            InputError: a value is invalid (memory/store/record), or the name of a new stream looks like that of
                 another stream of its kind.
             Conflict: the version of a belief or plan exists already, a checkpoint is not the next version, or a
                 condition (`distinct`, `was`, `holds`, `unique`) is not met.
