@@ -220,6 +220,21 @@ async def test_a_town_that_stops_during_a_scene_ends_it_in_the_same_way(alarm: b
     assert len({*digests}) == 1
 
 
+async def test_a_result_that_arrives_when_a_talk_begins_comes_up_in_it(tmp_path: Path) -> None:
+    def curious(ask: PlanScenes) -> dict[str, Any]:
+        plan = out_all_day(ask)
+        plan["items"][6] |= {"open": "Who won?"}  # until 08:45, when the next talks begin
+        return plan
+
+    async with Town.open(tmp_path, five(), model=Models(SceneMind(plan_scenes=curious))) as town:
+        await town.run(until=9 * HOUR)
+        rows = [(resident_of(row), row.event) async for row in rows_after(town.store)]
+    results = {(name, each.step): each.records for name, each in rows if isinstance(each, Perceived) and each.result}
+    begun = {(name, each.step): each.mind for name, each in rows if isinstance(each, SceneBegan)}
+    assert results.keys() & begun.keys()
+    assert all({*results[both]} <= {*begun[both]} for both in results.keys() & begun.keys())
+
+
 RUMOUR = "据说磨坊里藏着一匹会数数的斑马。"
 
 
@@ -247,8 +262,8 @@ async def test_a_request_is_repeated_without_memories_that_are_forgotten_or_lost
     for name, has_it in (("same", True), ("fork", False), ("town", False)):
         mind = SceneMind()
         async with Town.open(tmp_path / name, model=Models(mind)) as town:
-            await town.run(until=step + 31)
-            assert town.residents[HOST].state.scene is None
+            await town.run(until=step + SHORTEST * 6)
+            assert town.residents[HOST].state.met
         assert (RUMOUR in str(mind.of(TalkScene)[0])) is has_it, name
 
 

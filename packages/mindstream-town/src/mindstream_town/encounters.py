@@ -245,7 +245,7 @@ class Encounters:
 
     async def _end_scenes(self) -> None:
         """End each scene for both residents if one of them has ended it early or is now controlled by a user; then let
-        those in sight overhear the scenes that end in this step."""
+        those in sight who do not talk overhear the scenes that end in this step."""
         for name, turn in sorted(self.turns.items()):
             scene = self.residents[name].state.scene
             for each in (name, scene.partner) if scene and (turn.state.scene is None or turn.state.embodied) else ():
@@ -255,7 +255,7 @@ class Encounters:
         for name, turn in sorted(self.turns.items()):
             if turn.overheard:
                 partner, text, is_clear = turn.overheard
-                for each in self._hearers(name, {partner}):
+                for each in self._hearers(name, {name, partner}):
                     heard = (name, partner), text, turn.settled
                     await overhear_scene(self._turn_of(each), *heard, is_clear=is_clear)
 

@@ -1030,8 +1030,8 @@ async def find_out(turn: ResidentTurn) -> None:
 
 
 async def recent_outcomes(turn: ResidentTurn) -> list[Record]:
-    """Return the results of acts among the newest LOOKED_THROUGH thoughts, the newest first."""
-    newest = await _latest(turn, "thought")
+    """Return the results of acts among the newest LOOKED_THROUGH thoughts and those of this turn, the newest first."""
+    newest = [*(record for row in turn.rows for record in row.records), *await _latest(turn, "thought")]
     return sorted((each for each in newest if OUTCOME in each.data), key=lambda each: (-each.created, each.id))
 
 

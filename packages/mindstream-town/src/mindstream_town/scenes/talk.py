@@ -86,9 +86,9 @@ FILLERS = (FREE, AT_HOME)
 """Acts that fill the gaps of a plan."""
 PASSING = 2.0
 """Importance (1 to 10) of a meeting or an overheard line that was not rated."""
-SHORTEST = 5
-"""Minimum minutes of a scene. Until then others perceive only that the two talk with each other, so that the town does
-not wait for the reply."""
+SHORTEST = 6
+"""Minimum minutes of a scene, after which the reply is needed. Until then others perceive only that the two talk with
+each other, so that the town does not wait for the reply."""
 
 
 async def begin_scene(first: ResidentTurn, second: ResidentTurn, near: Sequence[str]) -> None:
@@ -536,7 +536,7 @@ async def _keep(
     clear = clears(one, *minds[at]) and not any(each.lets_on for each in both)
     ids, outcome = tuple(each.id for each in records), outcome_of(scene, talked=bool(lines))
     if lines:
-        until = max(begun.step + minutes_of(lines) * one.profile.a_minute, one.step + one.profile.a_minute)
+        until = max(begun.step + minutes_of(lines) * one.profile.a_minute, one.step)
         one.write(Talked(step=one.step, partner=other, lines=lines, until=until, records=ids), records)
     by = _who(one, other, scene.declined_by)
     stance = next((each for each in scene.stance if _who(one, other, each.who) == one.name), SceneStance(who=""))
