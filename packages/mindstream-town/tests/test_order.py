@@ -18,12 +18,12 @@ from mindstream_town.inspect.estimate import LIVED, Counting
 from mindstream_town.journal import read_town, rows_after
 from mindstream_town.packs import open_setting
 from mindstream_town.residents.plan import ASIDE
-from mindstream_town.scheduler import RANK, Slots
+from mindstream_town.scheduler import RANK, Group, Scheduler, Slots
 from mindstream_town.setting import Setting
 from mindstream_town.town import Order, Town
 from mindstream_town.world.graph import PlaceWorld
 from mindstream_town.world.reach import reach_of
-from town_order import Replay, true_path
+from town_order import Replay, apart, true_path
 
 from mindstream.errors import ModelError, ModelUnavailable
 from mindstream.models.model import Part, Request, current_cause
@@ -159,6 +159,16 @@ def test_walkers_who_could_meet_never_run_ahead_of_each_other() -> None:
     assert replay.now <= Replay(steps, calls, slots=4).run().now <= calls.sum()
 
 
+def test_a_group_that_runs_a_later_step_delays_others_only_from_there() -> None:
+    order = Scheduler(apart, {"a": 0, "b": 0}, [(0, 0), (20, 0)])
+    a, b = order.groups(100)
+    assert a.limit == b.limit == 11
+    order.done(b, 11, [(20, 0)])
+    assert not [*order.groups(100)]
+    order.skip(a, 9)
+    assert [*order.groups(100)] == [Group(("b",), 11, 20)]
+
+
 def test_the_distance_in_steps_is_never_above_the_walk() -> None:
     setting = open_setting("smallville", seed=1)
     world, draws = setting.world, random.Random(1)
@@ -167,11 +177,11 @@ def test_the_distance_in_steps_is_never_above_the_walk() -> None:
     for _ in range(40):
         spot, others = draws.choice(free), draws.sample(free, 20)
         across, down = np.array(others).T
-        for other, apart in zip(others, reach(spot, across, down).tolist(), strict=True):
+        for other, steps in zip(others, reach(spot, across, down).tolist(), strict=True):
             if world.routes.is_reachable(other, spot):
-                assert apart <= world.routes.distance(other, spot)
+                assert steps <= world.routes.distance(other, spot)
             sees = world.arena_of(spot) == world.arena_of(other) and world.distance(spot, other) <= 8
-            assert apart == 0 or not sees, "residents who see each other run together"
+            assert steps == 0 or not sees, "residents who see each other run together"
 
 
 async def test_the_call_on_which_most_wait_gets_the_next_slot() -> None:

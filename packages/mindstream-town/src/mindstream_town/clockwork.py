@@ -194,6 +194,7 @@ class Clockwork:
                     if step > group.limit:
                         self._rest(group.members, step := group.limit)
                     elif (turns := self._begin(group.members, step)) is not None:
+                        order.skip(group, step - 1)
                         RANK.set(partial(order.rank, group))
                         self._running[asyncio.create_task(self._live(group.members, step, turns))] = begun
                         continue

@@ -89,6 +89,12 @@ class Scheduler:
             self._open.add(number)
             self._open |= self._waiting.pop(number, set())
 
+    def skip(self, group: Group, step: int) -> None:
+        """Record that nothing happened to a group up to `step`; it runs the next one now."""
+        for number in map(self._numbers.__getitem__, group.members if step > group.step else ()):
+            self.steps[number] = step
+            self._open |= self._waiting.pop(number, set())
+
     def rank(self, group: Group) -> tuple[int, int]:
         """Return a group's place in a queue: the group for which most residents wait comes first; if equal, the
         earliest."""
@@ -139,6 +145,9 @@ class LockStep:
     def done(self, group: Group, step: int, spots: Sequence[Spot]) -> None:  # noqa: ARG002
         """Record that the group has finished a step."""
         self._first, self._runs = max(self._first, step), False
+
+    def skip(self, group: Group, step: int) -> None:
+        """Do nothing: no other group waits."""
 
     def rank(self, group: Group) -> tuple[int, int]:
         """Return a group's place in a queue: the earliest step comes first."""
