@@ -22,7 +22,6 @@ from mindstream.errors import InputError, ModelError, ModelRefused, RateLimited,
 from mindstream.models.model import Layer, Layered, Message, Model, Part, Request, ToolSpec, Usage
 from mindstream.paths import read_text
 from mindstream.private_files import append_private, make_private_folder, write_private
-from mindstream.text.words import count_of
 
 MAX_BYTES = 256 << 20
 """Maximum size of a recording. A conversation of a thousand turns takes four megabytes."""
@@ -136,9 +135,8 @@ class Playback:
 
     def _divergence(self, request: Request, left: list[RecordedCall]) -> str:
         label = request.prompt.label()
-        start = (
-            f"the recording {self._path} has no answer to the prompt {label!r} after {count_of(self._played, 'call')}"
-        )
+        calls = f"{self._played:,} call{'s' * (self._played != 1)}"
+        start = f"the recording {self._path} has no answer to the prompt {label!r} after {calls}"
         if not left:
             return f"{start}: all its calls of this prompt are used. Record the run again"
         asked, recorded = request.messages, left[0].messages
