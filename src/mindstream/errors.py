@@ -69,7 +69,7 @@ def clipped(text: str, most: int) -> str:
 
 
 class StorageError(MindstreamError):
-    """The data folder cannot be read or written."""
+    """The data (a folder or a database) cannot be read or written."""
 
 
 class ReadOnlyData(StorageError):  # noqa: N818

@@ -117,7 +117,8 @@ async def accept(
     model: Model | None = None,
     rater: Model | None = None,
 ) -> str:
-    """Do the sleep that was proposed, except for the records whose ids are in `without`; return the dream, or "".
+    """Do the sleep that was proposed, except for the records whose ids are in `without`; return the text of the dream,
+    "" if there is none.
 
     Records that have changed in the meantime stay as they are. If fewer records are archived than proposed, a new dream
     is made from the archived ones.

@@ -186,7 +186,7 @@ async def _find_none() -> list[list[Record]]:
 
 async def tidy_up(run: SleepRun, find: Callable[[], Awaitable[list[list[Record]]]]) -> str:
     """Rate importance, merge the groups that `find` returns, archive expired records, and compact the store. Return the
-    dream, or "".
+    text of the sleep's dream, "" if there is none.
 
     With the policy `keep`, expired records are not archived.
     """

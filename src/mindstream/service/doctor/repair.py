@@ -377,7 +377,7 @@ def _is_work(row: Row, tables: Tables) -> bool:
     """Return whether a row of work can be read, and its cause is a row in the log of the same mind.
 
     A negative number is accepted as the cause, too: it stands for an occasion (a silence, or an hour of the day), which
-        has no row.
+    has no row.
     """
     _, mind, slot, cause, owner, lease, running, attempts, error, done, failures = row
     counts = all(isinstance(each, int) and 0 <= each < 2**31 for each in (running, attempts, failures or 0))
