@@ -83,7 +83,7 @@ async def test_streamed_words_pass_one_generator_behind_the_model(tmp_path: Path
     model = Looks()
     async with Mind.open(tmp_path, user="ann", model=model, responder=Coach.using()) as mind:
         assert await mind.send("Hello!") == "Hello."
-    assert model.awaited_by == ["layer._read"]
+    assert model.awaited_by == ["model._read"]
 
 
 async def test_belief_and_plan_are_read_once_per_turn(tmp_path: Path) -> None:
