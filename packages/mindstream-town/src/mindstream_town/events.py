@@ -48,6 +48,7 @@ class Block(Frozen):
         agreed: names of all who have agreed to do it together; empty: it is no appointment.
         whom: names of the people it is done with, such as those to be asked, told or visited.
         secret: whether it is planned because of a secret memory, so that others know only `seen` of it.
+        settled: whether a talk has given the result of it.
     """
 
     start: int
@@ -69,6 +70,7 @@ class Block(Frozen):
     agreed: Names = Field((), exclude_if=not_)
     whom: Names = Field((), exclude_if=not_)
     secret: bool = Field(False, exclude_if=not_)
+    settled: bool = Field(False, exclude_if=not_)
 
     @property
     def end(self) -> int:

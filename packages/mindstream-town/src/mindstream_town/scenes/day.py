@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import pairwise
 from math import ceil, inf
 from typing import Any
 
@@ -176,9 +175,16 @@ def doing(turn: ResidentTurn) -> str:
     more = (
         at if act.has_arrived(turn.step) else f"on the way: {words_of(act.place)}",
         _is_duty(turn) and "a duty",
+        _is_settled(turn) and SETTLED,
         f"until {turn.setting.when(act.until):%H:%M}",
     )
     return f"{act.outwardly} ({', '.join(each for each in more if each)})"
+
+
+def _is_settled(turn: ResidentTurn) -> bool:
+    """Return whether a talk has settled what a resident's current act is for."""
+    act, block = turn.state.act, turn.state.block_at(turn.minute)
+    return act is not None and block is not None and block.settled and block.what == act.what
 
 
 def _is_duty(turn: ResidentTurn) -> bool:
@@ -499,6 +505,14 @@ async def disproved(turn: ResidentTurn) -> set[str]:
     return {str(id_) for ids in corrected if isinstance(ids, list) for id_ in ids}
 
 
+async def important_today(turn: ResidentTurn) -> list[Record]:
+    """Return the memories of the last 24 hours that conversations may show and that are at least IMPORTANT, the most
+    important first."""
+    since = turn.now - DAY_S
+    worth = [each for each in await worth_telling(turn) if each.created > since and each.kind != "note"]
+    return [each for each in worth if (each.importance or 0.0) >= IMPORTANT]
+
+
 async def worth_telling(turn: ResidentTurn) -> list[Record]:
     """Return the memories, among the LOOKED_THROUGH newest, that conversations may show: without secrets, everyday
     events, and what the resident's description says; the most important first."""
@@ -553,18 +567,28 @@ def without_repeats(records: Iterable[Record]) -> list[Record]:
     settled = {id_ for each in every if OUTCOME in each.data for id_ in each.evidence}
     kept, told = list[Record](), dict[tuple[str, ...], list[set[str]]]()
     for each in every:
-        pairs = {"".join(pair) for pair in pairwise(normalised(each.text))}
+        words = _runs(each.text)
         earlier = told.setdefault(each.evidence, []) if each.evidence and appointment_of(each.data) is None else []
-        if (DEED in each.data and each.id in settled) or any(_is_alike(pairs, other) for other in earlier):
+        if (DEED in each.data and each.id in settled) or any(_are_alike(words, other) for other in earlier):
             continue
-        earlier.append(pairs)
+        earlier.append(words)
         kept.append(each)
     return kept
 
 
-def _is_alike(one: set[str], other: set[str]) -> bool:
-    """Return whether two texts, given as their pairs of adjacent letters, have most of the pairs of the text with fewer
-    pairs in common."""
+def repeats(text: str, others: Iterable[str]) -> bool:
+    """Return whether a text repeats one of others almost word for word."""
+    words = _runs(text)
+    return any(_are_alike(words, _runs(other)) for other in others)
+
+
+def _runs(text: str) -> set[str]:
+    """Return the runs of four letters in a text; two long texts of one language share most of their pairs of letters."""
+    letters = normalised(text)
+    return {letters[at : at + 4] for at in range(max(1, len(letters) - 3))}
+
+
+def _are_alike(one: set[str], other: set[str]) -> bool:
     return len(one & other) >= ALIKE * min(len(one), len(other))
 
 
@@ -716,7 +740,8 @@ def line_of(block: Block, *, outwardly: bool = False) -> str:
     without the place, which may reveal what they do not see."""
     what = block.seen if outwardly else block.what
     place = "" if outwardly else block.place
-    where = f" ({words_of(str(parse_address(place).upto(ARENA)))})" if place else ""
+    more = (words_of(str(parse_address(place).upto(ARENA))) if place else "", SETTLED if block.settled else "")
+    where = f" ({'; '.join(each for each in more if each)})" if any(more) else ""
     return f"{clock(block.start % DAY_MINUTES)} {cut_at_word(what, MAX_MEMORY_CHARACTERS)}{where}"
 
 
@@ -734,13 +759,15 @@ def change_day(turn: ResidentTurn, changes: Mapping[int, SceneChange], blocks: M
         block = blocks.get(number)
         if block is None or change.becomes.strip() == block.what:
             continue
-        start = max(block.start, minute)
+        start, whom = max(block.start, minute), _names(turn, change.whom)
         new = Block(
             start=start,
             minutes=block.end - start,
             what=change.becomes.strip(),
             fine=True,
             place=_place(turn, change.place, block.place, named),
+            whom=whom,
+            weight=block.weight if whom else 0,
             secret=block.secret,
             seen=change.becomes.strip() if block.secret else "",
         )
@@ -748,13 +775,15 @@ def change_day(turn: ResidentTurn, changes: Mapping[int, SceneChange], blocks: M
 
 
 def close_questions(turn: ResidentTurn, blocks: Iterable[Block]) -> None:
-    """Remove the open question and the partners of planned acts whose result a talk has given, so that no model is
-    asked for the result again, and no one is spoken to once more."""
+    """Mark planned acts whose result a talk has given as settled, and remove their open question and partners, so that
+    no model is asked for the result again, and no one is spoken to once more."""
     minute = turn.setting.minute(turn.step)
     for block in blocks:
-        if (block.open or block.whom) and block.end > minute and block in turn.state.blocks:
+        is_waiting = block.open or block.whom or not (block.agreed or block.settled)
+        if is_waiting and block.end > minute and block in turn.state.blocks:
             start = max(block.start, minute)
             settled = {"start": start, "minutes": block.end - start, "open": "", "whom": ()}
+            settled |= {"settled": not block.agreed}  # an appointment is still kept
             settled |= {"weight": min(block.weight, PASSING_DEED)}  # low, because the talk itself is remembered
             now = block.model_copy(update=settled)
             turn.write(TasksPlanned(step=turn.step, blocks=(now,)))
@@ -776,14 +805,16 @@ words of an act's plan if the model has not been asked for its result yet; `then
 the resident will do about an insight; `corrects` contains the ids of memories that this memory shows to be false."""
 UNHEARD = "no one has heard it yet"
 STILL_UNTOLD, TELL_NOW = "still to be told to", "to be told now"
-KEPT = "kept to oneself"
+KEPT, SETTLED = "kept to oneself", "settled already"
+IMPORTANT = 6
+"""Minimum importance (1 to 10) of memories of the last 24 hours that come up in each talk."""
 MAX_NEWS, MAX_OPEN, MAX_LIVED = 3, 2, 10
 """Maximum number of memories in a prompt that the resident knew from the start and has not told yet (for a plan: to
 anyone; in a talk: to the other). Maximum number of acts in a plan whose result is left open. Maximum number of acts and
 results of the last 24 hours in a prompt."""
 ALIKE = 0.75
-"""Minimum share of the letter pairs of the shorter of two texts that the other must contain, so that the two count as a
-repetition."""
+"""Minimum share of the runs of four letters of the shorter of two texts that the other must contain, so that the two
+count as a repetition."""
 LONGEST_LINE = 500
 """Maximum characters of a memory, including its appointment, in the prompt that asks for an act's result."""
 MAX_CORRECTIONS = 1_000

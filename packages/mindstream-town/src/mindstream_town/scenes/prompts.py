@@ -266,12 +266,19 @@ class SceneMemory(Frozen):
     corrects: list[int] = Field(default_factory=list, max_length=8)
 
 
-class SceneChange(Frozen):
-    """A part of a resident's plan for the day that the talk has changed; `number`: its number in the list."""
+class SceneChange(BaseModel, frozen=True, populate_by_name=True):
+    """A part of a resident's plan for the day that the talk has changed; `number`: its number in the list, `whom`:
+    those who are asked, told or met then."""
 
     number: int
     becomes: str = Field(min_length=1, max_length=200, description="What is done in those hours now.")
     place: str = Field("", max_length=200, description="A name from the list; empty: where it was.")
+    whom: list[str] = Field(default_factory=list, alias="with", max_length=10)
+
+    @field_validator("whom", mode="before")
+    @classmethod
+    def _names(cls, given: Any) -> Any:
+        return _listed(given)
 
 
 class SceneResult(Frozen):

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import count, zip_longest
-from typing import Literal
+from typing import Any, Literal
 
 from mindstream.memory.store.record import Record, RecordDraft, normalised
 from mindstream.models.rules import Rules
@@ -34,6 +34,7 @@ from mindstream_town.residents.prompt_context import cut_at_word, housemates, sh
 from mindstream_town.residents.turn import Resident, ResidentTurn
 from mindstream_town.scenes.day import (
     CORRECTS,
+    IMPORTANT,
     MAX_NEWS,
     OUTCOMES,
     TELL_NOW,
@@ -51,6 +52,7 @@ from mindstream_town.scenes.day import (
     hides_act,
     identity,
     identity_for_talk,
+    important_today,
     is_clear,
     is_errand_to,
     is_everyday,
@@ -65,6 +67,7 @@ from mindstream_town.scenes.day import (
     outcome_draft,
     public_identity,
     recent_outcomes,
+    repeats,
     rest_of_day,
     secrets_of,
     still_to_tell,
@@ -80,7 +83,7 @@ from mindstream_town.world.tree import ARENA, SECTOR
 
 LONGEST = 500
 """Maximum characters of a memory in the prompt, including its appointment."""
-OF_OTHER, NEWEST, OF_PLACE, DATED, SHOWN, SHORT = 5, 5, 1, 2, 8, 4
+OF_OTHER, OF_TODAY, NEWEST, OF_PLACE, DATED, SHOWN, SHORT = 5, 2, 5, 1, 2, 8, 4
 ON_THE_WAY = "outdoors, on the way"
 FILLERS = (FREE, AT_HOME)
 """Acts that fill the gaps of a plan."""
@@ -285,8 +288,8 @@ def _where(turn: ResidentTurn, place: str) -> str:
 
 
 async def _come_to_mind(turn: ResidentTurn, other: ResidentTurn, place: str) -> list[Record]:
-    """Return what the other resident has to be told, untold news, memories about the other, the place, and recent
-    important events, without secrets.
+    """Return what the other resident has to be told, untold news, the most important memories of today, memories about
+    the other, the place, and recent events, without secrets.
 
     Appointments are left out if they are over, or if the other knows them and the plan in the prompt contains them.
     Each remaining appointment is shown once.
@@ -305,6 +308,7 @@ async def _come_to_mind(turn: ResidentTurn, other: ResidentTurn, place: str) -> 
         *[each for each in await to_tell(turn, other.name) if may_be_shown(each)],
         *sorted(news, key=lambda each: not is_unheard(turn, each))[:MAX_NEWS],
         *[record for record, _ in await turn.recall_appointments() if may_be_shown(record)][:DATED],
+        *[each for each in await important_today(turn) if may_be_shown(each)][:OF_TODAY],
         *[each for each in await recent_outcomes(turn) if may_be_shown(each)][:OUTCOMES],
         *(each.record for each in await turn.recall(other.name, OF_OTHER, kinds=OF_PEOPLE)),
         *(await turn.recall_about([other.name], 3, kinds=OF_PEOPLE)),
@@ -323,15 +327,16 @@ def _is_in_plan(turn: ResidentTurn, at: Appointment) -> bool:
     return block is not None and bool(block.agreed) and {*block.agreed} == {*at.who, at.host} - {""}
 
 
-MAX_JUDGED = 24
+MAX_JUDGED, JUDGED_AGAIN = 24, 240
 """Maximum number of memories that a resident with secrets judges at a time (may a conversation show them?), in addition
-to those that its next conversation would show."""
+to those that its next conversation would show; and minimum minutes until it judges new memories of the same day."""
 
 
 async def _brief(turn: ResidentTurn, mind: Sequence[Record]) -> None:
     """Let a resident with secrets decide what its conversations of the day may show: once a day, with the rest of the
-    day's plan; again only for a new secret, or for a memory that a user has added since. A conversation does not show
-    memories that have not been judged.
+    day's plan; again for a new secret, or for a memory that a user has added since. JUDGED_AGAIN minutes later it is
+    asked about the new memories alone if the next conversation would show an important one (IMPORTANT). A conversation
+    does not show memories that have not been judged.
 
     Judgements of memories hold until the resident has a new secret whose evidence contains none of the earlier secrets.
 
@@ -345,19 +350,20 @@ async def _brief(turn: ResidentTurn, mind: Sequence[Record]) -> None:
     is_new = any(each.id not in old and not old.intersection(each.evidence) for each in secrets)
     shows, hides = (frozenset[str](), frozenset[str]()) if is_new else (state.cleared, state.hinted)
     unjudged = [each for each in mind if each.id not in shows | hides and each.about is None]
-    briefed = turn.setting.moment(before.step) if before else turn.now
-    is_told = any(each.kind == "note" and not each.evidence and each.created > briefed for each in unjudged)
-    if before is not None and not is_new and not is_told:
+    since = turn.setting.moment(before.step) if before else turn.now
+    is_told = any(each.kind == "note" and not each.evidence and each.created > since for each in unjudged)
+    again = before if not (is_new or is_told) else None
+    if again and not _is_to_judge(turn, again, unjudged):
         return
     others = [each for each in await worth_telling(turn) if each.about is None and each not in unjudged]
     unjudged += [each for each in others if each.id not in shows | hides][:MAX_JUDGED]
     ahead = [each for each in state.blocks if each.end > turn.minute and each.why == "plan" and not each.asleep]
     plan = [each.what for each in (state.act, *ahead) if each and not each.secret and each.what not in FILLERS]
     groups = (
-        public_identity(turn),
-        written_since(turn),
+        () if again else public_identity(turn),
+        () if again else written_since(turn),
         [each.line for each in show(unjudged)],
-        [*dict.fromkeys(plan)],
+        () if again else [*dict.fromkeys(plan)],
     )
     numbers = count(1)
     lines, recent, memories, acts = ([(next(numbers), each) for each in group] for group in groups)
@@ -376,18 +382,29 @@ async def _brief(turn: ResidentTurn, mind: Sequence[Record]) -> None:
     hinting = {each.id for each, (n, _) in zip(unjudged, memories, strict=True) if n in struck}
     told = [(find_name(turn.setting, each.to), each.says.strip()) for each in reply.lets_on]
     told = [(name, says) for name, says in told if name in turn.setting.people and name != turn.name]
+    judged: dict[str, Any] = {
+        "step": turn.step,
+        "secrets": ids,
+        "shows": tuple(sorted(shows | {each.id for each in unjudged} - hinting)),
+        "hides": tuple(sorted(hides | hinting)),
+    }
+    briefed = again and again.model_copy(update=judged)
     turn.write(
-        Briefed(
-            step=turn.step,
+        briefed
+        or Briefed(
+            **judged,
             day=turn.day,
-            secrets=ids,
-            shows=tuple(sorted(shows | {each.id for each in unjudged} - hinting)),
-            hides=tuple(sorted(hides | hinting)),
             lines=tuple([text for n, text in lines if n not in struck] + [text for n, text in recent if n in clear]),
             plan=tuple(what for n, what in acts if n in struck),
             lets_on={name: tuple(says for to, says in told if to == name) for name, _ in told},
         )
     )
+
+
+def _is_to_judge(turn: ResidentTurn, before: Briefed, unjudged: Sequence[Record]) -> bool:
+    """Return whether one of these memories is important, and the last judgement was JUDGED_AGAIN minutes ago."""
+    waited = turn.step - before.step >= JUDGED_AGAIN * turn.profile.a_minute
+    return waited and any((each.importance or 0.0) >= IMPORTANT for each in unjudged)
 
 
 def _numbered(lines: Iterable[tuple[int, str]]) -> tuple[str, ...]:
@@ -506,13 +523,15 @@ async def _keep(
     passed = {id_ for line in lines for id_ in line.told if line.by == other}
     told = [record for record in minds[1 - at] if record.id in passed]
     taken = taken_of(one, other, scene, kept, places, talked=bool(lines))
+    heard = await _heard_now(one, told, [*(each.text for each in taken.memo), *(each.text for each in scene.results)])
+    taken = taken.model_copy(update={"memo": [*taken.memo, *(Learned(text=each.text) for each in heard)]})
     known = [at for _, at in await one.recall_appointments()]
     every = [
         each
         for each in keep(one, other, taken, told, places, known)
         if each.appointment is None or not any(_is_agreed_already(one, each.appointment, at) for at in known)
     ]
-    weights = [float(each.weight) for each in kept]
+    weights = [*(float(each.weight) for each in kept), *(each.importance or IMPORTANCE for each in heard)]
     thoughts = {
         normalised(each.text): replace(each.as_thought(one, other, evidence), importance=importance)
         for each, importance in zip_longest(every, weights[: len(taken.memo)], fillvalue=IMPORTANCE)
@@ -561,6 +580,21 @@ async def _keep(
     for each in every:
         if each.appointment and each.comes:
             take_up(one, each.appointment, each.text)
+
+
+async def _heard_now(turn: ResidentTurn, told: Sequence[Record], remembered: Sequence[str]) -> list[Record]:
+    """Return the memories passed on by another that the resident keeps in the same words: those without an appointment
+    (`keep` adds the others) that neither it knew nor its reply repeats.
+
+    Args:
+        remembered: what the resident remembers of the talk anyway.
+    """
+    new = [each for each in told if appointment_of(each.data) is None and not repeats(each.text, remembered)]
+    texts = [each.text for each in new]
+    memory = turn.resident.memory
+    same = [await memory.find_same(kind, texts) for kind in TELLABLE] if texts else []
+    known = {text for found in same for text, record in found.items() if record.kind in TELLABLE}
+    return [each for each in new if normalised(each.text) not in known]
 
 
 def _is_agreed_already(turn: ResidentTurn, new: Appointment, known: Appointment) -> bool:
