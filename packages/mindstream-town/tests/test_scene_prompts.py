@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -13,7 +14,7 @@ from mindstream_town.formats.town_file import parse_town
 from mindstream_town.residents.person import Person, Relation
 from mindstream_town.residents.places import home_to_visit, is_common
 from mindstream_town.residents.prompt_context import cut_at_word
-from mindstream_town.scenes.day import NEWS, RESERVED, is_free, line_of, reserved_calls, without_repeats
+from mindstream_town.scenes.day import NEWS, RESERVED, SETTLED, is_free, line_of, reserved_calls, without_repeats
 from mindstream_town.scenes.prompts import Evening, LetOn, PlanScenes, ReflectScenes, SceneDay, TalkScene, WhatCame
 from mindstream_town.setting import Setting
 from mindstream_town.source import setting_of
@@ -943,6 +944,8 @@ async def test_the_last_call_for_a_talk_is_left_for_the_one_that_matters_most(tm
 
     async with Town.open(tmp_path, five(), model=Models(SceneMind(plan_scenes=plans))) as town:
         await town.run(until=11 * HOUR)
+        while town.residents["Ada Brook"].state.is_talking(town.step):
+            await town.run(until=town.step + 60)
         setting, state = town.setting, town.residents["Ada Brook"].state
     last = setting.profile.day_calls - RESERVED - 1
     for calls, small, great in ((last - 1, True, True), (last, False, True), (last + 1, False, False)):
@@ -990,6 +993,91 @@ async def test_an_errand_of_ones_own_leaves_an_appointment_with_others_whole(tmp
     game, errand = (next(each for each in blocks if name in each.what) for name in ("下棋", "石婆婆"))
     assert (game.start, game.end, errand.start, errand.end) == (16 * 60, 17 * 60, 17 * 60, 17 * 60 + 20)
     assert errand.whom == (HERMIT,)
+
+
+ASK, AWAY = "问石婆婆借锄头", "去磨坊"
+
+
+def errand_at_four(weight: int, where: str = INN_WORDS) -> Any:
+    """Return a plan in which the host asks the hermit for something at four, is free at five, and works at the inn."""
+
+    def plan(ask: PlanScenes) -> dict[str, Any]:
+        items = out_all_day_at_the_inn(ask)["items"]
+        items = [each for each in items if each["from"] != "17:00" or ask.who != HOST]
+        for each in items:
+            if ask.who == HOST and each["from"] == "16:00":
+                each |= {"what": ASK, "with": [HERMIT], "weight": weight, "place": where}
+        return {"items": items}
+
+    return plan
+
+
+async def blocks_after_agreement(tmp_path: Path, plan: Any, **more: Any) -> list[Block]:
+    """Return the host's plan after it has agreed with the guest to go somewhere at four."""
+
+    def agree(ask: TalkScene) -> dict[str, Any]:
+        said = agrees_on(ask, AWAY, "16:00", "17:00")
+        return said | ({"agreed": [{**each, **more} for each in said["agreed"]]} if "agreed" in said else {})
+
+    mind = SceneMind(plan_scenes=plan, talk_scene=agree)
+    async with Town.open(tmp_path, liucun(), model=Models(mind)) as town:
+        await town.run(until=12 * HOUR)
+        return list(town.residents[HOST].state.blocks)
+
+
+async def test_an_errand_at_the_place_of_an_agreement_is_done_as_well(tmp_path: Path) -> None:
+    blocks = await blocks_after_agreement(tmp_path, errand_at_four(5))
+    (both,) = (each for each in blocks if AWAY in each.what)
+    assert both.what == f"{ASK}; {AWAY}" and both.whom == (HERMIT,) and both.agreed == tuple(sorted((HOST, GUEST)))
+    assert (both.start, both.end, both.weight) == (16 * 60, 17 * 60, 5)
+
+
+async def test_an_overtaken_errand_moves_to_the_next_free_time(tmp_path: Path) -> None:
+    home = "卧室 of 磨坊"
+    blocks = await blocks_after_agreement(tmp_path / "errand", errand_at_four(5, home))
+    (moved,) = (each for each in blocks if each.what == ASK)
+    assert moved.start >= 17 * 60 and moved.whom == (HERMIT,) and any(each.what == AWAY for each in blocks)
+    blocks = await blocks_after_agreement(tmp_path / "chore", errand_at_four(2, home))
+    assert not any(ASK in each.what for each in blocks), "anything else is replaced"
+
+
+async def test_a_changed_plan_keeps_those_whom_the_reply_names(tmp_path: Path) -> None:
+    def change(ask: TalkScene) -> dict[str, Any]:
+        numbers = [n for side in ask.sides if side.who == HOST for n in number_of(side.plan, ASK)]
+        changes = [{"number": n, "becomes": "还石婆婆锄头", "with": [HERMIT, "…"]} for n in numbers]
+        return talk(ask, changes=changes if GUEST in {each.who for each in ask.sides} else [])
+
+    mind = SceneMind(plan_scenes=errand_at_four(5), talk_scene=change)
+    async with Town.open(tmp_path, liucun(), model=Models(mind)) as town:
+        await town.run(until=12 * HOUR)
+        (block,) = (each for each in town.residents[HOST].state.blocks if "锄头" in each.what)
+    assert (block.what, block.whom, block.weight) == ("还石婆婆锄头", (HERMIT,), 5)
+
+
+async def test_a_settled_errand_is_shown_as_settled(tmp_path: Path) -> None:
+    def settle(ask: TalkScene) -> dict[str, Any]:
+        numbers = [n for side in ask.sides if side.who == HOST for n in number_of(side.plan, ASK)]
+        met = HERMIT in {each.who for each in ask.sides} and int(ask.when[-5:-3]) < 16
+        return talk(ask, results=[{"number": n, "text": "石婆婆借出锄头。"} for n in numbers] if met else [])
+
+    mind = SceneMind(plan_scenes=errand_at_four(5), talk_scene=settle)
+    async with Town.open(tmp_path, liucun(), model=Models(mind)) as town:
+        await town.run(until=DAY - 1)
+    lines = [line for side in sides_of(mind, HOST) for line in (*side.plan, side.doing) if ASK in line]
+    first = next(at for at, line in enumerate(lines) if SETTLED in line)
+    assert first > 0 and all(SETTLED in line for line in lines[first:])
+
+
+async def test_the_result_of_an_act_can_name_the_things_of_its_place(tmp_path: Path) -> None:
+    plan = day()
+    plan["items"][2] |= {"open": "茶叶还够不够"}
+    mind = SceneMind(plan_scenes=lambda _: plan)
+    async with Town.open(tmp_path, liucun(), model=Models(mind)) as town:
+        await town.set_object("柳村:老茶馆:大堂:方桌", "桌脚断了")
+        await town.run(until=11 * HOUR)
+    asked = mind.of(WhatCame)
+    assert asked and any("方桌 (桌脚断了)" in each.things for each in asked)
+    assert any("方桌 (桌脚断了)" in words and "茶叶" in words for words in mind.rendered)
 
 
 async def test_an_appointment_and_a_stance_are_told_once(tmp_path: Path) -> None:
@@ -1157,6 +1245,23 @@ async def test_plans_show_the_hours_of_acquaintances_that_the_resident_knows_of(
         await town.run(until=HOUR)
     (cy,) = (each for each in mind.of(PlanScenes) if each.who == "Cy Holm")
     assert cy.habits == ("Ann Lee: classroom of School 08:00-12:00, 13:00-15:00; landing of Quay 16:00-17:00",)
+    (bo,) = (each for each in mind.of(PlanScenes) if each.who == "Bo Lee")
+    away = "classroom of School 08:00-12:00, 13:00-15:00; landing of Quay 16:00-17:00, 18:00-19:00"
+    assert bo.at_home == ("Ann Lee: 07:00-07:30 x (kitchen)",) and bo.habits == (f"Ann Lee: {away}",), (
+        "who lives with her"
+    )
+
+
+async def test_plans_show_the_hours_of_those_whom_the_resident_avoids(tmp_path: Path) -> None:
+    work = 'day = [{ from = "08:00", to = "12:00", what = "x", where = "School:classroom:desk", duty = true }]\n'
+    text = HARBOUR.replace('lifestyle = "Ann Lee', f'{work}lifestyle = "Ann Lee', 1)
+    mind = SceneMind(plan_scenes=lambda _: day(""))
+    async with Town.open(
+        tmp_path, harbour(re.sub(r'as = "[^"]*" \}', 'as = "rival", avoids = true }', text)), model=Models(mind)
+    ) as town:
+        await town.run(until=HOUR)
+    (cy,) = (each for each in mind.of(PlanScenes) if each.who == "Cy Holm")
+    assert cy.avoids == ("Ann Lee",) and cy.habits == ("Ann Lee: classroom of School 08:00-12:00",)
 
 
 async def test_people_who_may_know_each_other_by_name_are_no_strangers(tmp_path: Path) -> None:
@@ -1185,7 +1290,9 @@ def test_a_result_replaces_its_act_and_its_repetition() -> None:
     again = record(3, "Bo told Ann that the boat will not come on Monday.", ("1", "9"))
     other = record(4, "Ann lends Bo a saw.", ("1", "9"))
     assert [each.id for each in without_repeats([act, result, again, other])] == ["2", "4"]
-    yes = "Clara Winter said on Friday, June 7th, that she carries the banner at the fair on Saturday, June 8th, at 10am."
+    yes = (
+        "Clara Winter said on Friday, June 7th, that she carries the banner at the fair on Saturday, June 8th, at 10am."
+    )
     promise = (
         "Oskar Brandt promised Clara Winter on Friday, June 7th, to carry the chairs to the fair himself; Clara Winter"
         " said that nobody else would do that, and that the banner can wait until the fair on Saturday."

@@ -346,7 +346,8 @@ def take_up(turn: ResidentTurn, agreed: Appointment, because: str) -> bool:
     The plan does not change if the appointment is not ahead today, is in the plan already, or is at a place that the
     resident may not enter. If the town runs in scenes, something that the resident will do alone does not replace
     appointments with others: it takes the time before, between or after them, or is left out if too little of its time
-    remains. The participants of an appointment that begins then and there already stay participants.
+    remains. The participants of an appointment that begins then and there already stay participants. An errand that was
+    planned then is done in addition if it is at the same place, and else moves to the next free time.
     """
     minute, (start, end) = turn.minute, _minutes_of(turn, agreed)
     if not is_ahead_today(turn, agreed):
@@ -358,7 +359,8 @@ def take_up(turn: ResidentTurn, agreed: Appointment, because: str) -> bool:
     joins = fine and before.place == agreed.place != "" and {*agreed.who} - {turn.name}
     company = {*before.agreed} if joins else set[str]()
     is_known = not joins or {*agreed.who} <= company
-    if before.place == agreed.place != "" and before.what == agreed.what and before.end >= end and is_known:
+    is_planned = f"; {before.what}".endswith(f"; {agreed.what}")  # alone, or in addition to an errand
+    if before.place == agreed.place != "" and is_planned and before.end >= end and is_known:
         return False
     start = max(minute + 1, start - minutes_between(turn, before.place or turn.person.home, agreed.place))
     who = tuple(dict.fromkeys((*agreed.who, *sorted(company)))) if fine else ()
@@ -370,11 +372,54 @@ def take_up(turn: ResidentTurn, agreed: Appointment, because: str) -> bool:
     block = Block(
         start=start, minutes=end - start, what=agreed.what, place=agreed.place, fine=fine, agreed=who, whom=whom
     )
-    blocks = _awake(turn, block)
+    errands = [each for each in turn.state.blocks if fine and _is_errand(turn, each)]
+    blocks = _awake(turn, _with_errands(block, errands, minute))
     if fine:
         blocks = _without_slivers(turn, blocks[0])
     turn.write(TasksPlanned(step=turn.step, blocks=tuple(blocks), because=because[:300]))
+    for each in errands:
+        if not any(each.what in (kept.what, *kept.what.split("; ")) for kept in turn.state.blocks):
+            _move_to_free_time(turn, each, blocks[-1].end, because)
     return True
+
+
+ERRAND = 4
+"""Minimum weight (1 to 10) from which a part of the plan with others is an errand."""
+
+
+def _is_errand(turn: ResidentTurn, block: Block) -> bool:
+    """Return whether a part of the plan still ahead asks, tells or finds out something, and is no appointment."""
+    matters = block.open or (block.whom and block.weight >= ERRAND)
+    return bool(matters) and block.why == "plan" and block.end > turn.minute and not _is_with_others(turn, block)
+
+
+def _with_errands(block: Block, errands: Iterable[Block], minute: int) -> Block:
+    """Return a block with the errands that were planned in its time at its place; done alone, it also takes their
+    time."""
+    for each in errands:
+        is_there = block.place != "" and f"{each.place}:".startswith(f"{block.place}:") and not each.secret
+        if is_there and each.start < block.end and each.end > block.start and each.what != block.what:
+            start, end = block.start, block.end
+            if len(block.agreed) < 2:
+                start, end = min(start, max(each.start, minute + 1)), max(end, each.end)
+            both = {"start": start, "minutes": end - start, "what": f"{each.what}; {block.what}"}
+            both |= {"whom": tuple(sorted({*each.whom, *block.whom})), "open": each.open, "weight": each.weight}
+            block = block.model_copy(update=both)
+    return block
+
+
+def _move_to_free_time(turn: ResidentTurn, errand: Block, earliest: int, because: str) -> None:
+    """Plan an errand in the first free time today that is not too short and in which its place is open."""
+    setting, midnight = turn.setting, turn.setting.step_at(turn.day, 0)
+    address = setting.addresses.get(errand.place)
+    for each in sorted(turn.state.blocks, key=lambda each: each.start):
+        is_free = each.what in (FREE, AT_HOME) and each.why == "plan" and each.start >= earliest
+        when = setting.when(midnight + each.start * turn.profile.a_minute)
+        is_open = address is None or setting.rules.may_enter(turn.name, address, when)
+        if is_free and is_open and each.minutes >= min(errand.minutes, MIN_REST):
+            moved = {"start": each.start, "minutes": min(errand.minutes, each.minutes)}
+            turn.write(TasksPlanned(step=turn.step, blocks=(errand.model_copy(update=moved),), because=because[:300]))
+            return
 
 
 def _beside_appointments(turn: ResidentTurn, start: int, end: int) -> tuple[int, int]:

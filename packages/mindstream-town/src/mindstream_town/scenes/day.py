@@ -374,39 +374,39 @@ def _others_at_home(turn: ResidentTurn, date: datetime) -> tuple[str, ...]:
 
 
 def _habits(turn: ResidentTurn, date: datetime) -> tuple[str, ...]:
-    """Return a line for each acquaintance that is outside the household and not avoided, at most MAX_ACQUAINTANCES,
-    about where it usually is on a date: the hours that the resident knows of (`_is_known_of`), by room, or the
-    beginning of its habits."""
-    near = {turn.name, *housemates(turn.setting, turn.person), *avoided_by(turn)}
-    known = [turn.setting.people[each.name] for each in turn.person.relations if each.name in turn.setting.people]
+    """Return a line for each housemate, avoided person and acquaintance, of the latter two at most MAX_ACQUAINTANCES,
+    about where it usually is on a date: the hours that the resident knows of (`_is_known_of`), by room, those at home
+    left out (`_others_at_home`), or the beginning of its habits."""
+    near = housemates(turn.setting, turn.person)
+    names = dict.fromkeys((*near, *avoided_by(turn), *(each.name for each in turn.person.relations)))
     lines = []
-    for each in known:
+    for each in (turn.setting.people[name] for name in names if name in turn.setting.people and name != turn.name):
         hours = dict[str, list[str]]()
-        for item in each.day if each.name not in near else ():
+        for item in each.day:
             if item.is_on(date) and _is_known_of(turn, each, item, date):
                 room = words_of(str(parse_address(item.place).upto(ARENA)))
                 hours.setdefault(room, []).append(f"{clock(item.start)}-{clock(item.end)}")
         where = "; ".join(f"{room} {', '.join(times)}" for room, times in hours.items())
-        routine = _of_person(each, each.routine, MAX_HABITS) if each.name not in near else ""
+        routine = "" if each.name in near else _of_person(each, each.routine, MAX_HABITS)
         lines.append(f"{each.name}: {where}" if where else routine)
-    return tuple(cut_at_word(line, MAX_HABITS) for line in lines if line)[:MAX_ACQUAINTANCES]
+    return tuple(cut_at_word(line, MAX_HABITS) for line in lines if line)[: MAX_ACQUAINTANCES + len(near)]
 
 
 def _is_known_of(turn: ResidentTurn, person: Person, item: DayItem, date: datetime) -> bool:
     """Return whether a resident knows of a part of an acquaintance's usual day: it is a duty, or the resident is
-    usually in the same house at that time, which is not the acquaintance's home."""
+    usually in the same house at that time, which is not the acquaintance's home, or lives with it."""
     if item.duty or is_home(person, item.place):
-        return item.duty
+        return item.duty and not is_home(turn.person, item.place)
     house = sector_of(item.place)
-    return any(
+    return person.name in housemates(turn.setting, turn.person) or any(
         own.is_on(date) and sector_of(own.place) == house and own.start < item.end and item.start < own.end
         for own in turn.person.day
     )
 
 
 def _hours_of(person: Person, item: DayItem) -> str:
-    at = "" if is_home(person, item.place) else f" ({words_of(item.place)})"
-    return f"{person.name}: {clock(item.start)}-{clock(item.end)} {item.what}{at}"
+    room = str(parse_address(item.place).upto(ARENA)).rpartition(":")[2]
+    return f"{person.name}: {clock(item.start)}-{clock(item.end)} {item.what} ({room})"
 
 
 def _of_person(person: Person, text: str, most: int) -> str:
@@ -583,7 +583,7 @@ def repeats(text: str, others: Iterable[str]) -> bool:
 
 
 def _runs(text: str) -> set[str]:
-    """Return the runs of four letters in a text; two long texts of one language share most of their pairs of letters."""
+    """Return the runs of four letters in a text; long texts of one language share most of their pairs of letters."""
     letters = normalised(text)
     return {letters[at : at + 4] for at in range(max(1, len(letters) - 3))}
 
@@ -1019,6 +1019,7 @@ async def _ask_for_result(turn: ResidentTurn, act: Act, deed: Record, near: Sequ
         when=f"{when:%A, %B} {when.day}, {when.year}, {when:%H:%M}",
         place=words_of(act.place) if act.place else "",
         near=tuple(near),
+        things=_things(turn, act.place),
     )
     turn.ask_later(_with_memories(prompt, used))
     turn.write(
@@ -1033,6 +1034,15 @@ async def _ask_for_result(turn: ResidentTurn, act: Act, deed: Record, near: Sequ
             is_clear=clears(turn, *used),
         )
     )
+
+
+def _things(turn: ResidentTurn, place: str) -> tuple[str, ...]:
+    """Return the objects in the room of a place, each with its condition if that is known to the resident."""
+    setting = turn.setting
+    room = str(parse_address(place).upto(ARENA)) if place else ""
+    seen = {each.place: each.object for each in turn.percepts if not each.who}
+    words = ((each.rpartition(":")[2], seen.get(each, "")) for each in setting.objects_in(room))
+    return tuple(f"{name} ({state})" if state else name for name, state in words)
 
 
 def _with_memories(prompt: WhatCame, used: Sequence[Record]) -> WhatCame:

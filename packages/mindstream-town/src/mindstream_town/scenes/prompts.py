@@ -389,6 +389,8 @@ class WhatCame(Prompt[Outcome]):
     """The person's memories that matter for the question."""
     agreed: tuple[str, ...] = ()
     """Names of those who had agreed on the act and are there, if it is an appointment."""
+    things: tuple[str, ...] = ()
+    """The things at the place, with their conditions."""
 
 
 @rule(WhatCame)
