@@ -13,6 +13,7 @@ from mindstream_town.events import Block
 from mindstream_town.formats.town_file import parse_town
 from mindstream_town.residents.person import Person, Relation
 from mindstream_town.residents.places import home_to_visit, is_common
+from mindstream_town.residents.plan import FREE, PROMISED
 from mindstream_town.residents.prompt_context import cut_at_word
 from mindstream_town.scenes.day import NEWS, RESERVED, SETTLED, is_free, line_of, reserved_calls, without_repeats
 from mindstream_town.scenes.prompts import Evening, LetOn, PlanScenes, ReflectScenes, SceneDay, TalkScene, WhatCame
@@ -424,15 +425,18 @@ async def test_the_result_of_an_act_waits_for_bedtime_if_calls_are_reserved_for_
     for folder, start, times in (("reserved", "20:00", ["12:00"]), ("free", "", ["12:00"])):
         mind = SceneMind(plan_scenes=plans)
         mind.answers["talk_scene"] = partial(agrees_on, what=LUNCH, start=start, end="21:00") if start else talk
-        async with Town.open(tmp_path / folder, liucun(), model=Models(mind)) as town:
+        async with Town.open(tmp_path / folder, liucun(seeds('"茶馆的方桌不稳。"')), model=Models(mind)) as town:
             await town.run(until=11 * HOUR)
             _spend(town, 6, 12_000)
             await town.run(until=13 * HOUR)
             assert bool(mind.of(WhatCame)) == (folder == "free"), folder
+            await town.whisper(HOST, "下午才知道方桌的腿断了。")
             _spend(town, 6, 12_000)
             await town.run(until=DAY - 1)
         asked = [each for each in mind.of(WhatCame) if each.question]
         assert [each.when[-5:] for each in asked] == times and asked[0].did == "修方桌"
+        assert any("方桌不稳" in line for line in asked[0].memories)
+        assert not any("下午" in line for line in asked[0].memories), "nothing from after the act"
         assert (LUNCH in {each.together for each in mind.of(TalkScene)}) == (folder == "reserved")
 
 
@@ -1039,6 +1043,46 @@ async def test_an_overtaken_errand_moves_to_the_next_free_time(tmp_path: Path) -
     assert moved.start >= 17 * 60 and moved.whom == (HERMIT,) and any(each.what == AWAY for each in blocks)
     blocks = await blocks_after_agreement(tmp_path / "chore", errand_at_four(2, home))
     assert not any(ASK in each.what for each in blocks), "anything else is replaced"
+
+
+async def test_calls_are_reserved_for_what_is_promised(tmp_path: Path) -> None:
+    """What a resident has agreed to tell somebody counts as a talk to come; a chance meeting leaves its call."""
+    own = {"who": [HOST], "with": [HERMIT]}
+    blocks = await blocks_after_agreement(tmp_path, out_all_day_at_the_inn, **own)
+    (promised,) = (each for each in blocks if AWAY in each.what)
+    assert promised.whom == (HERMIT,) and promised.weight == PROMISED
+    state = ResidentState(name=HOST, day=0, blocks=(promised,))
+    setting = liucun()
+    assert [reserved_calls(setting, 12 * HOUR, state, above=weight) for weight in (NEWS, PROMISED)] == [1, 0]
+
+
+async def test_concerns_that_are_over_are_no_memories(tmp_path: Path) -> None:
+    old = "王秀兰要在星期一之前修好水车。"
+    setting = liucun(
+        lambda text: text.replace('learned = "王秀兰开磨坊。"', f'learned = "王秀兰开磨坊。"\ncurrently = "{old}"', 1)
+    )
+
+    def evening(ask: ReflectScenes) -> dict[str, Any]:
+        return {"insights": [], "currently": "水车修好了。", "about": ""}
+
+    mind = SceneMind(plan_scenes=out_all_day_at_the_inn, reflect_scenes=evening)
+    async with Town.open(tmp_path, setting, model=Models(mind)) as town:
+        await town.run(until=2 * DAY - 1)
+    second = [ask for ask in mind.of(TalkScene) if "June 4" in ask.when]
+    assert second and not any(old in str(ask.sides) for ask in second)
+    assert any(old in str(ask.sides) for ask in mind.of(TalkScene)), "on the first day they were current"
+
+
+async def test_free_time_is_no_part_of_a_plan_in_a_talk(tmp_path: Path) -> None:
+    def with_pauses(ask: PlanScenes) -> dict[str, Any]:
+        items = out_all_day_at_the_inn(ask)["items"]
+        return {"items": [each | {"to": each["from"].replace(":00", ":40")} for each in items]}
+
+    mind = SceneMind(plan_scenes=with_pauses)
+    async with Town.open(tmp_path, liucun(), model=Models(mind)) as town:
+        await town.run(until=18 * HOUR)
+        assert any(each.what == FREE for each in town.residents[HOST].state.blocks)
+    assert sides_of(mind, HOST) and not any(FREE in str(side.plan) for side in sides_of(mind, HOST))
 
 
 async def test_a_changed_plan_keeps_those_whom_the_reply_names(tmp_path: Path) -> None:

@@ -370,7 +370,14 @@ def take_up(turn: ResidentTurn, agreed: Appointment, because: str) -> bool:
             return False
     whom = tuple(sorted({*agreed.whom} - {turn.name}))
     block = Block(
-        start=start, minutes=end - start, what=agreed.what, place=agreed.place, fine=fine, agreed=who, whom=whom
+        start=start,
+        minutes=end - start,
+        what=agreed.what,
+        place=agreed.place,
+        fine=fine,
+        agreed=who,
+        whom=whom,
+        weight=PROMISED if fine and whom else 0,
     )
     errands = [each for each in turn.state.blocks if fine and _is_errand(turn, each)]
     blocks = _awake(turn, _with_errands(block, errands, minute))
@@ -383,8 +390,9 @@ def take_up(turn: ResidentTurn, agreed: Appointment, because: str) -> bool:
     return True
 
 
-ERRAND = 4
-"""Minimum weight (1 to 10) from which a part of the plan with others is an errand."""
+ERRAND, PROMISED = 4, 5
+"""ERRAND: minimum weight (1 to 10) from which a part of the plan with others is an errand. PROMISED: weight of an
+agreement for which the resident has to ask, tell or meet others."""
 
 
 def _is_errand(turn: ResidentTurn, block: Block) -> bool:
@@ -403,7 +411,8 @@ def _with_errands(block: Block, errands: Iterable[Block], minute: int) -> Block:
             if len(block.agreed) < 2:
                 start, end = min(start, max(each.start, minute + 1)), max(end, each.end)
             both = {"start": start, "minutes": end - start, "what": f"{each.what}; {block.what}"}
-            both |= {"whom": tuple(sorted({*each.whom, *block.whom})), "open": each.open, "weight": each.weight}
+            both |= {"whom": tuple(sorted({*each.whom, *block.whom})), "open": each.open}
+            both |= {"weight": max(each.weight, block.weight)}
             block = block.model_copy(update=both)
     return block
 

@@ -29,7 +29,7 @@ from mindstream_town.residents.places import (
     known_places,
     words_of,
 )
-from mindstream_town.residents.plan import blocks_of, minutes_between, plan_note
+from mindstream_town.residents.plan import FREE, blocks_of, minutes_between, plan_note
 from mindstream_town.residents.prompt_context import (
     cut_at_word,
     household,
@@ -261,8 +261,9 @@ def is_secret(turn: ResidentTurn, record: Record) -> bool:
     return bool(record.data.get(SECRET)) or record.id in turn.state.keeps
 
 
-MAX_PLAN_MEMORIES = 12
-"""Maximum memories in the prompt of a day's plan."""
+MAX_PLAN_MEMORIES, MAX_IMPORTANT = 12, 3
+"""Maximum memories in the prompt of a day's plan, and of these maximum number of the most important ones of the last 24
+hours."""
 MAX_HABITS_AT_HOME, MAX_HABITS, MAX_ACQUAINTANCES = 600, 300, 8
 """Limits for the prompt of a day's plan: characters of a housemate's habits, characters of a line about an
 acquaintance, and number of acquaintances."""
@@ -455,7 +456,9 @@ async def _come_to_mind(turn: ResidentTurn, date: datetime) -> tuple[list[Record
     ]
     news = [each for each in await known_from_the_start(turn) if _is_untold(turn, each)][:MAX_NEWS]
     insights = await _newest_insights(turn)
-    records = [*(each for each, _ in today), *untold, *insights, *news, *later, *(each.record for each in found)]
+    recent = (await important_today(turn))[:MAX_IMPORTANT]
+    records = [*(each for each, _ in today), *untold, *insights, *news, *later, *recent]
+    records += [each.record for each in found]
     known, false = identity(turn), await disproved(turn)
     worth = (each for each in records if each.text not in known and each.id not in false)
     fresh = {each.id: each for each in worth if not _is_known_anyway(each)}
@@ -518,7 +521,7 @@ async def worth_telling(turn: ResidentTurn) -> list[Record]:
     events, and what the resident's description says; the most important first."""
     newest = await _latest(turn, "note", "observation", "thought")
     kept = [each for each in newest if can_be_told(each) and not is_secret(turn, each) and not is_everyday(each)]
-    described = "\n".join(public_identity(turn))
+    described = "\n".join((*public_identity(turn), turn.person.currently, turn.person.about))
     kept = [each for each in kept if "background" not in each.data and each.text not in described]
     return sorted(kept, key=lambda each: (-(each.importance or 0.0), each.id))
 
@@ -727,11 +730,11 @@ def rest_of_day(turn: ResidentTurn) -> tuple[Block, ...]:
     """Return the current and later parts of today's plan for a prompt; () if the town does not run in scenes.
 
     These are the first MAX_DAY_PARTS parts, and of the others the appointments and the parts that are done with others.
-    Sleep, reactions and parts that end within MIN_REMAINING_MINUTES are left out.
+    Sleep, free time, reactions and parts that end within MIN_REMAINING_MINUTES are left out.
     """
     minute = turn.setting.minute(turn.step)
     ahead = (each for each in turn.state.blocks if each.end > minute + MIN_REMAINING_MINUTES and each.why == "plan")
-    awake = [each for each in ahead if not each.asleep] if turn.lives_in_scenes else []
+    awake = [each for each in ahead if not each.asleep and each.what != FREE] if turn.lives_in_scenes else []
     return tuple(each for number, each in enumerate(awake) if number < MAX_DAY_PARTS or each.agreed or each.whom)
 
 
@@ -993,7 +996,8 @@ def give_up_visit(turn: ResidentTurn) -> None:
 async def _ask_for_result(turn: ResidentTurn, act: Act, deed: Record, near: Sequence[str]) -> None:
     """Ask a model for the result of an act with an open question; `find_out` remembers it.
 
-    The prompt contains earlier results at the same place, and memories about the matter.
+    The prompt contains earlier results at the same place, and memories about the matter; none from after the act, if
+    the model is asked later.
     """
     earlier = [each for each in await recent_outcomes(turn) if act.place and each.data.get("place") == act.place]
     recalled = [
@@ -1010,7 +1014,7 @@ async def _ask_for_result(turn: ResidentTurn, act: Act, deed: Record, near: Sequ
         for each in (*earlier[:OUTCOMES], *recalled)
         if "plan" not in each.keywords and "background" not in each.data and each.text not in described
     }
-    used = without_repeats(known.values())
+    used = without_repeats(each for each in known.values() if each.created <= deed.created)
     prompt = WhatCame(
         who=turn.name,
         identity=described,
@@ -1430,7 +1434,8 @@ def _is_in_passing(record: Record) -> bool:
 def _shown(turn: ResidentTurn, record: Record) -> str:
     kept = f" ({KEPT})" if is_secret(turn, record) else ""
     day = f"{datetime.fromtimestamp(record.created, UTC):%A}"
-    return f"{day}: {cut_at_word(record.text, MAX_MEMORY_CHARACTERS)}{kept}"
+    (shown,) = show((record,))
+    return f"{day}: {cut_at_word(shown.line, MAX_MEMORY_CHARACTERS)}{kept}"
 
 
 def _thoughts(turn: ResidentTurn, evening: Evening, records: Sequence[Record]) -> list[RecordDraft]:

@@ -315,7 +315,7 @@ async def _come_to_mind(turn: ResidentTurn, other: ResidentTurn, place: str) -> 
         *(each.record for each in await turn.recall(turn.at_heart, NEWEST, kinds=TELLABLE)),
         *(each.record for each in await turn.recall(words_of(place), OF_PLACE, kinds=OF_PEOPLE)),
     ]
-    known = identity(turn) + "\n".join(turn.person.acquaintances())
+    known = "\n".join((identity(turn), turn.person.currently, turn.person.about, *turn.person.acquaintances()))
     worth = (each for each in found if may_be_shown(each) and not is_everyday(each) and each.text not in known)
     return without_repeats(without_past(turn, {normalised(each.text): each for each in worth}.values()))[:SHOWN]
 
