@@ -71,7 +71,7 @@ class SharedClock:
         self._ahead_s = 0.0
 
     def learn(self, told: Moment, asked: Moment, came: Moment) -> None:
-        """Correct the clock by the server's time.
+        """Correct the clock by the server's time, if they differ by more than TOLERATED_S seconds.
 
         Args:
             told: the server's time.

@@ -249,7 +249,7 @@ class Life:
     async def reason_to_act(self) -> str:
         """Return the reason for a turn now in a word or two, such as `user` or `order 1`; "": there is none.
 
-        If other reasons do not come first, a model decides about each due standing order until one is worth a turn.
+        If nothing more urgent is a reason, a model decides about each due standing order until one is worth a turn.
         """
         state, now = self.state, self.memory.clock.now()
         if state.halted:

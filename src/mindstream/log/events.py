@@ -321,8 +321,8 @@ class Slept(Event):
     looked_at: int = 0
     changed: int = 0
     records: Names = ()
-    """The records that the step archived, created or restored: archived ones (`fading`, `expiry`), the dream (`dream`),
-    the replacements of duplicates (`duplicates`), or restored ones (`undo`)."""
+    """The records that the step archived (`fading`, `expiry`), wrote (`dream`: the dream; `duplicates`: the records
+    that replace duplicates) or restored (`undo`)."""
     weakened: Names = ()
     """Records that got weaker but were not archived."""
     text: Own[Quotes[str]] = ""
@@ -360,7 +360,7 @@ class MessageRefused(Event):
     record: Name
     """The id of the memory record that holds the message."""
     heard: int
-    """The seq of the message."""
+    """The seq of the message's row in the log."""
     model: Name
     reason: Quotes[str]
     """The provider's error message."""

@@ -22,8 +22,8 @@ from mindstream.errors import LeaseLost
 from mindstream.log.sql import Sql
 
 ANSWER = "answer "
-"""Prefix of the slot of an answer; the name of the session follows. While the work with this slot is leased to a
-process, no other process answers in the session."""
+"""Prefix of the slot `answer SESSION`. While a process holds the lease of work in this slot, no other process answers
+in the session."""
 LONGEST_LEASE_S = 120.0
 """Maximum lease, in seconds. A lease that ends later than this from now was written by a process with a wrong clock,
 and counts as expired."""

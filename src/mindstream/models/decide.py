@@ -43,7 +43,7 @@ Basis = Literal["distribution", "logprobs", "words"]
 
 
 class Question(Prompt[str]):
-    """A prompt with a fixed set of answers; a reply in text must be one of them.
+    """A prompt with a fixed set of answers; a reply in text must be one of them, or its mark.
 
     The template's `# system` part asks the question, its `# user` part holds the subject; `messages` adds instructions
     on the form of the answer.

@@ -236,8 +236,8 @@ def read_keys(document: object) -> dict[str, jwt.PyJWK]:
 
 
 def read_scopes(claims: dict[str, Any]) -> list[str]:
-    """Return the scopes in a token's claims that this server knows; the claim is a list, or a text with spaces
-    between."""
+    """Return those scopes in the claim `scope` or `scp` that this server knows. The claim is a list, or a text with the
+    scopes separated by spaces."""
     given = claims.get("scope", claims.get("scp", ""))
     found: set[str] = set()
     for each in given.split() if isinstance(given, str) else given if isinstance(given, list) else []:

@@ -87,7 +87,8 @@ def labelling_estimate(cost: LabelCost, labeller: Labeller) -> Estimate:
 
 
 async def draft_rubric(pool: Pool, scorer: Model, reader: str) -> Rubric:
-    """Let a model draft a rubric, which a person should review."""
+    """Let a model draft a rubric from the pool's domain and some exemplars that `reader` may read. A person should
+    review the draft."""
     domain, samples = await _domain_and_samples(pool, reader)
     return await ask(scorer, DraftRubric(domain=domain, samples=samples))
 

@@ -192,7 +192,8 @@ class PoolLearner(Retriever):
         return not self._closing.is_set()
 
     async def _learn(self) -> None:
-        """Train on the exemplars that no version covers yet, with the same source of labels as the newest version."""
+        """Train the retriever on the exemplars that no version covers yet. The labels are from the labelling model if
+        those of the newest version are; otherwise they are from text similarity."""
         base, state = await self._base(), self._pool.last_state
         labeller = self.labeller if state.versions and state.versions[-1].labeller else None
         if labeller:

@@ -117,7 +117,7 @@ class Clockwork:
         return state
 
     def take_reached(self) -> TownReached:
-        """Return an event with the last finished step of each resident for which it has changed since the last call."""
+        """Return the event about the residents whose last finished step has changed since the previous call."""
         moved, self._moved = self._moved, set()
         return TownReached(
             step=self.step,

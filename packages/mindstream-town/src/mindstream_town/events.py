@@ -330,8 +330,8 @@ class ResultAsked(TownEvent):
     ends, it goes to bed, reflects, or begins a scene. No other resident can perceive it before.
 
     Attributes:
-        prompt: the request as JSON, without the memories. used: ids of the memories in it.
-        record: id of the memory of the act. near: people in sight. place: of the act.
+        prompt: the model request as JSON, without the memories that it shows. used: the ids of these memories.
+        record: id of the memory of the act. near: people in sight. place: the place of the act.
         secret: whether the act reveals a secret. is_clear: whether the prompt contains nothing that reveals one.
     """
 

@@ -300,7 +300,7 @@ PART = "p: forget only the notes, thoughts and beliefs that mention it; keep the
 
 
 def choose(question: str, *, part: bool = False) -> Answer:
-    """Ask until the user types y or n, or p if `part` is set; there is no default.
+    """Ask until the user types y or n, or, if `part` is set, p (accept a part); there is no default.
 
     Raises:
         InputError: there is no terminal.

@@ -706,8 +706,8 @@ def log_odds(probability: float) -> float:
 def signs(
     columns: Columns, question: RecallQuery, scored: Scored, candidates: Mask, asked: int = 0
 ) -> tuple[float, float, float]:
-    """Return the three signals of certainty: the share of the question that the best candidate and its neighbours
-    cover, the share that no record mentions, and the part `vector` of the relevance of the most similar candidate.
+    """Return three signals of certainty: the share of the question's words that the best candidate covers (with its
+    neighbours), the share that no record mentions, and the highest score part `vector` of a candidate.
 
     `candidates` marks the records that may be returned. `asked` is 1 if the question itself is a record of the stream;
     that record is not counted.

@@ -304,7 +304,7 @@ class Speakers:
         return [by for by, messages in enumerate(self._messages) if messages > least]
 
     def tersest(self) -> float:
-        """Return the smallest usual message length of the speakers who take part; 0 if there are none."""
+        """Return the usual message length of the tersest speaker in `taking_part`; 0 if there is none."""
         usual = self.usual_lengths()
         return min((float(usual[by]) for by in self.taking_part()), default=0.0)
 
@@ -618,7 +618,8 @@ class Columns:
                 yield int(self.by.values[at]), 0, len(_terms(new)) - len(_terms(old))
 
     def _drop_episodes(self, emptied: Iterable[int]) -> None:
-        """Remove the given episodes if they have no records left, and their groups; decrease higher numbers."""
+        """Remove those of these episodes, and of their groups, that have no records left; renumber the others without
+        gaps."""
         for episode in sorted(emptied, reverse=True):
             group = int(self.group_of.values[episode])
             if group >= 0 and not np.any(self.group.values == group):

@@ -171,7 +171,8 @@ class SqliteStore(SqlStore):
         self._own = OwnChanges()
 
     def _erase_beside(self, stream: StreamKey, found: Carriers) -> None:
-        """Remove the words from the terminal's input history, and delete the copies made before a repair."""
+        """Erase also in other files: remove the erased words from the terminal's input history, and delete the copies
+        of the database that were made before repairs."""
         erase_typed(self.folder, stream, found.is_meant)
         delete_copies(self.folder)
 

@@ -159,7 +159,7 @@ class Vectors:
         return Live(self.sums.values, self._before)
 
     def let_go(self) -> None:
-        """End `held_still`: changed rows are no longer copied."""
+        """End the effect of `held_still`: rows are no longer copied before they change."""
         self._before = None
 
     def state(self) -> dict[str, Array]:

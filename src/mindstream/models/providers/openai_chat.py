@@ -783,10 +783,10 @@ class ToolCalls:
         return call if name == call.name and (not call.is_complete or _object(piece) == call.arguments) else None
 
     def _with_id(self, same: list[_PartialCall], index: Any, name: str, piece: str) -> _PartialCall | None:
-        """Return the call that a delta continues, of the calls with the delta's id; None if the delta begins a new
+        """Return the call in `same` (the calls with the delta's id) that the delta continues; None if it begins a new
         call.
 
-        There may be several such calls, because some servers give all calls one id.
+        Several calls may have one id, because some servers give all calls the same.
         """
         call = next((each for each in reversed(same) if each.index == index), same[-1])
         if not name or not call.name or self._is_part(call, name):

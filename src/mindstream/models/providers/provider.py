@@ -257,7 +257,7 @@ class _Reading:
         return self._piece(self._thinking.release())
 
     def end(self) -> Piece | None:
-        """End the reply: return the text that was held back (None: no text was), and note whether the endpoint marks
+        """End the reply, and return the text that was held back; None if there is none. Note whether the endpoint marks
         the beginning of thoughts."""
         piece = self._piece(self._thinking.rest(truncated=self.truncated and not self._briefly))
         if self._thinking.unopened:

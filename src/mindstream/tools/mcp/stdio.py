@@ -62,7 +62,8 @@ class Ending:
 
     @property
     def written(self) -> str:
-        """The last text that the server wrote apart from messages, for an error message; "" if there is none."""
+        """The end of an error message, `; it wrote: …`, with the last text that the server wrote apart from protocol
+        messages; "" if there is none."""
         said = _shown(self.tail) or _shown(self.other)
         return f"; it wrote: {said}" if said else ""
 

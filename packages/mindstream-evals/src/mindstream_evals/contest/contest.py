@@ -501,7 +501,8 @@ class Terms:
 
 
 def opponent(pack: Pack, terms: Terms) -> str:
-    """Return the constitution of the opponents (see `Terms`)."""
+    """Return the constitution (system prompt) of the opponents: the file in `terms`, else the one that the pack ships
+    for a plain agent, else the pack's own."""
     # A pack may ship a constitution for the plain agent next to its own.
     beside = SHIPPED / pack.name / "plain_agent.md"
     path = terms.constitution or (beside if beside.is_file() else None)

@@ -76,7 +76,8 @@ class TalkArms:
         self._by_id = {each.id: each for each in self.talk.messages}
 
     async def show(self, question: TalkQuestion, arm: Arm) -> ShownLines:
-        """Return the lines for a question under a condition."""
+        """Return the messages that the model is shown with a question: the newest ones (`whole`), those that the memory
+        recalls (`memory`), or those found by their words."""
         if arm == "whole":
             return self._fit(self._newest(), self.whole_tokens)
         ranked = await self._recalled(question) if arm == "memory" else self._by_words(question)

@@ -262,7 +262,7 @@ GOODS = ["acetone", "ethanol", "toluene", "glycerol", "iodine", "sucrose", "bora
 
 
 def store(seed: int, training: int = 8, tests: int = 12) -> Workplace:
-    """Return the workplace `tool`: a laboratory's store with two tools that have undocumented conventions."""
+    """Return the workplace named `tool`: a laboratory's store with two tools that have undocumented conventions."""
     rules, rng = store_rules(seed), random.Random(f"goods {seed}")
     lots: dict[str, list[dict[str, Any]]] = {}
     weekly: dict[str, list[int]] = {}

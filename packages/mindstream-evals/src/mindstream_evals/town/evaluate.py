@@ -335,7 +335,8 @@ class CheckClaims(Prompt[Claims]):
     who: str
     when: str
     facts: tuple[str, ...]
-    """Facts as in `JudgePair`; `Claim.fact` counts them from 1."""
+    """Identity, activity, plan and memories of the resident, one line each. `Claim.fact` is the number of a line, from
+    1; 0: no line supports the claim."""
     question: str
     answer: str
 

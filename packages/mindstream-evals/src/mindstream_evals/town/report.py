@@ -144,7 +144,7 @@ class Game:
 def rate_game(
     winner: Rating, loser: Rating, drawn: bool = False, draw: float = DRAW, tau: float = 0.0
 ) -> tuple[Rating, Rating]:
-    """Return both ratings after a game.
+    """Return the new ratings of winner and loser after a game; after a draw (`drawn`), of both players in this order.
 
     Args:
         draw: probability of a draw between equal players.

@@ -178,8 +178,8 @@ def _files(measured: Measured, ending: str) -> dict[str, str]:
 
 
 def _curves(measured: Measured, steps: Sequence[int]) -> dict[str, tuple[list[float], str]]:
-    """Return each curve's name, values and the label of its last value: facts, pairs, kept plans, talks,
-    reflections."""
+    """Return the curves by name (the spread of each fact, pairs, kept plans, talks, reflections), each with its values
+    and the label of the last value."""
     history, people = measured.history, len(measured.history.names)
     known, kept = measured.acquaintance.curve(steps), trace_adherence(history, steps)
     talks = sorted(talk.step for _, talk in history.talks())

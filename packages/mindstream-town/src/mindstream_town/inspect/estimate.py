@@ -48,7 +48,8 @@ REPLIES = {
 A_TASK, LINES, AGREE = 12, 5, 0.2
 """Assumed minutes of a task in a plan, lines of a talk, and share of talks with an agreement for today."""
 BUSY, OPEN = 0.3, 0.15
-"""Assumed share of the parts of a day in which a resident cannot be spoken to, and of the parts with an open result."""
+"""Assumed shares of the parts of a resident's day. BUSY: parts in which it cannot be spoken to. OPEN: parts whose
+result is open."""
 BED = "22:30"
 SOMETHING = "a thing or two of what is to be done now"
 """A text with the length of a typical task."""

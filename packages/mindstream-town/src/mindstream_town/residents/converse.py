@@ -81,8 +81,9 @@ def keep(
     places: Sequence[str],
     known: Sequence[Appointment] = (),
 ) -> list[Kept]:
-    """Return the resident's memories of a talk: things learned, agreements, and all appointments that the other told
-    it. In a fork, leave out the texts that the fork withholds.
+    """Return the resident's memories of a talk: things learned, agreements, and appointments that the other told it.
+
+    In a fork, the texts that the fork withholds from the resident are left out, also as appointments.
 
     Args:
         told: records that the other passed on, in the order of their numbers in the prompt. places: addresses in the
@@ -112,7 +113,8 @@ def _of(news: Sequence[Appointment | None], number: int) -> Appointment | None:
 
 
 def _agreed(turn: ResidentTurn, other: str, said: Agreed, of: Appointment | None, places: Sequence[str]) -> Kept:
-    """Return an agreement with its appointment: the one that the other told, or the one described in the reply."""
+    """Return an agreement with its appointment: `of` (told by the other), else the one that `said` describes, if
+    any."""
     text = said.text.strip()
     at = of or _described(turn.when, said, places)
     if at is None:
@@ -248,8 +250,10 @@ async def untold_news(turn: ResidentTurn, other: str, *, for_rules: bool = False
 async def thoughts_of(
     turn: ResidentTurn, other: str, *, for_rules: bool = False
 ) -> tuple[Recollection, list[Record], list[Record]]:
-    """Return a recall about another resident, all memories about that resident, and the news that the other does not
-    know yet; `for_rules`: only what rules read, so no memories about that resident, and the news in any order."""
+    """Return what a recall finds about another resident, all memories about it, and the news that it does not know yet.
+
+    `for_rules`: the caller is a rule, which does not need the second list (it is empty) or the order of the news.
+    """
     about = [] if for_rules else await turn.recall_about([other], OF_OTHER)
     recalled = await turn.recall(other, OF_OTHER, kinds=OF_PEOPLE, touch=False)
     of_other = [] if for_rules else [*about, *(each.record for each in recalled)]

@@ -598,7 +598,7 @@ async def _heard_now(turn: ResidentTurn, told: Sequence[Record], remembered: Seq
 
 
 def _is_agreed_already(turn: ResidentTurn, new: Appointment, known: Appointment) -> bool:
-    """Return whether the resident has agreed to this appointment, with the same people, before."""
+    """Return whether `known` is the new appointment, and includes the resident and all people of the new one."""
     return new.is_same(known) and {turn.name, *new.who} <= {*known.who, known.host}
 
 
