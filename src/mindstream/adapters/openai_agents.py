@@ -63,8 +63,7 @@ class MindstreamSession:
                 await self.handle.do(lambda memory: retain_each(memory, drafts))
 
     async def pop_item(self) -> Any | None:
-        """Remove and return the newest item (None: there is none): it is forgotten, with the records derived only from
-        it."""
+        """Return the newest item and forget it, with the records derived only from it; None if there is no item."""
 
         async def pop(memory: Memory) -> Any | None:
             async with self._popping:

@@ -29,8 +29,8 @@ PATIENCE_S = 3_600
 """Timeout of a question to the user, in seconds. A later answer reaches M2 (the role that decides) as
 news, and is remembered, too."""
 PASSAGES, LONGEST, SHORTER, LONGEST_MEMORY = 4, 700, 300, 3_000
-"""Maximum number of passages that are quoted; maximum characters of a passage in a file, of a passage in an answer, and
-of a memory."""
+"""PASSAGES: maximum number of passages that are quoted. Maximum characters: LONGEST of a passage in a task's result,
+SHORTER of a passage in an answer to the user, LONGEST_MEMORY of a memory."""
 PASSAGE = re.compile(r"^(?P<place>[^\n]{1,200}?, (?:lines?|page) [\d-]+)(?: \([^\n]*\))?:\n", re.MULTILINE)
 REMEMBERED = re.compile(r"^- (?P<place>\d{4}-\d\d-\d\d(?: \(dream\))?): (?P<words>.+)$", re.MULTILINE)
 SAYS = {

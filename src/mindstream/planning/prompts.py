@@ -71,8 +71,8 @@ MAX_CALL, MAX_SOURCE = 200, 1_000
 """In the solver's prompt: maximum characters of a call, and of evidence that is shown although a concluding tool (see
 `show_steps`) has read it."""
 MAX_INLINE_LINE = 60
-"""Maximum characters of evidence that is shown within another step's call, and of a line that is shown again if a
-second step found it, too."""
+"""In the solver's prompt: maximum characters of evidence that replaces its reference within another step's call. A
+longer line that several steps found is shown only once."""
 AROUND = " *_`.:：—–-"
 NAMING = ("", *":：—–-(")
 """Characters that can follow the word MISSING if it marks a missing part; otherwise it is a word of the answer."""

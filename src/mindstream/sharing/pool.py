@@ -451,8 +451,8 @@ async def explain(pool: Pool, id_: str, reader: str) -> Explanation:
     """Explain the state of a pair, given by its id or a unique prefix of it.
 
     Raises:
-        InputError: the reader is not a member, or the reader may read no pair, or several pairs, with ids that begin
-            so. The message does not reveal whether pairs exist that the reader may not read.
+        InputError: the reader is not a member; or `id_` is not the beginning of the id of exactly one pair that the
+            reader may read. The message does not reveal whether other pairs exist.
     """
     state = await pool.member_state(reader)
     found = [each for each in state.standings if each.startswith(id_)] if id_ else []

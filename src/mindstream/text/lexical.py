@@ -1,8 +1,8 @@
 """An incremental BM25 index: adding a document takes microseconds and rebuilds nothing; queries are vectorised.
 
-A posting is one number: `document << 4 | times`, with at most 15 times. Most terms occur in only one document and need
-one dictionary entry; other terms have a growing array. Terms of an index in a file are identified by 64 bits of their
-hash, so the file contains no words, and a lookup is a binary search.
+A posting is one number: `document << 4 | times`; `times` (how often the document has the term) is at most 15. Most
+terms occur in only one document and need one dictionary entry; other terms have a growing array. Terms of an index in a
+file are identified by 64 bits of their hash, so the file contains no words, and a lookup is a binary search.
 """
 
 from __future__ import annotations

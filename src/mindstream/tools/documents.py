@@ -285,7 +285,7 @@ class Line:
 
     Attributes:
         under: the headings above the line.
-        block: the number of its table, list or paragraph in the portion.
+        block: the number of its table, list or paragraph in its `Portion` of the document.
         of: the number of rows of its table, or of items of its list, as in "7 rows"; "" for parts of a paragraph.
         columns: the header row of its table; "" outside of tables.
     """

@@ -486,7 +486,8 @@ def draw_curves(
     said: Mapping[str, str] = MappingProxyType({}),
     mark: Mark | None = None,
 ) -> str:
-    """Draw shares (0 to 1) over time as step curves; `said`: label of a curve's last value, such as `12 of 25`."""
+    """Draw shares (0 to 1) over time as step curves. `said`: by curve, the label of the last value, such as `12 of 25`;
+    `mark`: a time span to highlight."""
     chart = leather.Chart(title)
     shown = {
         f"{name}: {said.get(name, f'{values[-1]:.0%}')}": list(zip(steps, values, strict=True))

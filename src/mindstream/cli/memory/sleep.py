@@ -48,7 +48,7 @@ Result = TypeVar("Result")
 app = group()
 MAX_BYTES = 64_000_000
 SHOWN = 50
-"""Maximum number of records of a kind that are shown; further ones are only counted."""
+"""Maximum number of records that are listed under a title; further ones are only counted."""
 HOW = (
     "nothing was changed. Without a terminal: --review --yes [--keep ID] applies a sleep like this one; to apply"
     " exactly this one: --review --json > FILE, then --accept FILE [--keep ID]"

@@ -361,7 +361,8 @@ def topics_in(pack: Pack, text: str) -> list[str]:
 
 
 def _words(pack: Pack) -> Iterator[tuple[str, str, frozenset[str]]]:
-    """Yield each topic's words: the topic, the word itself if it is Chinese, and its stems or Chinese characters."""
+    """Yield for each word of each topic: the topic's id; the word itself if it is Chinese, otherwise ""; and the stems
+    or Chinese characters of the word."""
     for topic in pack.topics:
         for words in topic.words.values() if isinstance(topic.words, dict) else [topic.words]:
             for word in map(str.lower, map(simplify, words)):

@@ -173,9 +173,7 @@ Groups: TypeAlias = Sequence[str]
 """Groups of alternative cues: 'wheel|driving'. A cue of each group must occur, all near each other; no cue of a group
 that begins with '-' may occur near them."""
 NEAR, NEAR_ZH = 150, 48
-"""Number of characters within which a cue of each group must occur, in Chinese (NEAR_ZH) and in other languages
-(NEAR).
-"""
+"""NEAR: number of characters within which a cue of each group must occur. NEAR_ZH: the same for Chinese."""
 GAP, WIDEST = "*", 3
 """In a cue a star matches up to three words, or six Chinese characters: 'wake * times'."""
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?|\*")

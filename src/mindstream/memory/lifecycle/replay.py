@@ -59,7 +59,8 @@ class RecallLog:
         name: the name of the stream, which is part of the random key of its sleeps.
         lives: the records that can decay, in the order of the log.
         happened: the recalls and sleeps, in the order of the log.
-        asked: the returns that count as new requests for a record (see OCCASION_S), as (moment, id).
+        asked: (moment, id) for each time that a recall returned a record and this counts as a new request for it (see
+            OCCASION_S).
         forgotten: ids of records that were really archived.
     """
 

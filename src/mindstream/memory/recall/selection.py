@@ -33,8 +33,8 @@ LONG = 20_000
 """Maximum number of records in a stream for all of them to be scored."""
 BY_WORDS, NEAR, NEWEST, DATED = 1_000, 1_000, 100, 400
 DENSE = 8
-"""If the words of a question have more matches than the number of records divided by this, a mask of all records finds
-the rows faster than sorting the matches."""
+"""If the matches of a question's words are more than the records divided by this number, the distinct rows are found by
+a mask over all records, which is then faster than sorting the matches."""
 FOLLOWED = ("kind", "by", "group", "asks", "only_asks", "created")
 """Names of the columns that scoring reads. A selection copies its part of each column when the column is first used.
 `before` and `after` are missing here, because a selection computes its own."""
@@ -194,11 +194,12 @@ def _mark(mask: Mask, rows: Ints, columns: Columns) -> None:
 
 
 def _by_words(columns: Columns, question: RecallQuery, passing: Mask, weights: Weights, kept: Looked) -> list[Ints]:
-    """Return the rows of the records with the best words, their own and those of their episodes, in one to three lists.
+    """Return the rows of the records with the best word scores (of their texts and of their episodes) in one to three
+    lists.
 
-    The first list is of all records, because these contribute to the scores of their neighbours. If the question means
-    a speaker or names a period, a second list takes this into account. If some records do not pass the filters
-    (`passing`), the last list is of those that pass. The matches of the words are added to `kept`.
+    The first list is of all records, because these contribute to the scores of their neighbours. If the question is
+    about a speaker or a period, the scores of a second list take this into account. If some records do not pass the
+    filters (`passing`), the last list is of those that pass. The matches of the words are added to `kept`.
     """
     index, count = columns.lexical, len(columns)
     words = np.zeros(count, np.float32)

@@ -521,7 +521,7 @@ def checked_commit(commit: Commit) -> Commit:
     """Check a commit and return it with cleaned records; every store calls this before it writes.
 
     Raises:
-        InputError: a value is invalid or does not fit the others, or a record belongs to another stream.
+        InputError: a value is invalid or contradicts another value, or a record belongs to another stream.
     """
     checked_moment(commit.at, "at")
     if commit.fence and not commit.fence.work:

@@ -334,7 +334,7 @@ class RecordStore(Protocol):
     async def closure(
         self, stream: StreamKey, ids: Sequence[str], *, all_slots: bool = False, slots_below: Sequence[str] = ()
     ) -> Closure:
-        """Return everything that is forgotten together with these records (see memory/store/lineage)."""
+        """Return everything that is forgotten together with these records (see memory/store/lineage.find_closure)."""
 
     async def answers(self, stream: StreamKey, after: int, ids: Sequence[str] | None = None) -> list[str]:
         """Return the ids of the mind's own messages after a row of the log.

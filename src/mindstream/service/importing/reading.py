@@ -38,7 +38,8 @@ RATIO, SMALL = 200, 16 << 20
 
 @dataclass(slots=True)
 class _Counted:
-    """A file with a maximum number of bytes per object (`longest`) and in total."""
+    """A file with a maximum number of bytes per object (`longest`) and in total (MAX_FILE). `since`: bytes since the
+    previous object; the caller sets it to 0 after each object."""
 
     file: IO[bytes]
     longest: int = MAX_OBJECT

@@ -636,7 +636,7 @@ class Grade(Frozen):
 
 
 class GradeAnswer(Prompt[Grade]):
-    """Does the answer contain what a right one must?"""
+    """How much of the reference answer (`key`) does an answer contain?"""
 
     role = "judge"
 

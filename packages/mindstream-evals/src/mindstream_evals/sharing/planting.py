@@ -238,8 +238,8 @@ async def _reached(town: _Town, lesson: str) -> tuple[tuple[str, ...], int]:
 
 
 def planting_summary(found: list[Attempt]) -> dict[str, Any]:
-    """Return the numbers of attempts and of lessons that reached other users, in total and by way, and the largest
-    number of honest lessons that were lost after an attempt."""
+    """Return the number of attempts and of those whose lesson reached other users, in total and by way of planting; and
+    the largest number of honest lessons that were lost after one attempt."""
     ways = Counter(each.way for each in found)
     reached = Counter(each.way for each in found if each.reached)
     return {

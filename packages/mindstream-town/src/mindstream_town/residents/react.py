@@ -280,8 +280,8 @@ def _rewrite_plan(
 
 
 def _later(blocks: Sequence[Block], minute: int, by: int) -> list[Block]:
-    """Return the planned tasks from this minute on, delayed by `by` minutes, up to the first block that is not broken
-    down."""
+    """Return the planned tasks from this minute on, delayed by `by` minutes. They end at the first gap, or at the first
+    block that is not split into tasks yet."""
     later: list[Block] = []
     at = minute
     for block in blocks:

@@ -823,7 +823,8 @@ LONGEST_LINE = 500
 MAX_CORRECTIONS = 1_000
 """Maximum number of newest thoughts that are searched for corrections of earlier memories."""
 OPEN_MEMORIES, OUTCOMES = 6, 2
-"""Memories per query when the result of an act is asked for, and maximum earlier results in a prompt."""
+"""In the prompt that asks for the result of an act: memories per query (OPEN_MEMORIES), and maximum number of earlier
+results at the place (OUTCOMES)."""
 
 
 async def remember_deed(turn: ResidentTurn) -> None:

@@ -74,7 +74,8 @@ class Whereabouts:
         return not is_still or any(each[0] >= step for each in self.changes)
 
     def residents_around(self, name: str) -> Collection[str]:
-        """Return the residents of the same step in the arena of a resident, including that resident."""
+        """Return the residents in the arena of a resident whose positions are of the same step as its own; it is among
+        them."""
         steps, step = self.steps, self.steps[name]
         return [other for other in self._residents[self._arena[name]] if steps[other] == step]
 

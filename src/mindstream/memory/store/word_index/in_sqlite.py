@@ -188,7 +188,8 @@ def _nearest(numbers: Ints, apart: NDArray[np.uint16], n: int) -> Ints:
 
 
 class Built(NamedTuple):
-    """A segment to be written, the segments that it replaces, and the value of CHANGES before its records were read."""
+    """A segment to be written, the segments that it replaces, and the count that the query CHANGES returned before the
+    records were read."""
 
     packed: Packed
     vectors: tuple[int, bytes, bytes] | None
