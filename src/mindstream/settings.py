@@ -314,7 +314,7 @@ def _of_file(file: Path) -> dict[str, Any]:
 
 def _table(layer: Mapping[str, Any], origin: str) -> dict[str, str]:
     """Return the models that one source sets, by role, the default model first; raise SettingsError for an unknown
-    role, a role with two models, or another form."""
+    role, a role with two models, or an invalid form."""
     roles = layer.get("roles", {})
     if isinstance(roles, str) and roles.lstrip().startswith("{"):
         roles = _of_json(roles, origin)

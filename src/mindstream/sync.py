@@ -101,7 +101,7 @@ class Blocking(Explained, Generic[T]):
 
     @classmethod
     def open(cls, *args: Any, **more: Any) -> Self:
-        """Return the same object as the constructor, to be opened by `with`."""
+        """Construct the object, to be opened by `with`; the same as calling the class."""
         return cls(*args, **more)
 
     @property

@@ -73,8 +73,8 @@ class Work:
     failures: int
 
     def is_open_to(self, owner: str, now: Moment) -> bool:
-        """Return whether `owner` may claim the work: `owner` holds it already, or the lease has expired or is longer
-        than LONGEST_LEASE_S."""
+        """Return whether `owner` may claim the work: `owner` holds it already, or its lease has expired, or the lease
+        ends in more than LONGEST_LEASE_S seconds and so cannot be right."""
         return self.owner == owner or not now < self.lease <= now + LONGEST_LEASE_S
 
     def is_kept(self, now: Moment) -> bool:

@@ -511,7 +511,8 @@ def _replace(context: Context, text: object, old: str, new: str) -> str:
 
 
 def _fields(value: Mapping[str, object]) -> str:
-    """Return a mapping as text, one key per line, lists with semicolons: fewer tokens than JSON."""
+    """Return a mapping as text, which takes fewer tokens than JSON: one key per line, and semicolons between the items
+    of a list."""
     texts = {name: "; ".join(map(str, held)) if isinstance(held, list) else held for name, held in value.items()}
     return "\n".join(f"{name}: {text}" for name, text in texts.items())
 

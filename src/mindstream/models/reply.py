@@ -87,7 +87,8 @@ _LITERALS = (
 _BEGINNINGS = frozenset(mark[:end].lower() for mark in _LITERALS for end in range(len(mark) + 1))
 """All prefixes of all marks."""
 _BEGINS = _compiled(r"[<◁]|\[/?(?:\Z|t(?:\Z|h(?:\Z|i(?:\Z|n(?:\Z|k))))|i(?:\Z|n(?:\Z|s)))")
-"""Matches where a mark, or its beginning at the end of a text, may begin: not at `[thing` or `[i]`."""
+"""Matches where a mark such as `<think>` or `[THINK]` may begin, even if the end of the text cuts the mark off; not at
+`[thing` or `[i]`."""
 _STARTS = frozenset(mark[:end] for mark in (*_THINKS, "analysis") for end in range(1, len(mark) + 1))
 """All prefixes of the marks in START."""
 _BEGINS_PLAIN = _compiled(r"[<Ha]")

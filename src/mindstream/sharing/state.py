@@ -323,8 +323,8 @@ class PoolState:
         return next(self.reasons_unserved(id_, reader, guarded), None) is None
 
     def trusted(self) -> frozenset[str]:
-        """Return the ids of the seed exemplars (those that the owner added) that are neither evicted nor withdrawn,
-        alone or with all of their writer."""
+        """Return the ids of the seed exemplars (those that the owner added) that are not evicted, and not
+        withdrawn, either singly or with all pairs of their writer."""
         gone = self.withdrawn | self.evicted
         return frozenset(
             id_

@@ -206,7 +206,7 @@ class LinkFilter:
 
 
 def _plain(word: str) -> str:
-    """Return a word as a web page reads it: entities are resolved, full-width letters are narrow, and invisible
+    """Return a word as a browser reads it: entities are resolved, full-width letters are narrow, and invisible
     characters are removed."""
     plain = html.unescape(unicodedata.normalize("NFKC", html.unescape(word)))
     return "".join(sign for sign in plain if unicodedata.category(sign) != "Cf")

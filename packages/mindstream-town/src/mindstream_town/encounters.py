@@ -260,7 +260,8 @@ class Encounters:
                     await overhear_scene(self._turn_of(each), *heard, is_clear=is_clear)
 
     async def _meet(self, name: str, other: str, busy: Collection[str]) -> set[str]:
-        """Begin a scene of two residents, if both are still free; return their names."""
+        """Let two residents meet if both are free: begin a scene, or, if their budgets allow no talk, only settle their
+        appointment. Return their names; an empty set if they do not meet."""
         first, second = self._turn_of(name), self._turn_of(other)
         if not may_meet(self.setting, self.step, first.state, second.state):
             return set()

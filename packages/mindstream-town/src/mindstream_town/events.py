@@ -177,7 +177,7 @@ class BroughtIn(TownEvent):
     gathered: float
     """Total importance of the memories since the last reflection."""
     rested: NoWords[dict[str, int]]
-    """For each resident with whom it begins no talk for now: the step until which it begins none."""
+    """The residents with whom this resident begins no talk for now, each with the step until which this holds."""
 
 
 class Perceived(TownEvent):
@@ -388,8 +388,8 @@ class Met(TownEvent):
     avoids: bool | None = Field(None, exclude_if=lambda avoids: avoids is None)
     """Whether the resident keeps away from the other since this meeting; None: unchanged."""
     clears: Names = Field((), exclude_if=not_)
-    """Records of the meeting that cannot reveal the resident's secrets, because the model that wrote them did not see
-    these."""
+    """Records of the meeting that cannot reveal the resident's secrets, because the prompt of the model that wrote
+    these records did not contain the secrets."""
 
 
 class Briefed(TownEvent):

@@ -310,7 +310,8 @@ class _Guarded(Layer):
 
 
 class GuardedText:
-    """The text of a reply, of which a checked part is passed on; after `ended`, the rest is dropped."""
+    """Holds back the end of a reply's text as long as it may be a mark or the beginning of another speaker's turn. Once
+    the reply has `ended`, the rest is dropped."""
 
     def __init__(self, marks: re.Pattern[str]) -> None:
         self.ended, self._marks, self._text = False, marks, ""
@@ -388,7 +389,8 @@ LONG_UNIT, LONG_TIMES = 40, 4
 MIN_SIGNS = 400
 """Minimum total length of repeated signs without a letter, such as a table's rules."""
 LINE_TIMES, LINE_LETTERS = 8, 12
-"""Minimum occurrences of a line (without its list number) in the window, and the minimum letters of such a line."""
+"""A reply repeats itself if its end has the same line (apart from list numbers) at least LINE_TIMES times, and the line
+has at least LINE_LETTERS letters."""
 MIN_WORDS, MIN_NEW = 150, 0.12
 """Minimum number of words of a text that is checked; if the share of distinct sequences of three words at its end is
 below MIN_NEW, it is in a loop."""

@@ -64,7 +64,7 @@ class Usage(BaseModel):
 
     @classmethod
     def of(cls, spent: Spent) -> Usage:
-        """Return the numbers in the format of OpenAI's API."""
+        """Return the numbers of tokens in the format of OpenAI's API."""
         return cls(
             prompt_tokens=spent.input,
             completion_tokens=spent.output,

@@ -115,7 +115,7 @@ class OutsideData:
         return bool(self.tokens or self.visited)
 
     def describe_erased(self) -> list[str]:
-        """Return lines about the deleted data."""
+        """Return a line for each revoked token and each deleted fork."""
         return [
             *(f"the token {id_} was revoked" for id_ in self.tokens.values()),
             *(f"the fork {name} of a town, which this person visited, was deleted" for name in self.visited),

@@ -257,7 +257,7 @@ class Embodied:
 
 
 def _told(text: str, most: int) -> str:
-    """Return the text on one line, with secrets redacted.
+    """Return the text on one line, without the kinds of personal data that `--redact` names.
 
     Raises:
         InputError: the text is empty, or has more than `most` characters.

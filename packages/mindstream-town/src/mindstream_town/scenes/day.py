@@ -1304,8 +1304,8 @@ def _is_guest_or_home(state: ResidentState, setting: Setting, step: int) -> bool
 
 MORNING, EVENING = 8 * 60, 19 * 60
 AT_FIRST, AT_LAST = 0.4, 0.75
-"""Share of the daily budget up to which a chance meeting is allowed, at MORNING and at EVENING (minutes of the day).
-The rest is left for planned talks, and for others who come to speak to the resident."""
+"""Shares of the daily budget up to which chance meetings are allowed: AT_FIRST at MORNING, rising to AT_LAST at EVENING
+(minutes of the day). The rest is left for planned talks, and for others who come to speak to the resident."""
 
 
 def pace(minute: int) -> float:
