@@ -454,7 +454,8 @@ def render(template: Template, fields: Mapping[str, Any]) -> str:
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
-    """Jinja's sandbox, which counts the results of additions and calls."""
+    """Jinja's sandbox, which limits the work of a template: the sizes of operands of `+` and of results of calls
+    count."""
 
     intercepted_binops = frozenset({"+"})
     _safe: ClassVar[dict[tuple[type, str], bool]] = {}

@@ -64,7 +64,7 @@ class IssuedLimits:
     usd: float | None = None
 
     def limited(self, id_: str) -> Token:
-        """Return the description of a token with another id and the limits of this token; it gives no access."""
+        """Return a token with this id and these limits. It has no secret and no scopes, so it gives no access."""
         return Token(id=id_, hash="", tenant="", scopes=[], made=0.0, ends=0.0, tokens=self.tokens, usd=self.usd)
 
 

@@ -368,7 +368,8 @@ class Newest:
 async def read_newest(stream: Memory, number: int) -> Newest:
     """Read the newest version from the checkpoint; `number`: the newest number according to the log.
 
-    If it is missing, damaged or was trained with another embedder, the result has no version; its `fault` says why.
+    If that version is missing, damaged or was trained with another embedder, the result has no version, and its `fault`
+    says why.
     """
     kept = await stream.store.checkpoint(stream.key, NAME)
     if kept is None:

@@ -110,7 +110,7 @@ class _Telling:
         """The step at which the resident last began to wait for its user."""
 
     def tell(self, row: Logged) -> Iterator[dict[str, object]]:
-        """Yield what the user is shown of a row of the log; nothing for other kinds of rows."""
+        """Yield what the user is shown of a row of the log; nothing if rows of its kind are not shown."""
         match row.event:
             case Perceived():
                 yield from (_told("saw", subject, f"{subject} {verb} {what}") for subject, verb, what in row.event.seen)

@@ -93,8 +93,8 @@ class ResidentTurn:
         places: addresses in sight that the resident did not know.
         wish: name of the other resident that this one wants to talk to; "": none.
         calls, tokens: if the town runs in scenes, use of models in this turn, which counts toward the daily budget.
-        overheard: partner and overheard line of a scene that ends in this turn, and whether it can reveal no secret.
-        settled: results of that scene, if it was an appointment.
+        overheard: if a scene ends in this turn: the partner, the line that others overhear, and whether this line can
+            reveal no secret. settled: the results of that scene, if it was an appointment.
         revisions: changes of existing memories.
         by: the user who controls the resident and is the author of the rows; "": the resident is the author.
     """

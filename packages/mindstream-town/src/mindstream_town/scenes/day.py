@@ -1309,8 +1309,8 @@ AT_FIRST, AT_LAST = 0.4, 0.75
 
 
 def pace(minute: int) -> float:
-    """Return the share of the daily budget up to which a chance meeting is allowed at a minute of the day; all use of
-    this day counts.
+    """Return the share of the daily budget that a resident's use of models today, with a chance meeting, may reach at a
+    minute of the day.
 
     The rest is left for planned talks, for others who come to speak to the resident, and for the evening.
     """
