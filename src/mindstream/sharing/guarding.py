@@ -57,9 +57,9 @@ number of them over which its contrasts (see `_contrast`) are computed.
 BLUR = 0.05
 """Added to the standard deviation that a contrast (see `_contrast`) is divided by, so that it stays finite."""
 CHANCE, ALLOWANCE = 0.05, 0.5
-"""The score that counts as log odds of zero is the lower of two: the score that a share of at most CHANCE of the
-foreign answers exceeds, and the score ALLOWANCE below even odds. Even odds would be too strict, because honest offered
-pairs differ from seed pairs."""
+"""Log odds of zero are set at the lower of two scores: the one that a share of CHANCE of the answers to other queries
+exceeds, and the one that is ALLOWANCE below even odds. Even odds would be too strict, because honest offered pairs
+differ from seed pairs."""
 OTHERS = 6
 """Number of foreign answers (answers to other queries) that each seed query is combined with for the fit. Half of them
 belong to the most similar queries; the others are drawn at random."""

@@ -133,7 +133,7 @@ def salvage(row: tuple[Any, ...]) -> Record:
 
 
 def is_sound(record: Record) -> bool:
-    """Return whether a record's values are in their ranges (as in validation.checked_record).
+    """Return whether a record's values are in their ranges (as in record.checked_record).
 
     Raises:
         TypeError: a value has a wrong type and cannot be compared.

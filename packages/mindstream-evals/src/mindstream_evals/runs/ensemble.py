@@ -85,7 +85,7 @@ class Job:
 
     @property
     def key(self) -> str:
-        """A key that identifies the result: it contains everything that the result depends on."""
+        """A key that identifies the result: a digest of everything that the result depends on."""
         rests = (self.source, self.profile.model_dump_json(), self.start, self.last, self.facts, self.design)
         return chance.keyed_token(32, "town run", self.run.seed, rests, sorted(self.settings.models.items()))
 
