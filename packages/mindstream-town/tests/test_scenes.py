@@ -34,6 +34,7 @@ from mindstream_town.inspect.history import read_history
 from mindstream_town.journal import resident_of, rows_after
 from mindstream_town.metrics import trace_insights
 from mindstream_town.profile import Profile
+from mindstream_town.replay import record
 from mindstream_town.residents.person import appointment_of
 from mindstream_town.scenes.prompts import LetOn, PlanScenes, ReflectScenes, TalkScene, WhatCame
 from mindstream_town.scenes.talk import SHORTEST
@@ -181,7 +182,10 @@ async def test_the_town_goes_on_while_a_talk_waits_for_its_reply(order: Order, t
     async with Town.open(tmp_path, five(), model=Models(mind), order=order) as town:
         await asyncio.wait_for(town.run(until=8 * HOUR, on_step=note), 60)
         rows = [row.event async for row in rows_after(town.store)]
+        played: Any = await record(town.store, town.setting, None, None)
     assert passed, "the town goes on before the reply arrives"
+    talks = [talk for each in played["people"] for talk in each["talks"]]
+    assert talks and all(steps >= SHORTEST * 6 for _, _, steps, _ in talks), "a replay shows them from the beginning"
     begun = {each.step: each.until for each in rows if isinstance(each, SceneBegan)}
     assert {each.step for each in rows if isinstance(each, Met)} <= {*begun.values()}
 

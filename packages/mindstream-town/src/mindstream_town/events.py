@@ -275,6 +275,8 @@ class Talked(TownEvent):
     partner: Name
     lines: tuple[SpokenLine, ...]
     until: int
+    since: int = Field(0, exclude_if=not_)
+    """The step at which the talk began, if it is a scene; 0: at `step`."""
     records: Names = ()
     known: Names = ()
     """Ids of memories that the resident had before the talk, and whose text the other resident told it again."""

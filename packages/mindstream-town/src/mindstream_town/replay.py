@@ -237,7 +237,8 @@ class Recorder:
                 life.decisions.append([step, about, other, event.p, int(event.yes), recalled])
             case Talked():
                 lines = [[self._person(line.by), self._text(line.text)] for line in event.lines]
-                life.talks.append([step, self._person(event.partner), event.until - step, lines])
+                since = event.since or step
+                life.talks.append([since, self._person(event.partner), event.until - since, lines])
             case Embodied():
                 life.lived.append([step, self._text(event.person)])
             case Released():

@@ -288,7 +288,9 @@ def _after_talk(state: ResidentState, event: Talked, profile: Profile) -> dict[s
     told = {id_ for line in event.lines if line.by == state.name for id_ in line.told}
     during: dict[str, object] = {"act": talk_act(event, state.act), "partner": event.partner}
     shared = state.shared.get(event.partner, frozenset()) | told | {*event.records, *event.known}
-    if state.scene and state.act.why != "talk":  # a user has made it do something else in the meantime
+    if state.scene and (
+        state.act.why != "talk" or event.until <= event.step
+    ):  # a user made it act, or the talk is over
         during = {}
     return (
         (_freed(state, event.partner, event.step) if state.talk else during)

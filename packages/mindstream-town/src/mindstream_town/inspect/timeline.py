@@ -132,7 +132,8 @@ def _wider(before: Moment, each: Moment) -> str:
 def _moments(history: History, name: str) -> Iterator[Moment]:
     yield from _acts(history, name)
     for step, talk in history.events(name, Talked):
-        yield Moment(step, step, f"talks with {talk.partner}: {_said(talk.lines)}")
+        since = talk.since or step
+        yield Moment(since, since, f"talks with {talk.partner}: {_said(talk.lines)}")
         kept = [history.by_id[name].get(id_) for id_ in talk.records]
         if thoughts := [each.text for each in kept if each is not None and each.kind == "thought"]:
             yield Moment(step, step, f"keeps in mind: {' '.join(thoughts)}", aside=True)

@@ -556,7 +556,8 @@ async def _keep(
     ids, outcome = tuple(each.id for each in records), outcome_of(scene, talked=bool(lines))
     if lines:
         until = max(begun.step + minutes_of(lines) * one.profile.a_minute, one.step)
-        one.write(Talked(step=one.step, partner=other, lines=lines, until=until, records=ids), records)
+        talked = Talked(step=one.step, partner=other, lines=lines, until=until, since=begun.step, records=ids)
+        one.write(talked, records)
     by = _who(one, other, scene.declined_by)
     stance = next((each for each in scene.stance if _who(one, other, each.who) == one.name), SceneStance(who=""))
     one.write(
