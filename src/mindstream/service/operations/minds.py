@@ -42,8 +42,8 @@ from mindstream.service.operations.runtime import Runtime
 class SendRequest(Ask):
     """A message to a mind.
 
-    `session`: the conversation to continue; none: the most recent one, or a new one if none is open. `pack` (or `bot`):
-    the name of the responder, one of the names that GET /answers returns; "": the operator's choice.
+    `session`: the conversation to continue; by default the most recent one, or a new one if none is open. `pack` (or
+    `bot`): the name of the responder, one of the names that GET /answers returns; "": the operator's choice.
     """
 
     text: str = Field(min_length=1, max_length=MAX_UTTERANCE)
@@ -166,13 +166,13 @@ async def _answer_again(runtime: Runtime, principal: Principal, heard: Logged, s
 
 
 class MindRequest(Ask):
-    """`session`: a conversation; none: all open conversations of the user."""
+    """`session`: a conversation; by default all open conversations of the user."""
 
     session: NotBlank | None = None
 
 
 class AsOf(Ask):
-    """`seq`: return the state after this row of the log; none: the current state."""
+    """`seq`: return the state after this row of the log; by default the current state."""
 
     seq: Seq | None = None
 
