@@ -42,8 +42,9 @@ class UserError(MindstreamError):
 
 
 class SettingsError(UserError):
-    """A flag, an environment variable or the settings file is wrong, or something that they ask for is missing, such as
-    a package or a model."""
+    """A flag, an environment variable or the settings file is wrong.
+
+    Or something that they ask for is missing, such as a package or a model."""
 
 
 class PackError(UserError):

@@ -115,15 +115,20 @@ def test_any_value_is_fitted_to_any_schema_without_errors(value: Any, schema: An
     assert isinstance(find_faults(value, schema), list)
 
 
-def test_titles_and_defaults_are_not_sent_but_properties_with_these_names_are() -> None:
-    inner = {"title": {"title": "Title", "type": "string"}, "default": {"type": "string", "default": "", "title": "D"}}
+def test_titles_defaults_and_docstrings_are_not_sent_but_properties_with_these_names_are() -> None:
+    inner = {
+        "title": {"title": "Title", "type": "string"},
+        "default": {"type": "string", "default": "", "title": "D"},
+        "description": {"type": "string", "description": "In a few words."},
+    }
     schema = {
         "title": "Step",
+        "description": "The docstring of a class.",
         "$defs": {"title": {"title": "T", "enum": ["title"]}},
         "properties": inner,
         "anyOf": [{}],
     }
-    left = {"title": {"type": "string"}, "default": {"type": "string"}}
+    left = {"title": {"type": "string"}, "default": {"type": "string"}, "description": inner["description"]}
     assert lean(schema) == {"$defs": {"title": {"enum": ["title"]}}, "properties": left, "anyOf": [{}]}
     kept: dict[str, Any] = {
         "discriminator": {"propertyName": "kind", "mapping": {"title": "#/$defs/A", "default": "#/$defs/B"}}

@@ -379,15 +379,7 @@ def _compact_reply(prompt: type[Prompt[Any]]) -> str:
 
 def _compact(schema: JsonSchema | None) -> str:
     """Return a schema as compact JSON without Pydantic's titles, class docstrings and defaults, which saves tokens."""
-    return "" if schema is None else json.dumps(_undescribed(lean(schema)), ensure_ascii=False, separators=(",", ":"))
-
-
-def _undescribed(node: Any, named: bool = False) -> Any:
-    """Return a schema without the descriptions of objects, that is, the docstrings of their classes."""
-    if isinstance(node, Mapping):
-        kept = ((key, each) for key, each in node.items() if named or key != "description" or "properties" not in node)
-        return {key: _undescribed(each, not named and key in ("properties", "$defs")) for key, each in kept}
-    return [_undescribed(each) for each in node] if isinstance(node, list) else node
+    return "" if schema is None else json.dumps(lean(schema), ensure_ascii=False, separators=(",", ":"))
 
 
 MAX_TEXT, MAX_WORK = 2_000_000, 20_000_000

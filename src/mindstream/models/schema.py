@@ -307,15 +307,17 @@ NAMES = ("properties", "patternProperties", "$defs", "definitions", "dependentSc
 
 
 def lean(schema: Any, drop: Collection[str] = ("title", "default"), *, named: bool = False) -> Any:
-    """Return a schema without the keywords that Pydantic adds and that say nothing to a model, because they cost
-    tokens.
+    """Return a schema without what Pydantic adds to it and says nothing to a model: it would cost tokens.
+
+    That is the keywords in `drop`, and the descriptions of objects, which are the docstrings of their classes.
 
     Args:
         drop: these keywords.
         named: whether the keys of `schema` are names that the schema gives (`NAMES`), which are kept.
     """
     if isinstance(schema, Mapping):
-        kept = {key: each for key, each in schema.items() if named or key not in drop}
+        unsaid = () if named else {*drop, *(("description",) if "properties" in schema else ())}
+        kept = {key: each for key, each in schema.items() if key not in unsaid}
         values = () if named else ("enum", "const")
         return {
             key: each if key in values else lean(each, drop, named=not named and key in NAMES)
