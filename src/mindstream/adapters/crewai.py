@@ -26,7 +26,13 @@ EPISODE, PORTION = "crewai", 1_000
 
 
 class Held(NamedTuple):
-    """The cached part of a record: its fields except the content, and its unit vector."""
+    """The cached part of a record.
+
+    Attributes:
+        stored: the id of the memory record that holds it.
+        record: its fields, without the content and the vector.
+        vector: its unit vector.
+    """
 
     stored: str
     record: MemoryRecord
@@ -39,7 +45,7 @@ class MindstreamStorage:
     Args:
         data: a folder, a database's URL, or a store.
         user: the owner of the memory, a name for the crew.
-        embed: the embedder of mindstream's own recall of these records.
+        embed: the embedder with which mindstream itself recalls these records; CrewAI's searches do not use it.
     """
 
     def __init__(self, data: Data = "data", user: str = "crew", *, embed: Embedder | str | None = None) -> None:
@@ -98,7 +104,8 @@ class MindstreamStorage:
         """Forget the records that meet all conditions, with every version; return their number."""
         found = await self._all(*named, **filters, memory=memory)
         if found:
-            # so that `forget` does not empty the cache of vectors; `_all` removes these records from it
+            # `self.forget` empties the cache only for the stream `_stream`: "" keeps it, and `_all` removes these
+            # records from it
             self._stream = ""
             await memory.forget(*(each.stored for each in found))
             await self._all(memory=memory)

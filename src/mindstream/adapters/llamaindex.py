@@ -56,7 +56,7 @@ class MindstreamMemory(BaseMemory):
         """Open a session of a memory.
 
         Args:
-            data: a folder, a database's URL, or a store (of a tenant: only that tenant's data is visible).
+            data: a folder, a database's URL, or a store. The store of a tenant shows only the data of that tenant.
             session_id: the conversation; a memory can have several.
             user: the owner of the memory; "": the session has a memory of its own.
         """
@@ -119,11 +119,12 @@ class MindstreamRetriever(BaseRetriever):
     """Recalled records as nodes with scores.
 
     Args:
-        data: a folder, a database's URL, or a store (of a tenant: only that tenant's data is visible).
+        data: a folder, a database's URL, or a store. The store of a tenant shows only the data of that tenant.
         user: the owner of the memory.
         similarity_top_k: maximum number of nodes.
         floor: minimum certainty (0 to 1) that there is an answer; below it, no nodes.
-        kinds: kinds of records; None: all. where: required values of their data.
+        kinds: kinds of records to search; None: all.
+        where: required values of `by`, `episode`, `slot` or fields of `data`.
         touch: a recall strengthens the returned records. False: it is a pure read.
         nodes: nodes to store first.
     """

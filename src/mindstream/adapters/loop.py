@@ -73,7 +73,7 @@ class Handle:
     it.
 
     Args:
-        data: a folder, a database's URL, or a store (of a tenant: only that tenant's data is visible).
+        data: a folder, a database's URL, or a store. The store of a tenant shows only the data of that tenant.
         user: the owner of the memory; memories of different names are isolated from one another.
         embed: an embedder, or its name; None: the embedder of the stored vectors.
     """

@@ -215,11 +215,10 @@ class AnswerLog:
         """Return the `WorkDone` that ends the belief reasoner's work on an utterance; None if the work is needed, has
         begun, or cannot be read.
 
-        The work is not needed if the talker decided to answer alone.
-
-        Also set `answer.defers`: whether the utterance is postponed to the reasoner's next run, because the talker
-        decided that the reasoner should think only after the answer. At most LEFT utterances in a row, of LEFT_TOKENS
-        tokens together, are postponed. An utterance with an alarm or a hint of danger always needs the work at once.
+        The work is needed at once if there was an alarm or a hint of danger, if the answer waited for the reasoner, or
+        if the talker's model was unavailable. Otherwise the talker's decision counts. `alone`: the work is not needed.
+        `think`: it is postponed to the reasoner's next run (`answer.defers` is set), for at most LEFT utterances in a
+        row, of LEFT_TOKENS tokens together.
         """
         decision, way = answer.decision, answer.handover.way
         rests = decision.hands_over and decision.thinks and not answer.waited and answer.model != UNAVAILABLE
@@ -519,7 +518,7 @@ class Answering:
         )
 
     async def _in_time(self, coming: Awaitable[T]) -> T:
-        """Return a result of the talker's model.
+        """Wait for a result of the talker's model (`coming`), and return it.
 
         Raises:
             ModelUnavailable: the model was silent for too long.

@@ -52,9 +52,9 @@ class Situation:
     Attributes:
         phase: the phase of the conversation, according to the belief.
         belief: the other fields of the belief.
-        version: the version of that belief.
+        version: the version of the belief.
         said: the last answer in this session; "" before the first one.
-        erasures: number of the last erasure of stored words before belief and plan were read.
+        erasures: the number of the last erasure of stored words at the time when belief and plan were read.
     """
 
     text: str
@@ -140,8 +140,8 @@ class BeliefGate:
 
 
 class TalkerGate:
-    """A gate that lets the talker's model decide whether to wait for the reasoner (see the top of this module). It
-    understands requests in any language."""
+    """A gate that lets the talker's model decide whether its answer waits for the reasoner: the reply begins with a
+    mark such as `[WAIT]`. A model understands requests in any language."""
 
     name = "talker"
 

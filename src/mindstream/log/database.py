@@ -114,8 +114,8 @@ class Database:
         return result if is_read else await self._readers.read(look)  # type: ignore[return-value]
 
     def _is_long(self) -> bool:
-        """Count STEPS_AT_ONCE more steps of a read on the event loop's thread, after which SQLite calls this; return
-        whether SQLite must interrupt the read."""
+        """Return whether SQLite must interrupt a read on the event loop's thread, because it takes too many steps.
+        SQLite calls this after every STEPS_AT_ONCE steps."""
         self._steps -= STEPS_AT_ONCE
         return self._steps < 0
 
@@ -333,8 +333,8 @@ def connect(path: Path, wait_s: float = BUSY_S) -> sqlite3.Connection:
 def open_database(path: Path, migrations: Sequence[Migration]) -> sqlite3.Connection:
     """Open a database and migrate its tables, even while other processes open or migrate it.
 
-    SQLite waits for most locks, but not while the journal mode changes or the log of a killed process is recovered:
-    such an attempt fails at once and is repeated for up to BUSY_S seconds.
+    SQLite waits for most locks. It fails at once while another process changes the journal mode, or recovers the log of
+    a killed process. In this case the attempt is repeated for up to BUSY_S seconds.
     """
     clock = SystemClock()
     until = clock.elapsed() + BUSY_S

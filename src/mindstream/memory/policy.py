@@ -112,8 +112,8 @@ async def adopt_policy(store: Store, stream: StreamKey, at: Moment, given: AnyPo
 
 
 async def own_policy(store: Store, stream: StreamKey) -> Mapping[str, JsonValue]:
-    """Return the values recorded for this memory. For a memory that an earlier version wrote, `decay` is added, unless
-    a retention policy is recorded.
+    """Return the policy values that are recorded for this memory. If an earlier version of mindstream wrote the memory,
+    and no retention policy is recorded, `decay` is added.
     """
     recorded = await _recorded(store, stream)
     if "retention" not in recorded and await store.taken_by(stream, WRITTEN_UNDER_DECAY) is not None:

@@ -125,7 +125,8 @@ that the provider refuses."""
 LOOKED_AT = 60
 """Maximum number of chat records, the newest ones, among which the messages of a prompt are searched."""
 SHORTEST_WITHIN = 8
-"""Minimum length, in characters, of a message that is also removed where it is a part of a longer text."""
+"""Minimum length, in characters, of a refused message that is also replaced where it is only a part of a text of the
+prompt. A shorter one is replaced only where it is the whole text."""
 
 
 class RefusedMessages:

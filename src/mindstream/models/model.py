@@ -367,7 +367,8 @@ class Layered:
         return self.inner.name
 
     def layer(self, request: Request) -> Layer | None:
-        """Return the layer for the reply to a request; None: the reply is read by this model's own `reply`."""
+        """Return the layer through which the reply to a request passes. None: this model has no layer for it, so its
+        overridden method `reply` is called."""
         return Layer(self.inner, request)
 
     def reply(self, request: Request) -> AsyncGenerator[Part]:

@@ -146,8 +146,8 @@ def _is_entity(text: str, span: Sequence[re.Match[str]]) -> bool:
 def _is_general(plan: Plan, task: str, swaps: Mapping[str, str]) -> bool:
     """Return whether a plan can be adapted to another task by replacing text.
 
-    The arguments of its steps must contain every name and number that differs between the two tasks (`swaps`), and no
-    name or number that is missing from the plan's own task (`task`).
+    The arguments of its steps must contain every name and number that differs between the two tasks (`swaps`), and
+    otherwise only names and numbers that the plan's own task (`task`) contains, too.
     """
     values = [value for step in plan.steps for value in _literals(dict(step.arguments))]
     literals = [value for value in values if isinstance(value, str)]

@@ -404,8 +404,9 @@ class PlanningRun:
     async def answer(self) -> SolverAnswer:
         """Answer the task from the evidence, as far as possible.
 
-        The solver is first shown the results of concluding tools in place of the evidence that these have read. If a
-        part of the answer is missing then, the solver is asked again and shown all evidence.
+        Some tools only draw conclusions from evidence that they are given (the trait `concludes`). The solver is first
+        shown their results in place of that evidence. If a part of the answer is missing then, the solver is asked
+        again and shown all evidence.
         """
         whole = brief = show_steps(self.plan, self.evidence)
         if any(step.tool in self._concluding for step in self.plan.steps):

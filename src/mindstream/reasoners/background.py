@@ -160,7 +160,8 @@ class Turns:
         return None
 
     async def _wait(self, heard: int) -> None:
-        """Wait for the answers to utterances before this one (its log row), except those of dead processes."""
+        """Wait until the utterances before this one are answered, except those that a dead process was answering.
+        `heard`: the log row of this utterance."""
         changed = Signal()
         with self._memory.store.subscribe(self._memory.key, changed.set), contextlib.suppress(StorageError):
             while any(self._is_before(work, heard) for work in await self._answers()):

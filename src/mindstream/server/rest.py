@@ -71,7 +71,7 @@ async def unlimited() -> float:
 
 
 def left_of(scope: Scope) -> LeftS:
-    """Return the function that returns for how many seconds the token of a request is still valid."""
+    """Return a function that computes the number of seconds for which the token of a request is still valid."""
     left: LeftS = scope.get("state", {}).get("left_s", unlimited)
     return left
 

@@ -107,7 +107,7 @@ class Tokens:
         usd: float | None = None,
         bytes_a_day: int | None = None,
     ) -> tuple[str, Token]:
-        """Make a token, store its description with its hash, and return both; the token itself is not stored.
+        """Make a token; return it, and its description. Only the description is stored, with the token's hash.
 
         Args:
             scopes: names of scopes, separated by commas.

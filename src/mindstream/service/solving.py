@@ -51,8 +51,8 @@ class SolveSettings:
     Attributes:
         text: the task.
         how: the strategy.
-        tools: names of tools (see `tools/named.py`). None: `calculator`, and `llm` if a model is configured; without a
-            model `calculator`, and `recall` unless there are documents.
+        tools: names of tools (see `tools/named.py`). None: `calculator`, with `llm` if a model is configured, or else
+            with `recall` if there are no documents.
         docs: folders of documents to search.
         trust_docs: the user vouches for the documents: a plan is revised with what they say.
         mcp: MCP servers, as command lines or URLs; requests to the hosts of these URLs are allowed.
@@ -223,7 +223,7 @@ def why_not_offered(solution: Solution) -> str:
 
 
 def plan_text(solution: Solution, tools: Sequence[ToolSpec]) -> str:
-    """Return a plan in the format that planners are shown."""
+    """Return the plan of a solution as text, in the format that the planner is shown."""
     return write_plan(solution.plan, tools, with_task=False).strip()
 
 

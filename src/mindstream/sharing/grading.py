@@ -222,8 +222,8 @@ class GradePair(Prompt[Grades]):
 def grade_by_form(ask: GradePair) -> Grades:
     """Grade a pair without a model, by its form only.
 
-    Each criterion gets RULE_SHARE of its points if `find_faults` finds no fault, otherwise 0. The faults, or BY_FORM,
-    are the reason of every grade.
+    If `find_faults` finds no fault, each criterion gets RULE_SHARE of its points, and BY_FORM is given as the reason.
+    Otherwise each gets 0, and the faults are given as the reason.
     """
     faults = find_faults(ask.query, ask.answer)
     share = 0.0 if faults else RULE_SHARE

@@ -350,8 +350,8 @@ class OrderDetector:
     own: Doubles
 
     async def hear(self, query: str, answer: str) -> Heard:
-        """Find the sentence of an answer that is most similar to an order to its reader. It is named in the result only
-        if its contrast is above `threshold`."""
+        """Find the sentence of an answer that is most like an order to its reader. The result contains it only if its
+        contrast (similarity to orders minus that to other sentences) is above `threshold`."""
         spoken = _sentences(answer)
         if not spoken:
             return Heard()
@@ -417,7 +417,7 @@ MAX_RULE_ODDS = 3.0
 """Maximum absolute value of the log odds from the rules (`AnswerFit`), if a model measures as well."""
 SLOPE, MIDDLE, LOW, HIGH = 2.0, 0.75, -1.5, 3.0
 """Conversion of mutual information to log odds. SLOPE: the factor. MIDDLE: the mutual information that means even odds.
-LOW, HIGH: the range to which the mutual information is clipped before."""
+LOW, HIGH: the range to which the mutual information is clipped before the conversion."""
 
 
 @dataclass(frozen=True)

@@ -54,8 +54,8 @@ class Likelihood:
     """Label the candidates of a pair (exemplars that may help as its examples) by log-probabilities.
 
     The prompt is "x, y, X", where (x, y) is the candidate and (X, Y) the pair. The label is 1 minus the geometric mean
-    of the probabilities of the tokens of Y after this prompt. The tag `<answer>` before Y is included, which is the
-    same for each candidate.
+    of the probabilities of the tokens of Y after this prompt. The mean includes the tokens of the tag `<answer>` before
+    Y, which is the same for each candidate.
     """
 
     basis: Basis = "logprobs"

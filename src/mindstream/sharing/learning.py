@@ -422,7 +422,8 @@ def training_pair(state: PoolState, id_: str, served: Collection[str], form: For
     """Return the training pair of an exemplar.
 
     Args:
-        served: the ids of the exemplars that every member is served; texts of others are not labelled.
+        served: the ids of the exemplars that every member is served. If the query in the pair includes the examples
+            with which it was answered, examples that are not among these are left out.
         form: the form of the embedded text; None: the pool's form.
     """
     exemplar = state.standings[id_].exemplar

@@ -452,7 +452,7 @@ async def explain(pool: Pool, id_: str, reader: str) -> Explanation:
 
     Raises:
         InputError: the reader is not a member; or `id_` is not the beginning of the id of exactly one pair that the
-            reader may read. The message does not reveal whether other pairs exist.
+            reader may read. The message does not reveal whether pairs exist that the reader may not read.
     """
     state = await pool.member_state(reader)
     found = [each for each in state.standings if each.startswith(id_)] if id_ else []

@@ -472,8 +472,8 @@ class Lesson:
 
 
 class Checked(NamedTuple):
-    """How well a head ranks the candidates (possible examples) of held-out lessons. Results compare as tuples: the
-    greater is the better.
+    """How well a head (the trained part of a retriever) ranks the candidates (possible examples) of held-out lessons. A
+    lesson has the labelled candidates of one pair. Results compare as tuples: the greater is the better.
 
     Attributes:
         first: share of lessons in which the candidate ranked first is among the most helpful.

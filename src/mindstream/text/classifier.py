@@ -129,7 +129,8 @@ An array takes a fifth of a tuple's memory."""
 
 
 SHARE = 0.5
-"""Minimum share of a text's words that must occur in the sources, if the text quotes no source."""
+"""Minimum share of a text's words that must occur in the sources for the text to count as supported, if it quotes no
+source."""
 MIN_QUOTATION = 4
 """Minimum number of letters of a quotation that may be a part of a message. The letters of a quotation with
 non-ASCII letters count double."""

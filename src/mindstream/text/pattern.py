@@ -117,9 +117,8 @@ def _escape(text: str, form: Form) -> tuple[str, bool]:
 
 
 def _class(text: str, form: Form) -> tuple[str, bool]:
-    """Return the translation of a character class `[…]`, and whether it matches the same characters.
-
-    Where the engine's classes differ from Python's, the result matches more characters, never fewer.
+    """Return the translation of a character class `[…]` for an engine, and whether it matches exactly the same
+    characters as the class does in Python. If not, it matches more characters, never fewer.
     """
     begin = "[^" if text.startswith("[^") else "["
     out, exact = [begin], True

@@ -110,7 +110,7 @@ def _later(spans: list[tuple[str, str]], now: Moment, zone: tzinfo) -> Moment:
 
 
 def read_day(text: str, today: date, since: date) -> tuple[date | None, str]:
-    """Return the day that a text names, and the rest of the text.
+    """Return the day that a text names (None: it names none), and the rest of the text.
 
     Args:
         text: the result of `plain`.

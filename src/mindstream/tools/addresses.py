@@ -41,7 +41,7 @@ def is_public(address: str) -> bool:
 
 
 def _plain(host: str) -> str:
-    """Return a host in its normal form."""
+    """Return a host in lower case without brackets and a final dot; an IP address in its usual short form."""
     bare = host.strip("[]").rstrip(".").lower()
     try:
         return str(ip_address(bare))

@@ -559,8 +559,8 @@ def _symbolic(tree: Tree, real: bool) -> Any:
 
 
 def _show(value: Any) -> str:
-    """Return a value as text: a rational number, or a formula with unknowns, exactly; any other number exactly, if that
-    is short, and rounded to 10 digits."""
+    """Return a value as text. Rational numbers and formulas with unknowns are exact. Other numbers are rounded to 10
+    digits, after their exact form if that is short: `sqrt(2) ≈ 1.414213562`."""
     import sympy
 
     exact = str(value).replace("**", "^")

@@ -342,8 +342,8 @@ def addresses_of(arguments: JsonValue) -> frozenset[str]:
 
 
 def ungiven(tool: Tool, arguments: str, given: Set[str]) -> str:
-    """Return an address in a call that no trusted source gave (`given`: the addresses that such a source gave); "" if
-    there is none.
+    """Return an address in a call that is not in `given`, the addresses that a trusted source gave; "" if there is
+    none.
 
     The result is "" for tools with the trait `changes`, which need approval anyway, and for tools with the trait
     `concludes`, which only read their arguments.

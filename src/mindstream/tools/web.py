@@ -58,7 +58,9 @@ class PublicTransport(httpx2.AsyncHTTPTransport):
         there = dict.fromkeys(str(entry[4][0]) for entry in found)
         addresses = [each for each in there if may_reach(each, url.host, self._allow)]
         if not addresses:
-            raise OSError(f"{url.host} has no public address ({', '.join(there)}); allow the host by name")
+            raise OSError(
+                f"{url.host} has no public address ({', '.join(there)}); add the host to `allow` to permit it"
+            )
         for address in addresses:
             asked = httpx2.Request(
                 request.method,

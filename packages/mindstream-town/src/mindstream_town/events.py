@@ -279,7 +279,7 @@ class Talked(TownEvent):
     """The step at which the talk began, if it is a scene; 0: at `step`."""
     records: Names = ()
     known: Names = ()
-    """Ids of memories that the resident had before the talk, and whose text the other resident told it again."""
+    """Ids of memories of which the resident was told again in the talk: it had them before, with the same text."""
     gathered: float = 0.0
     """Total importance of the records."""
     unrated: Names = Field((), exclude_if=not_)
@@ -527,7 +527,7 @@ class TownReached(TownEvent):
 
     kind = "town_reached"
     reached: NoWords[dict[str, int]]
-    """The last finished step of each resident whose step has changed since the previous row of this kind."""
+    """The last finished step of each resident that has finished steps since the previous row of this kind."""
     marked: Names = ()
     """The residents in `reached` who may see something new in the next step."""
     entered: Names = ()

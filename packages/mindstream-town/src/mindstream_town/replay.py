@@ -362,7 +362,7 @@ class PlaceMap:
         ]
 
     def roads(self) -> list[list[int]]:
-        """Return for each road the positions in `boxes` of both ends, and the number of steps."""
+        """Return for each road the indexes of its two ends in the list `boxes`, and its length in steps."""
         ends = {end: i for i, end in enumerate(self._world.ends)}
         return [[ends[road.start], ends[road.end], road.steps] for road in self._world.roads]
 

@@ -29,7 +29,7 @@ class Apart(Protocol):
     perceives."""
 
     def __call__(self, spot: Spot, across: Ints, down: Ints) -> Ints:
-        """Return a minimum number of steps for each resident at the positions (across, down). In fewer steps that
+        """Return a number of steps for each of the residents at the positions (across, down). In fewer steps, that
         resident can neither perceive a resident who stays at `spot`, nor change what the latter perceives. 0: both must
         run together."""
 

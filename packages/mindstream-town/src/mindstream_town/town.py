@@ -374,7 +374,8 @@ class Town:
         return Commit(mind=self.store.key(JOURNAL), at=at, entries=(Entry(event, TOWN),), fence=fence)
 
     def resident_name(self, typed: str) -> str:
-        """Return the resident's name for a name in any form (see `normal_name`)."""
+        """Return a resident's name, given in any form (see `normal_name`); if there is no such resident, return the
+        given name in its normal form."""
         normal = normal_name(typed)
         return next(
             (

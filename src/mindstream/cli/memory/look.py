@@ -188,7 +188,7 @@ async def recall(
     If recall is less than 10% certain that any record answers the query, and no confidence reaches 0.3, the best
     matches are still shown, marked "low confidence". Nothing is written, so this recall does not strengthen the
     records that it finds. With --reranker, a model (in one call) or a cross-encoder (`cross:NAME`) ranks the results
-    again; first_stage is the rank before that.
+    again; the part `first_stage` of a score is then the rank before it.
     """
     kinds = parse_kinds(kind) if kind else None
     async with calling(settings, known=True) as call:
@@ -374,7 +374,7 @@ async def import_into_memory(settings: Settings, records: Export[Header]) -> tra
 
 
 def describe_import(done: transfer.Imported, what: str) -> str:
-    """Return the result of an import."""
+    """Return the result of an import, as text for the terminal."""
     own = f", {done.own} belief or plan versions left out, because this {what} has its own" if done.own else ""
     return f"{count_of(done.written, 'record')} imported, {done.known} were known{own}"
 

@@ -29,7 +29,8 @@ MAX_LINE = 4 << 20
 shorter."""
 CHUNK = 1 << 16
 MAX_UTTERANCE = 8_000_000
-"""Maximum number of bytes read of an utterance; the mind refuses much shorter ones as too long."""
+"""Maximum number of bytes of an utterance that are read. It is far above the mind's limit, so the mind refuses an
+utterance that was cut here."""
 
 
 def real_file(file: Path | None) -> Path | None:

@@ -108,7 +108,7 @@ class BeliefReasoner:
         return RunResult(thought, self.model.name, write=write, briefing=briefing, follow_up=found.follow_up)
 
     async def _question(self, context: RunContext, belief: Belief[Any]) -> Think:
-        """Build the prompt of the mini-reasoner for the phase that the belief names."""
+        """Build the prompt of the reasoner for the phase of the conversation that the belief names."""
         stream, pack = context.memory, self.pack
         value: JsonObject = belief.value.model_dump(mode="json")
         phase = str(value.pop("phase"))

@@ -136,8 +136,8 @@ def _found(pack: Pack, text: str, part: Part) -> frozenset[int]:
 
 
 def _together(pack: Pack) -> list[Together[int]]:
-    """Return for each language the matcher of words that raise an alarm if they occur near each other; it finds the
-    indexes of alarms."""
+    """Return a matcher for each language. It finds the alarms (their indexes in the pack) that a text raises by words
+    near each other (`Alarm.together`)."""
 
     def build() -> list[Together[int]]:
         languages = {language for alarm in pack.alarms for language in alarm.together}

@@ -384,7 +384,8 @@ class Correction:
 async def correct(
     stream: Stream, old: str, text: str, *, by: str = "", evidence: Sequence[str] = (), wake: NewWork | None = None
 ) -> Correction:
-    """Correct a record, log the correction, and return the current records and items derived from the old record.
+    """Correct a record, log the correction, and return what was derived from the old record: current records, and items
+    of beliefs and plans.
 
     Args:
         wake: reasoners to be run because of the correction.

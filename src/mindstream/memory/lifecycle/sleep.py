@@ -119,7 +119,8 @@ class SleepRun:
     steps: dict[str, Logged] = field(default_factory=dict)
 
     async def look_back(self) -> None:
-        """Find the completed steps of a sleep that was started for the same row of the log."""
+        """Find the steps that an interrupted sleep for the same row of the log (`cause`) has completed, so that they
+        are not repeated."""
         if not self.cause:
             return
         for row in await self.stream.store.events(self.stream.key, self.cause, ["slept"]):

@@ -68,8 +68,12 @@ async def choose_embedder(store: Store, stream: StreamKey, wanted: EmbedderChoic
 
 
 def pick_embedder(recorded: str, wanted: EmbedderChoice) -> tuple[Embedder, str]:
-    """Return what `choose_embedder` returns. `recorded`: the name of the embedder that made the stream's vectors, "" if
-    there are none."""
+    """Return the embedder of a stream, and `recorded` if that names another embedder, otherwise "".
+
+    Args:
+        recorded: the name of the embedder that made the stream's vectors; "": there are none.
+        wanted: see `choose_embedder`.
+    """
     if wanted is None:
         return (_opened_by_name(recorded) if recorded else embedder()), ""
     chosen = embedder(wanted) if isinstance(wanted, str) else wanted
@@ -299,7 +303,8 @@ class MissingVectors:
         _add(self._owed, ids)
 
     def watch(self, written: Iterable[str]) -> None:
-        """Queue the written records that `owe` has noted, and start the background task."""
+        """Queue those of the written records that still need a vector (`owe` was called for them), and start the
+        background task that computes the vectors."""
         if self._owed:
             ids = [id_ for id_ in written if id_ in self._owed]
             for id_ in ids:

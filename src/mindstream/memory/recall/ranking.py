@@ -553,7 +553,10 @@ def _said(columns: Columns, question: RecallQuery) -> Mask:
 
 def _dated(columns: Columns, question: RecallQuery) -> Floats:
     """Return for each record 1 if it was written in a period that the question names, 0.5 if shortly after, otherwise
-    0; multiplied by the rarity of records from these periods. "Shortly": as long as the period, but 1 to 7 days."""
+    0; each multiplied by the rarity of records from these periods.
+
+    "Shortly after" lasts as long as the period, but at least 1 day and at most 7 days.
+    """
     created = columns.created.values
     inside = np.zeros(len(columns), np.float32)
     for span in question.spans:
@@ -813,9 +816,9 @@ def highest_rows(values: Floats, n: int) -> Rows:
     """Return the rows of the n highest of more than n values, in any order; of equal values, those that np.argpartition
     puts first.
 
-    Only the values above a threshold, which a sample gives, are partitioned: for 10,000 values, this halves the time.
-    All values are partitioned if not between n and 3 n values reach the threshold, or if the n-th highest value occurs
-    more than once.
+    Only the values that reach a threshold, which a sample gives, are partitioned: for 10,000 values, this halves the
+    time. All values are partitioned if at most n, or at least 3 n, values reach the threshold, or if the n-th highest
+    value occurs more than once.
     """
     among = np.flatnonzero(values >= np.sort(values[::SAMPLED])[-(3 * n // (2 * SAMPLED)) :][0])
     if n < len(among) < 3 * n:

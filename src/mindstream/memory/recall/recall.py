@@ -96,7 +96,8 @@ class Touches:
 
     Args:
         columns: a function that returns columns with at least the records of the given ids, in their current state.
-        laws: the rules of strength (memory/forgetting_curve); None: a touch changes only the time of the last return.
+        laws: the rules of strength (memory/forgetting_curve); None: strength does not change, and a touch only sets the
+            time at which a recall last returned the record.
     """
 
     def __init__(

@@ -165,7 +165,7 @@ class Positions:
 
 
 class Fields:
-    """Finds rows by values: for each value of each field of data, and for each slot, the rows that have it."""
+    """Finds the rows whose records have a given slot, or a given value in a field of their `data`."""
 
     def __init__(self, postings: Postings | None = None) -> None:
         self.postings = postings or Postings()
@@ -327,7 +327,8 @@ WHOLE, WHOLE_OF_STREAM = 4_096, 1_024
 3 MB), WHOLE_OF_STREAM of one stream."""
 OPEN = float("inf")
 NEWEST_AT_ONCE = 256
-"""Number of rows at the end of the stream that are searched first for the newest records."""
+"""Number of a stream's last rows that a search for the newest records of a kind reads first; if it does not find enough
+there, it continues with earlier rows."""
 REVISED: Mapping[str, Callable[[Any], Any]] = {
     "accessed": float, "importance": float, "level": int, "lasting": bool, "valid_until": float, "superseded_by": str,
     "forgotten": float,

@@ -131,9 +131,10 @@ class IndexCache:
         return self._used(columns)
 
     async def at_hand(self, stream: StreamKey) -> Columns | None:
-        """Return a stream's columns without waiting for many changes: these are read in the background.
+        """Return a stream's columns; None: they have never been complete yet.
 
-        Until then, the columns are `behind` the store. None: the columns have never been complete yet.
+        A few missing changes are read at once. Many are read in the background; until that is done, the columns are
+        `behind` the store.
         """
         if stream in self._behind:
             return self._readable(stream)

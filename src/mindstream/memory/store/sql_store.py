@@ -408,7 +408,8 @@ class SqlStore(Store):
         return erased
 
     async def _carriers(self, stream: StreamKey, erasure: Erasure) -> Carriers:
-        """Find the rows with words of the erased records, before the transaction begins, which blocks all writers."""
+        """Find the rows with words of the erased records. This is done before the transaction of the erasure, because
+        that transaction blocks all writers."""
         async with self._database.snapshot() as snapshot:
             return await snapshot.read(lambda connection: carriers.find(connection, stream, erasure))
 

@@ -56,7 +56,7 @@ class OwnChanges:
         caches.watch(self)
 
     def forget(self, stream: str) -> None:
-        """Drop the changes of a stream in which something was erased."""
+        """Discard the remembered changes of a stream, because records of it were erased."""
         self._made.pop(StreamKey(stream), None)
         self._read.pop(StreamKey(stream), None)
 

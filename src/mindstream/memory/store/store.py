@@ -73,8 +73,8 @@ class NewWork:
     """Work to create for these slots.
 
     Attributes:
-        occasion: a cause other than a row of the log (see log/work); the same occasion creates work only once.
-            0: the commit's first entry is the cause.
+        occasion: 0: the commit's first entry causes the work. Otherwise a silence or an hour of the day causes it; this
+            is its number (log/work), and the same number creates work only once.
     """
 
     slots: tuple[str, ...]
@@ -528,8 +528,10 @@ class PrivacyStore(Protocol):
         """
 
     async def lost_since(self, stream: StreamKey, number: int) -> bool | None:
-        """Return what was erased in a stream after the erasure with this number: True: the whole stream; False: a part
-        of it; None: nothing."""
+        """Return how much of a stream was erased after the erasure with this number.
+
+        True means the whole stream, False a part of it, and None nothing.
+        """
 
     async def note(self, at: Moment, deed: Deed) -> None:
         """Add a row to the audit log."""

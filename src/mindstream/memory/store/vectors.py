@@ -152,8 +152,8 @@ class Vectors:
         return fresh
 
     def held_still(self) -> Live:
-        """Return the current vectors (with their neighbours' parts), to be written to a file while vectors are added;
-        call `let_go` after writing."""
+        """Return the current vectors (each is the sum of a record's vector and parts of its neighbours' vectors), so
+        that they can be written to a file while vectors are added. Call `let_go` after writing."""
         self._settle(bits=True)
         self._before = {}
         return Live(self.sums.values, self._before)

@@ -269,8 +269,8 @@ def gguf_file(name: str) -> Path:
     """Return the file that `gguf:FILE` or `local` names.
 
     Raises:
-        SettingsError: the file cannot be read or is not a GGUF file, or the package that contains it (`local`) or runs
-            it is not installed.
+        SettingsError: the file cannot be read, or is not a GGUF file; or a package is not installed: the one that
+            contains the file (`local`), or the one that runs it.
     """
     has_engine = find_spec("xllamacpp") is not None
     if name == "local":

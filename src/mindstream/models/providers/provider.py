@@ -204,8 +204,10 @@ class _HeldLongEnough(Exception):  # noqa: N818
 class _Reading:
     """Processes the arrivals of one reply: counts them, separates thoughts, and learns how the endpoint marks thoughts.
 
-    Free text is held back until the closing mark of thoughts if the endpoint sends no opening mark, or if the model's
-    name says that it thinks. Text of another endpoint that has not answered before is held back for HOLD_S only.
+    An endpoint may mark only the end of thoughts, so free text may have to be held back until that mark:
+    - The endpoint is known to mark the beginning: nothing is held back.
+    - It is known not to: text is held back.
+    - Not known yet: text is held back, but for HOLD_S only, unless the model's name says that it thinks.
 
     Attributes:
         until: the time on the loop's clock at which text that is held back is passed on; None: only a closing mark or

@@ -86,7 +86,8 @@ class RequestInWords(Request):
 
     @cached_property
     def messages(self) -> tuple[Message, ...]:
-        """The prompt's messages with the tools, then the turns, with calls and results as text."""
+        """The prompt's messages, of which the system message also describes the tools; then the turns, in which calls
+        and results are written as text."""
         described = "\n".join(map(_described, self.offered))
         instructions = INSTRUCTIONS.strip() % (ANSWERS[super().schema is None], described)
         first, *rest = self.prompt.messages(self.words)
@@ -174,7 +175,8 @@ def _read(held: str, request: Request, typed: bool, calls: bool) -> Iterator[Arr
 
 
 def find_calls(text: str, request: Request) -> tuple[Call, ...]:
-    """Return the calls of a request's tools at a text's end; none if the text's JSON is the answer, or is broken."""
+    """Return the calls of the request's tools with which the text of a reply ends. Return none if the JSON in the text
+    is an answer of the required schema, or is broken."""
     if not ENDS.search(text):
         return ()
     try:

@@ -468,7 +468,8 @@ class EventReader:
                 self._dispatch(found, ended=False)
 
     def _dispatch(self, found: list[Any], *, ended: bool = True) -> None:
-        """Append the value of the current event to `found`; if it has not `ended`, only if it is complete JSON."""
+        """Append the value of the current event to `found`. `ended`: whether a blank line has ended the event; if not,
+        its value is appended only if it is complete JSON."""
         data = "\n".join(self._data).strip()
         while data.startswith("data:"):  # a proxy wrapped the event once more
             data = data[5:].strip()

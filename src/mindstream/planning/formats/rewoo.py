@@ -699,7 +699,8 @@ def _match_brackets(text: str) -> dict[int, int]:
 def _find_end(text: str, opening: int, closings: dict[int, int], starts: Sequence[int]) -> int | None:
     """Return the position where the input after an opening bracket ends; None if the bracket is never closed.
 
-    If the brackets do not match, the last closing bracket of the line before the next step ends the input.
+    If the brackets do not match, the input ends at the end of its line, or where the next step begins in that line,
+    provided that a closing bracket stands there.
     """
     if (end := _find_json_end(text, opening + 1)) is not None:
         return end

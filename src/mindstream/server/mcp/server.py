@@ -135,7 +135,8 @@ class Answers:
 
 
 async def convert_errors(ctx: Context, call_next: CallNext) -> HandlerResult:
-    """Turn errors into MCP errors, which contain no more details than a problem document (no internal ones)."""
+    """Turn errors into MCP errors, with the same title and detail as a problem document of the REST API. So an internal
+    error reveals nothing about its cause."""
     try:
         return await call_next(ctx)
     except (MCPError, ValidationError):

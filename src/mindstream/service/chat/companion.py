@@ -152,7 +152,8 @@ MAX_RECORDS = 400
 MAX_CONVERSATIONS = 20
 """Maximum number of conversations with the same first message that are compared; the newest are used."""
 MAX_LINES = 120
-"""Maximum number of lines of a chat page that are matched one by one if lines were edited; the newest are used."""
+"""If a chat page was edited, at most this many of its lines, the newest, are matched with stored records. Older lines
+count as not stored."""
 MATCH = 1_000
 """The weight of a matched line when matches are compared; a line whose record is valid weighs one more. So the match
 with more lines is chosen, and between equal ones that with more valid records."""

@@ -19,7 +19,7 @@ from mindstream.json_values import JsonObject
 from mindstream.memory.store.record import Kind, Triple
 
 MAX_EXAMPLE = 80
-"""Maximum number of characters of a lost value that are shown."""
+"""Maximum number of characters that are shown of a value that an import does not store."""
 MAX_FIELDS = 1_000
 """Maximum number of names of kept fields that are counted, and of names of lost fields."""
 EPOCH = re.compile(r"-?\d{9,19}(\.\d+)?")

@@ -96,7 +96,8 @@ def _parts(raw: Any) -> Iterator[Any]:
 
 
 def _messages(raw: Any) -> list[Any]:
-    """Return the messages of a conversation with the fields that they share; of any other value, the value itself."""
+    """Return the messages of a conversation, each with the fields of the conversation; of an object with a question and
+    its answer, these two as messages. Any other value is returned as the only message."""
     if isinstance(raw, dict) and isinstance(chat := raw.get("chat"), dict):  # Open WebUI
         raw = {**{name: value for name, value in raw.items() if name != "chat"}, **chat}
     if not isinstance(raw, dict) or _has_text(raw):

@@ -516,7 +516,7 @@ class RunningOperations:
                 self._changed(one)
 
     async def find(self, principal: Principal, id_: str) -> RunningOperation:
-        """Return an operation by its id, after its state was stored.
+        """Return an operation by its id; first wait until all states of operations are stored.
 
         Raises:
             NotFound: the principal has no operation with this id.

@@ -49,9 +49,10 @@ starts quickly.
 class SolveRequest(Ask):
     """A task to solve.
 
-    `how`: the strategy. `tools`: use only these of the offered tools, by default all. `approve`: the plan waits for an
-    approval before it is run (not possible for `react`, `direct` and `cot`, which make no plan). `fresh`: make a new
-    plan, even if a plan that solved a similar task is remembered. `replans`, `tool_calls`, `seconds`: the run's limits.
+    `how`: the strategy. `tools`: use only these of the offered tools; null: all, []: none. `approve`: the plan waits
+    for an approval before it is run (not possible for `react`, `direct` and `cot`, which make no plan). `fresh`: make a
+    new plan, even if a plan that solved a similar task is remembered. `replans`, `tool_calls`, `seconds`: the run's
+    limits.
     """
 
     task: str = Field(min_length=1, max_length=20_000)
@@ -84,7 +85,7 @@ class ApproveRequest(RunName):
 class RunRequest(Ask):
     """A ready plan to run, in the format of a run's `plan`.
 
-    `task`: replaces the task that the plan names. `tools`: use only these of the offered tools, by default all.
+    `task`: replaces the task that the plan names. `tools`: use only these of the offered tools; null: all, []: none.
     """
 
     plan: Plan

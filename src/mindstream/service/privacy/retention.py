@@ -168,7 +168,8 @@ async def _wordy_rows(memory: Memory, until: Moment) -> frozenset[int]:
 
 
 class KeepRules:
-    """Applies the due rules of all tenants; a lease ensures that only one process at a time applies a rule."""
+    """Applies the retention rules that are due, of all tenants. A lease ensures that only one process at a time applies
+    a rule."""
 
     def __init__(
         self,

@@ -1,8 +1,8 @@
 """MCP servers as tools: a person first accepts the tools' definitions, and the results are untrusted.
 
 This needs the extra `mcp`, which is loaded only in a child process for each server (`child.py`). The connection to a
-server is opened when needed, reopened after it ended, and closed within a time limit. The time from its start to its
-end is called a *life* of the connection.
+server is opened when needed, reopened after it ended, and closed within a time limit. The time from one opening to the
+next end is called a *life* of the connection.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ def ensemble(
     yes: Yes = False,
     json: AsJson = False,
 ) -> int:
-    """Run one town many times, with different seeds or with parts of its residents switched off, and compare the runs.
+    """Run one town many times, with different seeds or with abilities of residents switched off, and compare the runs.
 
     Each measure has its mean, spread and 95 % interval (Student) over the seeds. A condition (parts that are switched
     off) is compared with the whole town seed by seed (sign test, corrected by Holm). A run lasts one day by default.

@@ -59,7 +59,8 @@ def evaluate(
         str,
         flag(
             "A,B",
-            "What the reader gets: the messages found by memory or by bm25, or whole: the newest messages that fit.",
+            "What the reader gets. memory, bm25: the messages that each of them finds; whole: the newest messages, as"
+            " many as fit.",
             "--arms",
         ),
     ] = ",".join(ARMS),

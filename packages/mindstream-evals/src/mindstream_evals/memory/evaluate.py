@@ -333,8 +333,9 @@ class ArmStanding:
         type: the type of the questions; "": all types.
         right, judged: number of right answers, and of judged answers.
         low, high: ends of Wilson's 95 % interval.
-        overlap, evidence: means over the answers that have a value. tokens: mean tokens of the shown messages. seconds:
-            median time of an answer.
+        overlap: mean F1 of the words of answer and expected answer. evidence: mean share of the evidence that was
+            shown. Both are means over the questions for which the data name an answer or evidence.
+        tokens: mean tokens of the shown messages. seconds: median time of an answer.
         left: share of the answers that were given without the whole conversation.
     """
 

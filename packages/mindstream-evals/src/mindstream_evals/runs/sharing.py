@@ -48,8 +48,8 @@ OWNER = "experimenter"
 AT_ONCE = 3
 """Maximum number of tests that are answered concurrently."""
 Arm = tuple[str, Form, bool]
-"""A pool: its scope (a domain, `single`, or `none`), its embedded form, and whether the answers of its exemplars are
-exchanged at random (a control)."""
+"""A pool: its scope (the name of a domain; `single`: one pool for all domains; `none`: no pool), its embedded form, and
+whether the answers of its exemplars are exchanged at random (a control)."""
 Told = list[tuple[str, Exchange]]
 """Pairs of an agent's name and an exchange."""
 

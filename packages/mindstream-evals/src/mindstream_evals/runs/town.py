@@ -188,7 +188,9 @@ async def estimate(evaluation: Evaluation, settings: Settings) -> tuple[Counting
 
 
 async def evaluate(evaluation: Evaluation, wish: Wish, spent: Spent) -> Evaluated:
-    """Answer, judge, check claims and report; stored results are reused.
+    """Interview the residents, judge pairs of answers, check the answers' claims, and return the results.
+
+    Stored answers and verdicts are reused.
 
     Raises:
         InputError: a file cannot be written.

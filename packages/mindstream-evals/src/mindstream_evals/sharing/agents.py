@@ -131,10 +131,11 @@ class Agent(BaseModel):
 
 @dataclass(frozen=True)
 class Cast:
-    """The agents of an experiment without leaked tests, and the rubrics of their domains.
+    """The agents of an experiment, from which leaked tests were removed, and the rubrics of their domains.
 
     Attributes:
-        left_out: number of removed tests: the question or answer is in a pool or stream, or the test occurs twice.
+        left_out: number of removed tests. A test is removed if its question or answer is in a pool or stream, or if it
+            repeats another test.
     """
 
     agents: tuple[Agent, ...]

@@ -94,7 +94,8 @@ def timeline(history: History, name: str, start: int = 0, end: int | None = None
 
 
 def _joined(moments: list[Moment]) -> list[Moment]:
-    """Combine acts that are parts of the same act, also across talks."""
+    """Combine adjacent moments of the same act, such as `cooking (peeling)` and `cooking (frying)`, into one; a talk
+    between them does not separate them."""
     found: list[Moment] = []
     at = -1
     for each in moments:

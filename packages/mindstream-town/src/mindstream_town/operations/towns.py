@@ -67,7 +67,8 @@ class TownRunRequest(TownName):
 
 
 class FramesRequest(TownName):
-    """The moments of a town between two steps, in intervals of `every` steps; continue with `next`."""
+    """The moments of a town from step `first` to `last` (null: the newest), in intervals of `every` steps, at most
+    `limit` of them. For more, set `first` to the reply's `next`."""
 
     first: int = Field(0, ge=0, le=2**40)
     last: int | None = Field(None, ge=0, le=2**40)

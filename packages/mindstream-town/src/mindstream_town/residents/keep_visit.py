@@ -96,7 +96,8 @@ class KeepVisit:
         return await turn.ask(prompt)
 
     async def _entries(self, stream: Memory, heard: Sequence[tuple[Logged, Taken]]) -> Sequence[Entry]:
-        """Return the rows to write: each thing that was learned, once, and the changes of the day's plan."""
+        """Return the rows to write: what the resident learned from the visitor, each thing once, and the changes of the
+        day's plan."""
         day = ResidentTurn(self.resident, self.step, self.setting, self.resident.state)
         news: dict[tuple[str, Kind], RecordDraft] = {}
         agreed: list[Kept] = []

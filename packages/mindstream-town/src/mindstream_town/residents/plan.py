@@ -346,8 +346,9 @@ def take_up(turn: ResidentTurn, agreed: Appointment, because: str) -> bool:
     The plan does not change if the appointment is not ahead today, is in the plan already, or is at a place that the
     resident may not enter. If the town runs in scenes, something that the resident will do alone does not replace
     appointments with others: it takes the time before, between or after them, or is left out if too little of its time
-    remains. The participants of an appointment that begins then and there already stay participants. An errand that was
-    planned then is done in addition if it is at the same place, and else moves to the next free time.
+    remains. If the plan already has an appointment at the same time and place, its participants are added to the new
+    one. An errand that was planned then is done in addition if it is at the same place, and else moves to the next free
+    time.
     """
     minute, (start, end) = turn.minute, _minutes_of(turn, agreed)
     if not is_ahead_today(turn, agreed):

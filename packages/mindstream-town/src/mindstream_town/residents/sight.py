@@ -206,7 +206,8 @@ def is_undecided(state: ResidentState, percept: Percept) -> bool:
 
 
 async def perceive(turn: ResidentTurn) -> list[Percept]:
-    """Write the new percepts as memories, and the newly seen places; return the new percepts."""
+    """Store as memories what the resident has newly in sight (percepts), and note the newly seen places; return the new
+    percepts."""
     new = [each for each in turn.percepts if each.triple not in turn.state.seen]
     if not (new or turn.places):
         return []

@@ -350,10 +350,14 @@ async def save_of_town(
 
 
 def _keep_unchanged(save: Save, saved: Save, history: History, first: int) -> Save:
-    """Restore the values that have not changed since the town began at step `first`.
+    """Return the export `save`; values that the town has not changed since its import are those of the original save.
+
+    Args:
+        saved: the original save.
+        first: the step at which the town began.
 
     Raises:
-        InputError: the town was not imported from that save.
+        InputError: the town was not imported from `saved`.
     """
     setting, last = history.setting, saved.meta.step - 1
     if set(saved.personas) != set(setting.people) or not max(last, 0) == first < save.meta.step:

@@ -82,7 +82,7 @@ def public_identity(turn: ResidentTurn) -> tuple[str, ...]:
 
 
 def acquaintances(turn: ResidentTurn) -> dict[str, str]:
-    """Return a line for each person outside its household that a resident knew at the beginning, by name."""
+    """Return a line for each person that a resident knew at the beginning and that is not of its household, by name."""
     at_home = housemates(turn.setting, turn.person)
     return {
         each.name: f"{turn.name} knows {each.name} ({each.what})"
@@ -592,6 +592,8 @@ def _runs(text: str) -> set[str]:
 
 
 def _are_alike(one: set[str], other: set[str]) -> bool:
+    """Return whether two texts, given as sets of their runs of four letters, are alike: the larger set contains at
+    least the share ALIKE of the smaller one."""
     return len(one & other) >= ALIKE * min(len(one), len(other))
 
 
@@ -1180,10 +1182,10 @@ def may_meet(setting: Setting, step: int, state: ResidentState, other: ResidentS
 
 
 NEWS, WORTH_A_TALK, WORTH_AT_HOME = 3, 4, 5
-"""NEWS: weight of a talk in which a resident tells what it has to tell (`has_to_tell`). WORTH_A_TALK, WORTH_AT_HOME:
-minimum weight (1 to 10; plans give 4 to what is to be asked, told or settled) from which an act that is done with
-others needs a talk with them; the latter for members of the same household. An act with an open question, or one that
-was agreed on, needs a talk at any weight."""
+"""NEWS: weight of a talk in which a resident tells what it has to tell (`has_to_tell`). WORTH_A_TALK: minimum weight (1
+to 10; plans give 4 to what is to be asked, told or settled) from which an act that is done with others needs a talk
+with them. WORTH_AT_HOME: the same, if they are members of the same household. An act with an open question, or one
+that was agreed on, needs a talk at any weight."""
 
 
 def whom_to_speak_to(setting: Setting, act: Act | Block, name: str) -> frozenset[str]:

@@ -187,7 +187,8 @@ def _request(setting: Setting, begun: Sequence[SceneBegan], minds: Sequence[Sequ
     """Return the request about a scene; memories that have been forgotten since it began are left out.
 
     Args:
-        begun: the rows of the two residents, first of the one who began it. minds: their memories.
+        begun: the rows of the two residents; the first row is that of the resident who began the scene.
+        minds: the memories of the two residents, in the same order.
     """
     sides, number = [], 1
     for row, mind in zip(begun, minds, strict=True):
@@ -321,7 +322,8 @@ async def _come_to_mind(turn: ResidentTurn, other: ResidentTurn, place: str) -> 
 
 
 def _is_in_plan(turn: ResidentTurn, at: Appointment) -> bool:
-    """Return whether today's plan, which the prompt shows too, contains an appointment."""
+    """Return whether today's plan contains an appointment. The prompt shows the plan, so the appointment need not be
+    shown as a memory, too."""
     when, setting = at.start, turn.setting
     block = turn.state.block_at(when.hour * 60 + when.minute) if when.date() == setting.when(turn.step).date() else None
     return block is not None and bool(block.agreed) and {*block.agreed} == {*at.who, at.host} - {""}

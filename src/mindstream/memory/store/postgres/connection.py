@@ -78,7 +78,8 @@ _sharing = threading.Lock()
 
 
 def _join(url: str, migrations: Sequence[Migration], clock: SharedClock) -> _Shared:
-    """Use a process's shared connections to a database; the first user checks the database and migrates its tables.
+    """Return the connections to a database that all stores of this process share. For the first store, check the
+    database, and migrate its tables.
 
     Raises:
         StorageError: the database is unsuitable or cannot be reached.
@@ -264,7 +265,7 @@ class PostgresDatabase:
         _leave(self._url)
 
     async def close(self) -> None:
-        """Finish waiting writes and release the connections."""
+        """Complete the pending writes and release the connections."""
         if not self._closed:
             self._closed = True
             await asyncio.to_thread(self._writer.close)

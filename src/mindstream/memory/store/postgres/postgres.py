@@ -148,7 +148,7 @@ class PostgresStore(SqlStore):
         return queries.cut_portion(found[:most], found[most - 1][-1] if len(found) > most else 0)
 
     def _count_changed(self, connection: Rows, stream: StreamKey, since: int) -> int:
-        """Return the number of changed records.
+        """Return the number of a stream's records that were written or changed after the change `since`.
 
         For a whole stream (`since` 0), this adds up the stored numbers of records per segment and counts only records
         after the last segment: counting all records takes a second.

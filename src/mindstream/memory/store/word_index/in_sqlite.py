@@ -97,7 +97,8 @@ RECORDS = f"SELECT number, {COLUMNS} FROM records WHERE number IN ({{}}) AND +st
 
 
 def numbers_between(connection: sqlite3.Connection, stream: StreamKey, after: int, before: int, most: int) -> list[int]:
-    """Return the numbers of at most `most` (-1: all) records of a stream between two numbers, in order."""
+    """Return the first `most` (-1: all) numbers of a stream's records that are above `after` and below `before`, in
+    ascending order."""
     values = {"stream": stream, "after": after, "before": before, "most": most}
     return [row[0] for row in connection.execute(NUMBERS, values)]
 
@@ -178,8 +179,12 @@ class SqliteIndexReader:
 
 
 def _nearest(numbers: Ints, apart: NDArray[np.uint16], n: int) -> Ints:
-    """Return the numbers of the n records with the fewest differing signs; if several have the same number of them, the
-    newest of these."""
+    """Return the numbers of the n records whose vectors differ from the question's in the fewest signs; of records with
+    equally many, the newest.
+
+    Args:
+        apart: for each record, the number of signs that differ.
+    """
     if len(numbers) <= n:
         return numbers
     limit = int(np.searchsorted(np.cumsum(np.bincount(apart)), n))
