@@ -88,7 +88,8 @@ METHODS = {
 }
 """For each method or attribute, the names that other libraries use for the same thing."""
 CALLED = {"": "memory", "Stream": "memory", "ChatBot": "bot"}
-"""By class: the name of a variable with an object of this class, for messages."""
+"""The variable that stands for an object of a class in messages, as in `memory.recall(…)`; for other classes, it is the
+class's name in lower case."""
 
 
 def explain_arguments(

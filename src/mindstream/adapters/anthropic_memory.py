@@ -99,7 +99,8 @@ class _Files:
         return below if below or path == ROOT else [self._file(asked)]
 
     def _free(self, asked: str, says: str, *more: str) -> str:
-        """Return a path that is free for a file or a folder; otherwise raise ToolError.
+        """Return the normal form of a path at which a file or folder can be created. Raise ToolError if it is taken, or
+        would be inside a file.
 
         Args:
             says: the message if a file or folder has this path; `{}` stands for the path.

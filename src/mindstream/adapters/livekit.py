@@ -68,6 +68,7 @@ class CoachToolset(AsyncToolset):
         return ToolResult("The coach has said all that there was to say.", reply_required=False)
 
     async def aclose(self) -> None:
-        """Cancel running calls. A mind continues to reason about utterances that it has heard, for its memory."""
+        """Cancel running calls. A mind's reasoners still process the utterances that it has heard, and store the
+        results in its memory."""
         self._hung_up = True
         await super().aclose()

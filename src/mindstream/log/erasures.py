@@ -26,7 +26,12 @@ ERASURES = StreamKey(f"{MARK}erasures")
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """A row of the list of erasures: a whole stream (`whole`) or some of its records were erased."""
+    """A row of the list of erasures.
+
+    Attributes:
+        digest: a salted hash of the key of the stream in which something was erased.
+        whole: True: the whole stream was erased; False: some of its records.
+    """
 
     number: int
     digest: str

@@ -376,7 +376,7 @@ class PlanningRun:
         return self._executor
 
     async def _know(self, step: PlannedStep, failed: Evidence) -> str:
-        """Return the model's own knowledge in place of a failed step."""
+        """Return an answer from the model's own knowledge, in place of the result of a step that failed."""
         call = f"{step.tool}: {describe_arguments(failed.arguments or step.arguments)[:CALL]}"
         prompt = KnowInstead(why=step.why, call=call)
         return (await ask(self.models["solver"], prompt, "solver")).text.strip()

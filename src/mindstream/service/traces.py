@@ -367,7 +367,7 @@ class _Run:
     began: Logged
     solving: Solving
     since: Moment
-    """The start of the current phase; the planning of new steps starts when the previous phase ends."""
+    """When the run began, or its last row was written. If the next row is a plan, its planning began then."""
 
 
 class Runs:

@@ -97,7 +97,7 @@ class Member:
 
         Args:
             query: the question. If it is asked again, an exemplar that helped with it ranks higher. This works only for
-                answers that were given with a single exemplar, because of several it is unknown which one helped.
+                answers that were given with a single exemplar: if there were several, it is unknown which one helped.
         """
         await self.pool.helped([each.id for each in shown if each.id], value, self.agent, query)
 

@@ -71,7 +71,7 @@ class PoolState:
         sources: the history of each source of pairs.
         versions: the versions of the retriever, in order; trained: time when the newest was stored.
         admitted: the log row of the last admission; 0: there was none.
-        labels: labels by models: for each (basis, model), for each pair, p_not by candidate.
+        labels: the labels by each labeller, whose key is (basis, model): by pair and candidate, p_not (see `Labels`).
         helped: feedback by exemplar; helped_again: feedback by (digest of the question, exemplar).
     """
 

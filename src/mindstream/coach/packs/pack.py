@@ -340,7 +340,7 @@ def in_language(texts: Texts, language: Language) -> str:
 
 
 def all_texts(texts: Lists | Texts) -> list[str]:
-    """Return a pack's texts in all languages."""
+    """Return the texts of a field of a pack, in all languages."""
     languages = texts if isinstance(texts, dict) else [""]
     return [text for language in languages for text in choices(texts, language)]
 

@@ -226,8 +226,9 @@ def _word(wanted: Token) -> Piece:
 
 
 def _name_beside(wanted: Token, before: Token | None, after: Token | None) -> Piece:
-    """Match a capitalised function word in a subject that has other words: the text must have it with the same
-    capitals, or directly after or before the same word as the subject has it.
+    """Return the piece for a capitalised function word, such as "Will", in a subject that has other words.
+
+    A text matches if it has the word with the same capitals, or directly after or before the same word as the subject.
     """
     folded = wanted.folded
 

@@ -139,7 +139,7 @@ def _calls(name: str) -> re.Pattern[str]:
 
 CHAT = KIND_CODES["chat"]
 SHORT, LONG = 3, 5
-"""Minimum number of letters of a short form (SHORT), and of a misspelt name (LONG)."""
+"""Minimum number of letters of the short form of a name (SHORT), and of a misspelt name (LONG)."""
 OFTEN = 5
 BY_ONE, EPISODES = 0.9, 0.5
 """Criteria for a word to be a nickname that one of two speakers (the caller) uses for the other. OFTEN: minimum number
@@ -338,7 +338,7 @@ class Weights:
     Attributes:
         vector: weight of the cosine similarity of a record's vector with the question's, after the stream's average
             similarity has been subtracted.
-        verbosity: from 0: a message's length is compared with its own speaker's usual length; to 1: it is compared with
+        verbosity: 0 to 1. 0: a message's length is compared with its own speaker's usual length. 1: it is compared with
             the tersest speaker's usual length, so the words of a verbose speaker weigh less.
         lends_all: number of words of a record above which each word contributes less to neighbouring records.
         next_to, second: share of a word's weight that neighbouring records in the episode get: the one before and the

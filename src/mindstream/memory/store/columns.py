@@ -176,7 +176,7 @@ class Fields:
             self.postings.add(key, at)
 
     def having(self, name: str, value: JsonValue, count: int) -> Mask:
-        """Mark which of the first `count` records have this plain value in a field.
+        """Mark which of the first `count` records have this value in a field. The value must be plain (`is_plain`).
 
         The value None marks the records whose field is missing or null.
         """

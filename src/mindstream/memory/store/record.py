@@ -114,8 +114,8 @@ def copied(record: Record) -> Record:
 
 
 def filled_record(values: Iterable[object]) -> Record:
-    """Return a record with the values of all fields, in the order of the class, which are not checked; the constructor
-    of the class takes twice as long."""
+    """Return a record with these values of all its fields, in the order of the class. The values are not checked. (The
+    constructor of the class takes twice as long.)"""
     record = object.__new__(Record)
     for assign, value in zip(_ASSIGN, values, strict=True):
         assign(record, value)

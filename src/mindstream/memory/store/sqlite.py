@@ -56,7 +56,8 @@ class OwnChanges:
         caches.watch(self)
 
     def forget(self, stream: str) -> None:
-        """Discard the remembered changes of a stream, because records of it were erased."""
+        """Discard the remembered changes of a stream, so that they are read from the database; called after an erasure,
+        too."""
         self._made.pop(StreamKey(stream), None)
         self._read.pop(StreamKey(stream), None)
 
@@ -107,8 +108,9 @@ class OwnChanges:
 
 
 def _is_simple(commit: Commit) -> bool:
-    """Return whether columns can take over a commit's changes from the commit alone. A commit that writes a version of
-    a slot also ends the version before, so it is not simple; neither is one that changes a vector or empties a field.
+    """Return whether a commit itself shows all its changes, so that columns need not read them from the database. A
+    commit that writes a version of a slot also ends the version before, so it is not simple; neither is one that
+    changes a vector or empties a field.
     """
     return not (
         any(record.slot is not None for entry in commit.entries for record in entry.records)

@@ -25,8 +25,8 @@ the episode gets half of it."""
 BYTE_OF_WORDS = 4
 """Maximum number of 64-bit words per vector for which the count of differing signs fits into a byte."""
 SAMPLE = 1 << 16
-"""Number of records above which a search by bits computes its maximum distance from a sample of the records. The sample
-has at least half this number of records."""
+"""If a search by bits (the signs of vectors) compares more records than this, it computes its maximum distance from a
+sample of them. The sample has at least half this number of records."""
 BLOCK = 65_536
 """Number of records whose bits are compared at once, so that the data stays in the processor's cache."""
 PORTION = 4_096

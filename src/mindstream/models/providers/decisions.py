@@ -75,7 +75,7 @@ def _body(question: Question, request: Request, openai: bool) -> dict[str, Any]:
 
 
 def _weights(question: Question, found: Any) -> list[tuple[str, float]]:
-    """Return the probabilities of an answer in either protocol."""
+    """Return each possible answer with its probability, from a response (`found`) in either protocol."""
     kind, answers = found["type"], question.answers()
     if kind in ("predicate", "noul"):
         yes = float(found["probability" if kind == "predicate" else "noul"])

@@ -338,8 +338,9 @@ class GuardedText:
         return "" if self.ended or alone else rest
 
     def _safe(self, text: str) -> int:
-        """Return how many characters of a text can be passed on: those before a mark, before another speaker's turn, or
-        before what may become one of these. Set `ended` if there is a mark or such a turn."""
+        """Return how many characters of a text can be passed on: those before a mark of a prompt (`<|im_end|>`, …), a
+        turn of another speaker, or the possible beginning of one of these. Set `ended` if there is a mark or such a
+        turn."""
         line = text.rfind("\n", 0, self._shown) + 1
         for found in self._marks.finditer(text, line):
             if not _is_quoted(text, found.start()):

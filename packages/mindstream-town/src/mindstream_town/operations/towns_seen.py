@@ -62,7 +62,8 @@ class Recording(Reply):
 
 
 class SetRequest(TownName):
-    """An object by its address, and its condition in words, "" for in order; `danger`: null to let the model decide."""
+    """An object by its address, and its condition in words; "": it is in order. `danger`: whether the condition is a
+    danger; null: the model decides."""
 
     object: str = Field(min_length=1, max_length=300)
     condition: str = Field("", max_length=300)
@@ -249,7 +250,7 @@ async def cost(runtime: Runtime, principal: Principal, request: TownName) -> Cos
 
 @operation("towns.relations", "read", "GET /towns/{town}/relations")
 async def relations(runtime: Runtime, principal: Principal, request: TownName) -> Relations:
-    """Return acquaintances and since when, their talks, and the density of the network over time."""
+    """Return which residents know each other and since when, their talks, and the density of the network over time."""
     history = await watched(runtime, principal, request.town).history()
     return await asyncio.to_thread(_relations, history)
 

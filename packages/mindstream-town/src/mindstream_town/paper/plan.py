@@ -313,8 +313,8 @@ def what_was_done(turn: ResidentTurn) -> tuple[str, ...]:
 
 
 async def lately(turn: ResidentTurn) -> tuple[str, ...]:
-    """Return the newest memories of today with their times: up to LATELY from talks and thoughts, up to GLIMPSES of
-    what the resident saw; without its own acts, plans, and objects that are only in use."""
+    """Return the newest memories of today with their times: up to LATELY from talks and thoughts, and up to GLIMPSES of
+    what the resident saw. Its own acts, its plans, and objects that are only in use are left out."""
     if not turn.profile.recalls:
         return ()
     await turn.resident.written()

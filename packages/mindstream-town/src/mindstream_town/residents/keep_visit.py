@@ -64,7 +64,8 @@ class KeepVisit:
             thinking.cancel()
 
     async def think(self, context: RunContext) -> RunResult:
-        """Collect the results for all utterances, in their order."""
+        """Collect what the resident remembers of each utterance and its answer, in order, and return it to be
+        written."""
         heard = [row for row in context.events if isinstance(row.event, Heard)]
         taken = [(row, await self._thought(row, context.memory)) for row in heard]
         model = self.resident.models.of(TakeFromTalk.role)

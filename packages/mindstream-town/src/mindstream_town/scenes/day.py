@@ -795,8 +795,9 @@ def close_questions(turn: ResidentTurn, blocks: Iterable[Block]) -> None:
 
 
 def _place(turn: ResidentTurn, said: str, before: str, named: Mapping[str, str]) -> str:
-    """Return the new place of a part of the plan: the old place (`before`) if the reply names no place or one that
-    contains the old one; the home if the name is unknown or ambiguous."""
+    """Return the new place of a part of the plan, for the place that a reply names (`said`). If it names none, or one
+    that contains the old place (`before`), the old place stays. If the name is unknown or ambiguous, return the home.
+    """
     place = find_place(said, named) if said.strip() else before
     return before if f"{before}:".startswith(f"{place}:") and place else place or turn.person.home
 

@@ -455,8 +455,8 @@ def _lets_on(turn: ResidentTurn, other: ResidentTurn) -> tuple[str, ...]:
 
 
 def _doing(turn: ResidentTurn) -> str:
-    """Return a resident's act for the prompt; the place alone if the act reveals a secret and others see no other act
-    in it."""
+    """Return a resident's act for the prompt; only its place, if the act reveals a secret and has no text for others
+    (`Act.seen`)."""
     act = turn.state.act
     if act and act.why == "plan" and not act.seen and hides_act(turn, act):
         return f"({words_of(act.place)})"
