@@ -204,7 +204,7 @@ class Database:
         release_heap()
 
     async def close(self) -> None:
-        """Finish waiting reads and writes and close the file."""
+        """Complete all requested reads and writes, then close the file."""
         if self._closed or self._process != os.getpid():
             return
         self._closed = True

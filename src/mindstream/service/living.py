@@ -71,7 +71,7 @@ class LifeSettings:
         beat: minimum interval of heartbeats, such as "1h", at which the life looks for work by itself; "": none.
         without_model: the rule-based default may continue a life that was run with a model.
         command: the command line that continues the life, for messages.
-        record: a file to which all model calls are written; None: none.
+        record: a file to which all model calls are written; None: they are not written to a file.
         hears: the life reads the user's messages in `mindstream chat`.
     """
 

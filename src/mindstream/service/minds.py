@@ -34,7 +34,7 @@ async def open_mind(
 
     Args:
         session: the conversation to continue; None: a new one.
-        record: a file to which every model call is written, for `playback:FILE`; None: none.
+        record: a file to which every model call is written, for `playback:FILE`; None: no file is written.
         exemplars: finds the exemplars that the talker is shown.
         follow_ups: allow unsolicited follow-ups (see coach.coach).
         tools: tools that its reasoners may call in addition to their own.

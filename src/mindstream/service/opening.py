@@ -40,7 +40,7 @@ def answering(
 
     Args:
         on_call: called after each model call.
-        record: a file to which every model call is written; None: none.
+        record: a file to which every model call is written; None: no file is written.
         budget: their budget; None: the budget in the settings.
         at_once: maximum number of simultaneous calls of each model.
         engine: makes the calls in its worker processes; None: this process makes them.

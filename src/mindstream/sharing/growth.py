@@ -79,7 +79,8 @@ class SizeCurve:
 
 @dataclass(frozen=True)
 class Probes:
-    """Pairs used as queries, and the exemplars that are ranked for them; a smaller pool has the first of the exemplars.
+    """Pairs used as queries, and the exemplars that are ranked for them. For a smaller pool, only the first of these
+    exemplars are ranked.
 
     Attributes:
         rows: the positions of the exemplars whose queries are used.

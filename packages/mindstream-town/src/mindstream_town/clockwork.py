@@ -390,7 +390,7 @@ class Clockwork:
 
 
 def condition_of(act: Act) -> str:
-    """Return the condition in which an act leaves its object; "": the object is in order."""
+    """Return the condition in which an act leaves its object; "": nothing is wrong with it."""
     return "" if act.leaves == MENDED else act.leaves.strip()
 
 

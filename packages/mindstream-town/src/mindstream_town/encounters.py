@@ -194,7 +194,7 @@ class Encounters:
     async def take_place(self) -> None:
         """Run in this order: what users say, ends of talks with users, talks between residents, departures of users.
 
-        So a talk that is over ends before one of its two partners begins another talk.
+        So a finished talk with a user is closed before one of its partners begins another talk.
         """
         busy = await self._say()
         await self._end_talks()

@@ -36,7 +36,7 @@ class Block(Frozen):
         asleep: whether the resident sleeps, and so perceives nothing.
         fine: whether the block is not broken down any further: a task of some minutes, or, if the town runs
             in scenes, any part of a day.
-        leaves: condition in which the block leaves its object; "": unchanged; MENDED: in order.
+        leaves: condition in which the block leaves its object; "": unchanged; MENDED: nothing is wrong with it.
         danger: whether that condition is a danger.
         why: origin: the day's plan, a reaction to a percept, or waiting for a person or an object.
         sees_to: address of the object, or name of the person, that a reaction is about.
@@ -487,7 +487,7 @@ class ObjectChanged(TownEvent):
     kind = "object_changed"
     place: Name
     condition: Quotes[str]
-    """The condition in words; "": in order."""
+    """The condition in words; "": nothing is wrong with the object."""
     danger: bool = False
     """Whether the condition wakes sleepers in the room and has priority over plans."""
     by: Name = ""

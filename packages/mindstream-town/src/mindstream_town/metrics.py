@@ -205,8 +205,8 @@ def count_events(history: History) -> Counts:
 
 @dataclass(frozen=True)
 class Acquaintance:
-    """The pairs of residents of whom each knows the other by its own memory. `since`: the first step at which both did,
-    by pair."""
+    """The pairs of residents who know each other, each from its own memory. `since`: by pair, the first step at which
+    both knew the other."""
 
     residents: int
     since: dict[tuple[str, str], int]

@@ -44,8 +44,10 @@ class Belief(Frozen):
     """A belief of a resident, compared with the facts.
 
     Attributes:
-        kind: `object` or `resident` for what it saw last; `planted` for what began with a user's whisper.
-        since: step at which the resident came to believe it. origin: how the belief began, in words.
+        kind: `object` or `resident`: it is what the resident last saw of an object or another resident; `planted`: it
+            began with a user's whisper.
+        since: step at which the resident came to believe it.
+        origin: how the belief began, in words.
         is_false: whether the world differs; None for a planted thought, which no row of the world can confirm.
     """
 

@@ -70,8 +70,8 @@ class _Lineage:
         return node.seq if node and kind in kinds and parsed(payload, dict).get("record") == id_ else None
 
     def evidence(self, id_: str) -> tuple[str, ...]:
-        """Return the ids from which a record was derived; for an answer without evidence, the message that it
-        answers."""
+        """Return the ids of the records from which a record was derived; for an answer without evidence, the id of the
+        message that it answers."""
         node = self.nodes.get(id_)
         if node is None or node.evidence or (row := self.said_in(id_, ANSWERS)) is None:
             return node.evidence if node else ()

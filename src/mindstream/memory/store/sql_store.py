@@ -85,7 +85,7 @@ class SqlDatabase(Protocol):
         """Open a connection that sees the data of one moment until the block ends."""
 
     async def close(self) -> None:
-        """Finish waiting work and close the connections."""
+        """Complete all requested reads and writes, then close the connections."""
 
 
 class BackgroundWork(Protocol):

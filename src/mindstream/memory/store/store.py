@@ -512,7 +512,7 @@ class MaintenanceStore(Protocol):
         """Free unused space; afterwards the files contain no erased byte."""
 
     async def close(self) -> None:
-        """Finish waiting writes and close the store."""
+        """Complete the pending writes and close the store."""
 
 
 class PrivacyStore(Protocol):

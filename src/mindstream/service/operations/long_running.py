@@ -447,7 +447,8 @@ class RunningOperations:
     async def check(self, stream: StreamKey) -> None:
         """Cancel the operations that had read words of a stream before these were erased, and drop their results.
 
-        The erasure's transaction has deleted their stored rows already. An operation that itself forgets continues.
+        The erasure's transaction has deleted their stored rows already. An operation in `rereading` continues, unless
+        all data of the user were erased.
         """
         for one in [one for one in self._held.values() if self._stream(one) == stream]:
             await self._check(one)
@@ -552,7 +553,8 @@ class RunningOperations:
         return list(self._held.values())
 
     def of_run(self, principal: Principal, run: str) -> RunningOperation | None:
-        """Return the principal's operation that executes the plan run `run`, else the one with this id, else None."""
+        """Return the principal's operation that executes the plan run `run`; if there is none, the one whose id is
+        `run`, or None. Operations that have ended do not count."""
         running = [each for each in self._of(principal) if each.ended is None]
         named = [each for each in running if each.run == run] or [each for each in running if each.id == run]
         return named[0] if named else None

@@ -281,7 +281,7 @@ async def _as_tasks(settings: Settings, opened: Opened) -> AsyncIterator[None]:
 
 
 async def evaluate(opened: Opened, settings: Settings) -> Evaluated:
-    """Solve, judge and report; stored results are reused.
+    """Solve the questions, judge the answers, and write and return a report; stored results are reused.
 
     Raises:
         InputError: a file cannot be written.

@@ -81,7 +81,7 @@ def load_questions(file: Path | None = None) -> tuple[Question, ...]:
 
 
 def draw_questions(questions: Sequence[Question], n: int, seed: int, name: str) -> list[Question]:
-    """Draw n questions for a resident, equally from all categories; 0: all."""
+    """Draw `n` questions (0: all) for a resident, equally from all categories."""
     categories = dict.fromkeys(each.category for each in questions)
     drawn = {
         category: chance.sample([each for each in questions if each.category == category], len(questions), seed, name)

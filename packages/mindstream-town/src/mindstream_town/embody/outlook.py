@@ -159,7 +159,7 @@ class PersonSeen(Frozen):
 
 
 class ThingSeen(Frozen):
-    """An object in sight; `condition`: "" if it is in order; `used_by`: names of the people who use it."""
+    """An object in sight; `condition`: "" if nothing is wrong with it; `used_by`: names of the people who use it."""
 
     address: str
     name: str

@@ -62,8 +62,8 @@ class Recording(Reply):
 
 
 class SetRequest(TownName):
-    """An object by its address, and its condition in words; "": it is in order. `danger`: whether the condition is a
-    danger; null: the model decides."""
+    """An object by its address, and its condition in words; "": nothing is wrong with it. `danger`: whether the
+    condition is a danger; null: the model decides."""
 
     object: str = Field(min_length=1, max_length=300)
     condition: str = Field("", max_length=300)

@@ -24,7 +24,7 @@ class Condition(NamedTuple):
 
 
 Change = tuple[int, str, Condition | None]
-"""A change of an object: step, address, and the condition before; None: it was in order."""
+"""A change of an object: step, address, and the condition before; None: nothing was wrong with it."""
 
 
 def set_condition(conditions: dict[str, Condition], change: ObjectChanged) -> Change:
@@ -86,7 +86,7 @@ class Whereabouts:
         return {place: now for place in odd if (now := self.condition(place, self.steps[name]))} if odd else {}
 
     def condition(self, place: str, step: int) -> Condition | None:
-        """Return the condition of an object before a step; None: it is in order."""
+        """Return the condition of an object before a step; None: nothing is wrong with it."""
         if self.changes:
             for at, changed, before in self.changes:
                 if changed == place and at >= step:
