@@ -69,8 +69,8 @@ class Calendar:
             count only if `nth` is set.
         days: for months and years: the days of the month. -1 is the last day; a day that a month lacks, such as the
             31st of April, means the month's last day.
-        nth: for months and years: which of the `weekdays` in the month counts: 1 is the first, -1 the last; 0: `days`
-            count, not weekdays.
+        nth: for months and years, the one of the `weekdays` in the month that counts. 1: the first; -1: the last; 0:
+            `days` count, not weekdays.
         month: for years: the number of the month, 1 to 12.
 
     Raises:

@@ -313,8 +313,8 @@ MAX_LINES = 100_000
 
 
 async def export_lines(pool: Pool, reader: str) -> list[str]:
-    """Return the exemplars that a reader may be served as lines of JSON, each with messages, id, writer, model,
-    score."""
+    """Return, as lines of JSON, the exemplars that a reader may be served. Each line has messages, id, writer, model
+    and score."""
     state = await pool.member_state(reader)
     served = pool.served(state, reader)
     return [_line(pool, id_, state.standings[id_].exemplar.query) for id_ in state.standings if id_ in served]

@@ -250,8 +250,9 @@ class PoolLearner(Retriever):
         """Return the training input according to the state that was last read.
 
         A trainer without pairs gets all exemplars if `whole`, else the newest RELEARNED ones. Any other trainer gets
-        the exemplars that it does not have yet and that were admitted after its oldest one; those whose training no
-        stored version contains; and those that must not be used any more, or whose query has an example that must not.
+        - `admit`: exemplars that it does not have yet, if they were admitted after its oldest one,
+        - `again`: its exemplars whose training no stored version contains,
+        - `gone`: its exemplars that must not be used any more, or whose query contains an example that must not.
         """
         state = self._pool.last_state
         ids = state.teaching(self._pool.guarded)

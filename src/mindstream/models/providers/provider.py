@@ -204,10 +204,9 @@ class _HeldLongEnough(Exception):  # noqa: N818
 class _Reading:
     """Processes the arrivals of one reply: counts them, separates thoughts, and learns how the endpoint marks thoughts.
 
-    An endpoint may mark only the end of thoughts, so free text may have to be held back until that mark:
-    - The endpoint is known to mark the beginning: nothing is held back.
-    - It is known not to: text is held back.
-    - Not known yet: text is held back, but for HOLD_S only, unless the model's name says that it thinks.
+    Some endpoints mark only the end of thoughts, so free text may have to be held back until that mark. If the endpoint
+    is known to mark the beginning, nothing is held back. If it is known not to, text is held back. If neither is known
+    yet, text is held back, but for HOLD_S only, unless the model's name says that it thinks.
 
     Attributes:
         until: the time on the loop's clock at which text that is held back is passed on; None: only a closing mark or

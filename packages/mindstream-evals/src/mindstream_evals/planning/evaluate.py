@@ -243,7 +243,7 @@ class Outcome:
     """The result of a strategy for a question.
 
     Attributes:
-        tool_calls: number of calls of tools; failed: number of them that failed on purpose (see `Failing`).
+        tool_calls: number of calls of tools; failed: number of them that the evaluation made fail (see `Failing`).
         input_tokens: including those read from a cache.
     """
 

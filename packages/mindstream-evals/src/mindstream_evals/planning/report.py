@@ -36,7 +36,8 @@ class WayFound:
         judged: share that the judge called right; None without a judge.
         tokens, tokens_at_a_tenth, calls, tool_calls, seconds: means per question; usd: total, None without a price.
             `tokens_at_a_tenth` counts tokens from a cache at a tenth.
-        no_answer: number of questions without an answer. failed: number of tool calls that failed on purpose.
+        no_answer: number of questions without an answer. failed: number of tool calls that the evaluation made fail
+            (`--fail`).
     """
 
     way: str
