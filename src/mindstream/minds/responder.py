@@ -328,7 +328,7 @@ _stopped = WeakSet[asyncio.Task[None]]()
 def stop_turns(*turns: asyncio.Task[None]) -> None:
     """Cancel the tasks of answers, each only once: a second cancellation would stop the storing of the shown part.
 
-    `Task.cancelling` does not tell, because a timeout within the task cancels it, too.
+    `Task.cancelling` cannot show this, because a timeout within the task cancels it, too.
     """
     for turn in turns:
         if turn not in _stopped:

@@ -43,8 +43,8 @@ MAX_BUCKETS = 10_000
 """Number of buckets (one for each token) at which those without running requests are removed. Removing a bucket only
 resets the count for its limit."""
 PORTIONS = 600
-"""If several servers count together, each takes its allowance from the common store in portions; this is the number of
-portions into which the requests of a minute are divided. Because of unused portions, the limit can be exceeded by one
+"""Number of portions into which the requests of a minute are divided, if several servers count together. Each server
+takes its allowance from the common store in such portions; because of unused ones, the limit can be exceeded by one
 portion per server."""
 
 

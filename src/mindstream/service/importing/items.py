@@ -82,8 +82,8 @@ class Tally:
             self.kept[name] += 1
 
     def lose(self, name: str, value: object, why: str) -> None:
-        """Count a field that is not kept, with its first value and the reason; further names than MAX_FIELDS are not
-        counted."""
+        """Count a field that is not kept, with its first value and the reason. Names beyond the first MAX_FIELDS are
+        not counted."""
         found = self.lost.get(name)
         if found is not None:
             found.count += 1

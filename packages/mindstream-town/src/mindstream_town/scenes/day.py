@@ -493,8 +493,10 @@ async def _newest_insights(turn: ResidentTurn) -> list[Record]:
 
 
 async def known_from_the_start(turn: ResidentTurn) -> list[Record]:
-    """Return the memories from before the town began, or added by users, that a resident may tell, without those shown
-    to be false, the most important first."""
+    """Return the memories from before the town began, and those added by users, that a resident may tell.
+
+    Memories shown to be false are left out. The most important come first.
+    """
     notes = await _latest(turn, "note")
     false = await disproved(turn)
     told = [each for each in notes if _is_from_the_start(turn, each) and each.id not in false]
