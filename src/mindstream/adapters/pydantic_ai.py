@@ -67,7 +67,7 @@ class MemoryCapability(AbstractCapability[Any]):
 
     @classmethod
     def get_serialization_name(cls) -> str:
-        """Return the name for specs of agents."""
+        """Return the name by which the specification of an agent refers to this class."""
         return "MindstreamMemory"
 
     @classmethod

@@ -54,7 +54,8 @@ class TurnBegan(Event):
     because: Name
     """The reason of the turn in a word, such as task, order, user or news."""
     words: Quotes[str]
-    """The message to M2 (the role that decides) at the beginning of the turn: the time, news, the ledger of tasks."""
+    """The message to M2 (the role that decides) at the beginning of the turn: the time, the news, and the ledger of
+    tasks."""
     seen: int = 0
     """The last log row whose news M2 has been shown."""
 

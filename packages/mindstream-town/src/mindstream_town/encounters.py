@@ -66,7 +66,7 @@ async def speak_unheard(turn: ResidentTurn, other: ResidentTurn, text: str) -> N
 
 
 async def hear(turn: ResidentTurn, speaker: str, to: str, text: str) -> None:
-    """Let a resident remember what a user said to another resident and to all in sight."""
+    """Let a resident remember what a user said to another resident, in words meant for all in sight."""
     (record,) = await turn.build(
         RecordDraft(
             text=f"{turn.name} heard {speaker} say: {text}",

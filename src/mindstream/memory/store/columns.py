@@ -156,7 +156,7 @@ class Positions:
         return at
 
     def erase(self, id_: str) -> int | None:
-        """Remove a record; return its row, None if the record is unknown."""
+        """Remove a record; return its row, or None if the record is unknown."""
         at = self.get(id_)
         self._found.pop(id_, None)
         if self.new.pop(id_, None) is None:

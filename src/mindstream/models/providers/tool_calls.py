@@ -125,8 +125,8 @@ def merge_turns(messages: Iterable[Message]) -> Iterator[Message]:
 async def read_calls(arrivals: AsyncGenerator[Arrival], request: Request, typed: bool) -> AsyncGenerator[Arrival]:
     """Yield an endpoint's arrivals, with the calls in its text as `Call`.
 
-    Text is passed on until the beginning of a possible call. The text from there on is held back until the reply ends,
-    and reported as arguments, for counting, while it arrives.
+    Text is passed on until the beginning of a possible call. The text from there on is held back until the reply ends.
+    While it arrives, it is also reported as arguments, so that it is counted.
 
     Args:
         request: the original request, with its tools (before `in_words`).

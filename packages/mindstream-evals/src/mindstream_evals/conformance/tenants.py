@@ -122,7 +122,8 @@ async def every_method_sees_one_tenant_alone(stores: Sequence[Store]) -> None:
 
 
 async def _try_all(mine: Store, its: Theirs) -> None:
-    """Call each method of a tenant's store with the ids of another tenant's data."""
+    """Call each method of a tenant's store with the ids of another tenant's data, and require that no result shows the
+    data."""
     for calls, hidden, refusals in (
         (TRIED, (its.owner, its.record.id), (MindstreamError,)),
         (AT_LARGE, (its.owner, its.record.id, repr(its.key)), ()),

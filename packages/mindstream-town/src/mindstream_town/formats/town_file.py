@@ -817,7 +817,7 @@ def _day_item(table: DayTable, home: Address, world: World) -> DayItem:
 
 
 def _first_memory(table: SeedTable, home: Address, world: World, residents: Collection[str]) -> FirstMemory:
-    """Return a memory, with its appointment if the table has one."""
+    """Return the memory that a table describes, with its appointment if the table has one."""
     begin, end, given = table.start, table.end, (table.what, table.start, table.end)
     if not any((*given, table.where, table.host, table.who)):
         return FirstMemory(text=table.text, weight=table.weight, secret=table.secret)

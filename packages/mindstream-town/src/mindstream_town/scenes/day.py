@@ -918,8 +918,8 @@ def _appointment_before(turn: ResidentTurn, talk: Act) -> Act | None:
 
 
 async def settle_day(turn: ResidentTurn) -> None:
-    """Ask at bedtime for the results of today's acts with open questions for which no call was left (`remember_deed`),
-    as far as the daily budget suffices."""
+    """At bedtime, ask for the results of today's acts with an open question that was not asked when the act ended,
+    because no call was left (`remember_deed`). Ask only while the daily budget suffices."""
     opened = {each.what: each for each in turn.state.blocks if each.open}
     deeds = [
         each
