@@ -49,7 +49,7 @@ class MindDelegate:
                 yield event
 
     async def call_off(self) -> None:
-        """Cancel the work of the reasoners on the newest question, running or pending."""
+        """Cancel the running and the pending work of the reasoners on the newest question."""
         memory, heard = self.mind.memory, self._heard
         for _ in range(ROUNDS if heard else 0):
             work = await memory.store.open_work(memory.key)

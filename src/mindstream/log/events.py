@@ -276,7 +276,8 @@ class Remembered(Event):
 
 
 class DocumentsRead(Event):
-    """The author of the row searches the documents of this stream. The stream is erased with the last user who does."""
+    """The author of the row searches the documents of this stream. When the last such author is erased, the stream is
+    erased, too."""
 
     kind = "documents_read"
 

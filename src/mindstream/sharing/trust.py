@@ -29,8 +29,8 @@ from mindstream.sharing.events import ExemplarJudged
 from mindstream.text.words import count_of
 
 SHARES = np.linspace(0.02, 1.0, 21)
-"""The possible shares of foreign pairs of a source (whose answers do not belong to their queries); never zero. Before
-any measurement all are equally likely."""
+"""The possible shares, among the pairs of a source, of foreign pairs (pairs whose answer does not belong to their
+query); never zero. Before any measurement all are equally likely."""
 MEMORY_FACTOR = 0.99
 """Factor on the weight of all earlier measurements of a source at each new measurement, so that a source cannot
 accumulate credit without limit."""

@@ -598,8 +598,8 @@ COVERED, UNHEARD_OF, NEAR, BIAS = 3.9, -5.0, 0.39, -2.2
 similarity (NEAR) is scaled like a BM25 score.
 """
 DATED = 2
-"""Minimum number of words that a period in the question counts as. They count as found if a record that
-may be returned was written in that period."""
+"""A period in the question counts as at least this number of words. They count as found if a record that may be
+returned was written in that period."""
 LOW_CERTAINTY = 0.1
 """Certainty below which prompts leave out the results (`floor=LOW_CERTAINTY`), and all interfaces (command line,
 terminal, REST, MCP, studio) mark them as "low confidence" unless a hit reaches LOW_CONFIDENCE."""
