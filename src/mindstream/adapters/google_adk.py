@@ -85,7 +85,7 @@ class MindstreamMemoryService(BaseMemoryService):
         memories: Sequence[MemoryEntry],
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
-        """Store facts as notes; known facts are not stored again. Metadata is stored, and not searched."""
+        """Store facts as notes; known facts are not stored again. Metadata is stored, but not searched."""
         drafts = [
             RecordDraft(
                 text=text,

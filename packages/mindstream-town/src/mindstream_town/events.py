@@ -287,7 +287,8 @@ class Talked(TownEvent):
 
 
 class ActFinished(TownEvent):
-    """An act of a resident ended, which it remembers if it is a new one; or its way to the place of an act ended."""
+    """A resident's act ended, or its walk to the place of an act. It remembers the act, unless the act continues an
+    equal one."""
 
     kind = "act_finished"
     what: Quotes[str]

@@ -429,7 +429,9 @@ class Town:
         self._rows, self._is_uneven = 0, bool(state.reached)
 
     async def set_object(self, place: str, condition: str, by: str = "", danger: bool | None = None) -> bool:
-        """Change the condition of an object, given in words ("leaking"; "": in order), from the next step on.
+        """Change the condition of an object from the next step on.
+
+        The condition is given in words, such as "leaking"; "" means that nothing is wrong with the object.
 
         Args:
             danger: whether the condition wakes sleepers in the room and has priority; None: the model of the decider

@@ -31,7 +31,8 @@ wait [MINUTES | until HH:MM]     let time pass; if no time is given, until your 
 look, who                        show what is around you; show who is near
 places, plan                     show the places that you know; show the rest of your plan for the day
 whisper NAME TEXT                add a thought to a resident's memory
-set OBJECT CONDITION             change an object; CONDITION "": in order (OBJECT in quotes if it has blanks)
+set OBJECT CONDITION             change an object (put OBJECT in quotes if it has blanks); CONDITION "" means
+                                 that nothing is wrong with it
 leave                            give up control: a resident goes on by itself, a visitor leaves"""
 BARE = ("look", "who", "places", "plan", "help", "decline", "leave")
 _TIMED = re.compile(r"(\d{1,2}:\d{2})\s+(.+)", re.DOTALL)

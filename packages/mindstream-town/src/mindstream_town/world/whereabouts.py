@@ -28,8 +28,8 @@ Change = tuple[int, str, Condition | None]
 
 
 def set_condition(conditions: dict[str, Condition], change: ObjectChanged) -> Change:
-    """Set the condition of an object ("": in order); return the change: the step, the object, and its condition
-    before."""
+    """Set the condition of an object ("": nothing is wrong with it); return the change: the step, the object, and its
+    condition before."""
     before = conditions.get(change.place)
     if change.condition:
         conditions[change.place] = Condition(change.condition, change.step, change.danger)
