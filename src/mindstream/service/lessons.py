@@ -40,8 +40,8 @@ class Judged:
 async def judge_run(pool: Pool, model: Model, memory: Memory, run: str, verdict: Verdict, writer: str) -> Judged:
     """Let a pool learn from the verdict on a run.
 
-    Accepted work becomes an exemplar, unless it is untrusted or only quotes evidence, an agent has passed the verdict
-    on, or the pool does not admit it (see `admit_work`).
+    Accepted work becomes an exemplar if the pool admits it (see `admit_work`). It is not offered if it is untrusted or
+    only quotes evidence, or if the verdict was passed on by an agent.
 
     Args:
         model: the model that writes the lessons.

@@ -74,7 +74,7 @@ def _nth_day(first: date, number: str) -> date:
 LONGEST = 99
 """Maximum characters of the input that error messages repeat."""
 MOST_FITS, MOST_NEAR = 40, 8
-"""Maximum matches and maximum suggestions in error messages."""
+"""Maximum number of matches, and of suggestions, in an error message."""
 ALIKE = 0.7
 """Minimum similarity of a suggestion to the typed name (ratio of `difflib`, 0 to 1)."""
 STEM = 3
