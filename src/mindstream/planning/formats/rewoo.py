@@ -156,7 +156,8 @@ def _read_named(text: str, known: dict[str, Any], scan: Scan) -> JsonObject:
 
 
 def _read_in_order(text: str, known: dict[str, Any], spec: ToolSpec | None, scan: Scan) -> JsonObject:
-    """Read `value, value, …` for a tool with several required arguments; return {} if the number does not fit."""
+    """Read `value, value, …` for a tool with several required arguments; return {} if the number of values does not
+    fit."""
     required = spec.parameters.get("required") if spec else None
     if not isinstance(required, list) or len(required) < 2:
         return {}

@@ -224,7 +224,7 @@ class RecallResult(Reply):
     wordless=True,
 )
 async def retain(runtime: Runtime, principal: Principal, request: RetainRequest) -> Retained:
-    """Remember a text. No model is called; it is on disk when this is answered."""
+    """Remember a text. No model is called. The text is on disk before the reply is sent."""
     memory = await runtime.memory(principal)
     cleaned = await redaction.cleaned(request.text)
     record = await memory.retain(
@@ -244,7 +244,8 @@ async def retain(runtime: Runtime, principal: Principal, request: RetainRequest)
 
 @operation("memory.recall", "read", "POST /users/{user}/memories/recall", mcp="recall", cli="memory recall")
 async def recall(runtime: Runtime, principal: Principal, request: RecallRequest) -> RecallResult:
-    """Find what best answers a question, each with a receipt: why it was found, its strength, its source."""
+    """Find the memories that best answer a question, each with a receipt: why it was found, its strength, and its
+    source."""
     memory = await runtime.memory(principal)
     found = await memory.recall(
         request.query,

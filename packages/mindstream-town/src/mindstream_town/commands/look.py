@@ -58,8 +58,8 @@ async def status(
 ) -> None:
     """Show the time in the town, and the place and activity of each resident.
 
-    The summary counts the residents who are at home, out, on the way to another room, talking and asleep. Objects that
-    are not in order, such as broken ones, are listed, too.
+    The summary counts the residents who are at home, out, on the way to another room, talking and asleep. Objects with
+    which something is wrong, such as broken ones, are listed, too.
     """
     async with towns.look_in(settings) as look:
         name = find_resident(look.setting, resident) if resident else ""

@@ -314,7 +314,7 @@ class Movement:
 
 @dataclass(frozen=True)
 class Recording:
-    """The steps of a simulation, read on demand; the mappings have the file of each step, or its content."""
+    """The steps of a simulation, read on demand. The mappings give, for each step, its file or the file's content."""
 
     environments: Mapping[int, Path | bytes] = field(default_factory=dict)
     movements: Mapping[int, Path | bytes] = field(default_factory=dict)
