@@ -27,8 +27,8 @@ class EvaluationCache:
 
     Args:
         file: None: the rows are kept in memory only.
-        part: "": new rows are appended to `file`. If another process writes `file`, a name for this process: its new
-            rows go to a file of their own next to `file`, until the other process merges it (`merge_parts`).
+        part: a name for this process if another process writes `file`: then new rows go to a file of this process next
+            to `file`, until the other process merges them (`merge_parts`). "": new rows are appended to `file`.
 
     Raises:
         InputError: the file cannot be read or written, or is not such a cache.

@@ -470,7 +470,7 @@ class Lives:
 
     def _place(self, id_: str, row: Logged) -> tuple[tuple[str, ...], str | None]:
         """Return the trace of a step or call, and the key of its parent span: the enclosing call, else the turn. The
-        key is None if it belongs to no turn.
+        key is None if the step or call belongs to no turn.
         """
         turn, *inside = id_.split(".")
         if turn not in self._traces:

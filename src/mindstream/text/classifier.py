@@ -178,7 +178,7 @@ class Support:
 
 
 def named(unsupported: Iterable[str]) -> str:
-    """Return unsupported items as a short list."""
+    """Return unsupported items as a list in quotation marks, cut at MAX_COMPLAINT characters."""
     return ", ".join(f"“{each}”" for each in unsupported)[:MAX_COMPLAINT]
 
 

@@ -62,9 +62,10 @@ class Cause(NamedTuple):
     """A memory that may have caused an outcome.
 
     Attributes:
-        whose: the resident who has it. step: when it was made. how: how it led to the outcome, such as "memory of
-            the event" or "told by Ada Brook"; CONTROL if it did not.
-        records: its id, and the ids of the resident's memories with the same text up to that step.
+        whose: the resident who has the memory. step: when the memory was made.
+        how: how the memory led to the outcome, such as "memory of the event" or "told by Ada Brook"; CONTROL if it did
+            not.
+        records: the memory's id, and the ids of the resident's memories with the same text up to that step.
     """
 
     whose: str

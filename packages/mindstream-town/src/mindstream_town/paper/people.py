@@ -1,6 +1,7 @@
-"""The mode `paper`, reactions to people in sight as in Park 2023 (4.3.1): continue, talk, wait, go along, or avoid.
+"""Reactions to people in sight in the mode `paper`, as in Park 2023 (4.3.1): continue, talk, wait, go along, or avoid.
 
-Also a resident's summary of itself, places in prompts, memories of finished acts, and ratings of memories in batches.
+This module also contains, for the same mode: a resident's summary of itself, places in prompts, memories of finished
+acts, and ratings of memories in batches.
 """
 
 from __future__ import annotations

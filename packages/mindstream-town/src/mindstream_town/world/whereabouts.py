@@ -158,7 +158,7 @@ class Whereabouts:
 
     def mark_around(self, name: str) -> None:
         """Add a resident who has moved or begun an act, and the residents who see it, to `marked`. Add none if no other
-        resident and no object out of order is in sight."""
+        resident is in sight, and no object with which something is wrong."""
         arena = self._arena[name]
         if len(self._residents[arena]) == 1 and not self._odd.get(arena):
             return
