@@ -83,7 +83,7 @@ class M2:
         return shorten(Request(prompt, "M2", tuple(turns), specs), self.prompt_tokens)
 
     def opening(self, because: str) -> str:
-        """Return the message to M2 at the beginning of a turn: the time, the reason, news, the ledger."""
+        """Return the message to M2 at the beginning of a turn: the time, the reason, the news, and the ledger."""
         state, now = self.steps.state, self.steps.memory.clock.now()
         parts = [f"Turn {state.turn + 1}. {format_spoken(now, self.zone)}. Woken by: {because}."]
         parts += [self._news()] if state.unread else []

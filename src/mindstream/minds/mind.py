@@ -554,7 +554,7 @@ class Mind:
 
     @at_home
     async def cancel(self, slot: str | None = None) -> int:
-        """Stop the runs of reasoners (of one slot, or all) in all processes; return their number.
+        """Stop the runs of reasoners (of one slot, or of all slots) in all processes; return their number.
 
         The work of a stopped run counts as done.
         """

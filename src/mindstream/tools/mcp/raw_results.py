@@ -36,7 +36,7 @@ MAX_TEXT, MAX_QUOTED = 1_000_000, 200
 def readable(line: bytes) -> bytes:
     """Return a line of JSON without a byte order mark, halves of surrogate pairs and bytes that are no UTF-8.
 
-    The SDK would refuse the message.
+    The SDK would refuse a message that contains any of these.
     """
     line = whole_json_text(line)
     return line if line.isascii() else line.decode("utf-8", "replace").encode()

@@ -159,7 +159,7 @@ async def rate_ahead(turn: ResidentTurn) -> None:
 
 async def rate_memories(turn: ResidentTurn, *, at_once: bool = False) -> None:
     """Rate up to AT_ONCE unrated memories from before this step, if a new hour of the day has begun since the first of
-    them; with `at_once` without waiting for the hour."""
+    them. `at_once`: do not wait for the hour."""
     if not _is_to_rate(turn, at_once):
         return
     records, ids = await _unrated(turn), turn.resident.state.unrated[:AT_ONCE]
