@@ -171,7 +171,8 @@ class MindstreamStorage:
         *,
         memory: Memory,
     ) -> list[Held]:
-        """Return the records that meet all conditions, in the order of writing, including those of other processes."""
+        """Return the records that meet all conditions, in the order of writing, including records that other processes
+        wrote."""
         async with self._reading:
             self._stream, upto, after, more = memory.key, 0, 0, True
             while more:
