@@ -366,7 +366,8 @@ async def verdict(
 
 
 def _full(id_: str, known: Sequence[LessonShape], *, hidden: bool = False) -> str:
-    """Return the whole id of a lesson that is given by its beginning; raise InputError unless one id begins so.
+    """Return the whole id of a lesson that is given by its beginning; raise InputError unless the
+    beginning fits exactly one id.
 
     `hidden`: accept an unknown id, because it may be the whole id of another user's lesson, which is not listed.
     """

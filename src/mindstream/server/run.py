@@ -186,8 +186,8 @@ class BoundedConnection(Connection):
         return int(self.transport.get_write_buffer_size())
 
     def _watch(self) -> None:
-        """Check at intervals whether the client reads, until no bytes are pending, even if the connection is closed
-        meanwhile. If the client has more than LARGE unread bytes, also check the sum of all clients."""
+        """Check at intervals whether the client reads, until no bytes are pending; closing the connection does not end
+        the checks. If the client has more than LARGE unread bytes, also check the sum of all clients."""
         if self._check is None:
             self._taken, self._taken_at = self.transport.written - self.unread, self.loop.time()
             self._check = self.loop.call_later(min(CHECK_S, STUCK_S), self._look)

@@ -30,8 +30,8 @@ class Apart(Protocol):
 
     def __call__(self, spot: Spot, across: Ints, down: Ints) -> Ints:
         """Return a number of steps for each of the residents at the positions (across, down). In fewer steps, that
-        resident can neither perceive a resident who stays at `spot`, nor change what the latter perceives. 0: both must
-        run together."""
+        resident can neither perceive another one who stays at `spot`, nor change what that other one perceives. 0: both
+        must run together."""
 
 
 class Group(NamedTuple):

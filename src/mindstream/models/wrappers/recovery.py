@@ -760,7 +760,7 @@ class Fallback(Layered):
 
     @property
     def name(self) -> str:
-        """The name of the model that answered this task's last request; before that, of the first model."""
+        """The name of the model that answered this task's last request; of the first model if none was answered yet."""
         return self._answered.get()
 
     def layer(self, request: Request) -> Layer:

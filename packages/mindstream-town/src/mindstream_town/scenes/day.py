@@ -375,9 +375,12 @@ def _others_at_home(turn: ResidentTurn, date: datetime) -> tuple[str, ...]:
 
 
 def _habits(turn: ResidentTurn, date: datetime) -> tuple[str, ...]:
-    """Return a line for each housemate, avoided person and acquaintance, of the latter two at most MAX_ACQUAINTANCES,
-    about where it usually is on a date: the hours that the resident knows of (`_is_known_of`), by room, those at home
-    left out (`_others_at_home`), or the beginning of its habits."""
+    """Return a line for each housemate, avoided person and acquaintance about where it usually is on a date; at most
+    MAX_ACQUAINTANCES more lines than there are housemates.
+
+    A line has the hours that the resident knows of (`_is_known_of`), by room, without those at home (see
+    `_others_at_home`). If there are none, it has the beginning of the person's habits; a housemate gets no line then.
+    """
     near = housemates(turn.setting, turn.person)
     names = dict.fromkeys((*near, *avoided_by(turn), *(each.name for each in turn.person.relations)))
     lines = []
@@ -394,8 +397,11 @@ def _habits(turn: ResidentTurn, date: datetime) -> tuple[str, ...]:
 
 
 def _is_known_of(turn: ResidentTurn, person: Person, item: DayItem, date: datetime) -> bool:
-    """Return whether a resident knows of a part of an acquaintance's usual day: it is a duty, or the resident is
-    usually in the same house at that time, which is not the acquaintance's home, or lives with it."""
+    """Return whether a resident knows of a part of another person's usual day.
+
+    The resident knows of duties, except those in its own home. Of other parts it knows those outside of the person's
+    home, if the two live together or the resident is usually in the same house at that time, too.
+    """
     if item.duty or is_home(person, item.place):
         return item.duty and not is_home(turn.person, item.place)
     house = sector_of(item.place)
@@ -733,7 +739,7 @@ MIN_REMAINING_MINUTES = 5
 def rest_of_day(turn: ResidentTurn) -> tuple[Block, ...]:
     """Return the current and later parts of today's plan for a prompt; () if the town does not run in scenes.
 
-    These are the first MAX_DAY_PARTS parts, and of the others the appointments and the parts that are done with others.
+    These are the first MAX_DAY_PARTS parts, and later ones that are appointments or are done with other people.
     Sleep, free time, reactions and parts that end within MIN_REMAINING_MINUTES are left out.
     """
     minute = turn.setting.minute(turn.step)

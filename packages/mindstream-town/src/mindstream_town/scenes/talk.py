@@ -586,8 +586,8 @@ async def _keep(
 
 
 async def _heard_now(turn: ResidentTurn, told: Sequence[Record], remembered: Sequence[str]) -> list[Record]:
-    """Return the memories passed on by another that the resident keeps in the same words: those without an appointment
-    (`keep` adds the others) that neither it knew nor its reply repeats.
+    """Return the memories passed on by another that the resident keeps in the same words: those that it did not know
+    and does not remember in other words. Memories with an appointment are left out, because `keep` adds them.
 
     Args:
         remembered: what the resident remembers of the talk anyway.
