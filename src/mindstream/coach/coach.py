@@ -90,7 +90,7 @@ class Answer:
         heard: the log row of the utterance.
         model: the name of the model that answers, SAFETY for an alarm's words, or UNAVAILABLE.
         decision: the gate's decision.
-        handover: the talker's own decision, which is read at the beginning of its reply.
+        handover: reads from the beginning of the talker's reply whether the talker decided to wait for the reasoner.
         one_answer: whether no follow-up is possible after this answer.
         waited: whether the answer waited for the reasoner; late: whether the reasoner missed the deadline.
         words: all text that was shown.

@@ -130,7 +130,8 @@ def overwrite(path: Path, page_size: int, salt: int | None = None, pages: set[in
 
 
 def _chunks(descriptor: int, page_size: int, places: Sequence[int]) -> Iterator[tuple[bytes, Sequence[int]]]:
-    """Read the pages at some places of a file; yield several pages at once, with their places."""
+    """Read the pages that begin at the given byte offsets (`places`) of a file; yield several pages at once, with their
+    offsets."""
     for start in range(0, len(places), at_once := CHUNK // page_size):
         some = places[start : start + at_once]
         if isinstance(some, range):

@@ -95,8 +95,9 @@ async def open_policy(store: Store, stream: StreamKey, given: Mapping[str, JsonV
 async def adopt_policy(store: Store, stream: StreamKey, at: Moment, given: AnyPolicy) -> MemoryPolicy:
     """Return the policy of a memory that is opened for use, and record the settings that later openings must use.
 
-    These settings are the recorded ones, and a retention policy that is given by its name, or `decay` for a memory of
-    an earlier version.
+    The recorded settings stay. A retention policy that is given by its name replaces the recorded one. A memory that an
+    earlier version wrote, and for which no retention policy is recorded or given, gets `decay`. Settings that are given
+    as a mapping apply to this opening only and are not recorded.
 
     Raises:
         InputError: `given` is not a policy, or has an unknown name or an invalid value.

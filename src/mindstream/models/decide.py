@@ -63,7 +63,8 @@ class Question(Prompt[str]):
         return {"type": "string", "enum": list(self.answers())}
 
     def asked(self, words: str | None = None) -> tuple[str, str]:
-        """Return the question and its subject without instructions on the answer's form, for a decision endpoint."""
+        """Return the system part (the question) and the user part (its subject) of the prompt, without the instructions
+        on the answer's form, which a decision endpoint does not need."""
         messages = super().messages(words)
         parts = [[each.text for each in messages if (each.role == "system") is system] for system in (True, False)]
         return "\n\n".join(parts[0]), "\n\n".join(parts[1])

@@ -469,8 +469,8 @@ class _Stack:
         return None, rest
 
     def break_off(self, failure: Exception | None) -> Exception | None:
-        """Close the layers within the one that ended the reply, or a layer that failed and those within it; return the
-        failure to handle next, None if there is none."""
+        """Close the layers that no longer take part: those within a layer that has ended the reply, or a layer that has
+        failed and those within it. Return the failure to handle next; None if there is none."""
         while len(self.layers) > self.left:
             layer = self.layers.pop()
             try:

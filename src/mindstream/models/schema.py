@@ -41,7 +41,7 @@ INNER_VALUES = (
 )
 """Keywords whose schemas apply to the value's parts."""
 SHAPE = ("type", "required", "additionalProperties", "maxItems", "minItems", "maxProperties", "minProperties")
-"""Keywords of a list or object whose faults do not depend on the values of its parts."""
+"""Keywords whose faults concern a list or object itself, whatever the values of its parts are."""
 UNREADABLE = (ValueError, TypeError, RecursionError)
 JsonSchema: TypeAlias = dict[str, Any]
 """A JSON Schema as plain data."""

@@ -117,7 +117,7 @@ class Solved(SpendingEvent):
     kind = "solved"
     answer: Quotes[str]
     stopped: Quotes[str] = ""
-    """Why the run ended early or without an answer; "" if it did neither."""
+    """Why the run ended early, or without an answer; "" if it ended normally with an answer."""
     unanswered: Quotes[str] = ""
     lessons: Names = ()
     """Ids of the lessons of a pool that were in the prompts."""

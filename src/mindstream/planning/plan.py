@@ -116,7 +116,8 @@ def fill(
     part: Callable[[Reference | Text], JsonValue],
     text: Callable[[str], JsonValue] | None = None,
 ) -> JsonValue:
-    """Return a copy of a JSON value in which `part` replaces each reference and each text with references.
+    """Return a copy of a JSON value in which each reference, and each text that contains references, is replaced by the
+    result of `part`.
 
     Other texts are replaced by the result of `text`, if it is given. The results are not searched for references.
     """

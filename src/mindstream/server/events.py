@@ -108,10 +108,10 @@ def read_id(last_event_id: str | None, after: int | None) -> int | None:
 async def follow(
     hub: Hub, wants: Wants, after: int | None, mind: StreamKey | None = None, left_s: LeftS = unlimited
 ) -> AsyncGenerator[bytes]:
-    """Yield the log as server-sent events: first the rows after `after`, then new rows; each row once.
+    """Yield the log as server-sent events, each row once: the rows after the row number `after`, then new rows.
 
-    The stream ends when the request's token expires (`left_s` returns the seconds until then), or when the server
-    closes or the client reads too slowly (its queue is full).
+    If `after` is None, only new rows are yielded. The stream ends when the request's token expires (`left_s` returns
+    the seconds until then), or when the server closes or the client reads too slowly (its queue is full).
     """
     async with hub.listening(wants, mind, after or 0) as listener:
         start = listener.begins if after is None else after

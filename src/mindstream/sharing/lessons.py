@@ -260,9 +260,11 @@ async def learn(
     """Change the lessons by the verdict on a task, with at most one model call.
 
     No model is called if the result was accepted without a comment and lessons were shown, because then nothing can be
-    learned. If the person who gave the verdict, or the writer, is not listed as a member by name (in an open pool,
-    every agent may write), then new lessons are shown only to this person until a member shares them, and only this
-    person's own private lessons are changed.
+    learned.
+
+    In an open pool every agent may write. If the person who gave the verdict is not listed as a member by name, that
+    person counts as a stranger; otherwise the writer does, if not listed. A stranger changes only lessons of its own
+    that no member has shared, and its new lessons are shown only to it until a member shares them.
 
     Args:
         work: the messages, calls and results of the task.

@@ -194,7 +194,7 @@ class Vectors(NamedTuple):
     texts: Floats
 
     def means(self) -> Floats:
-        """Return the two mean vectors as rows."""
+        """Return the mean vector of `asked` and the mean vector of `texts`, as two rows."""
         return np.stack([self.asked.mean(axis=0), self.texts.mean(axis=0)])
 
 

@@ -125,7 +125,8 @@ class Folder:
             raise ToolError(f"there is no folder {str(path)!r}" + ": it is a file" * self.root.is_file())
 
     def names(self) -> Iterator[str]:
-        """Yield the names of at most MAX_FILES files; links that lead out of the folder are left out."""
+        """Yield the names of at most MAX_FILES files. Left out are hidden files and folders, unprintable names,
+        databases of mindstream, and links that lead out of the folder."""
         found = 0
         for folder, folders, files in os.walk(self.root):
             folders[:] = sorted(each for each in folders if not each.startswith("."))

@@ -504,8 +504,8 @@ class StoodIn(TownEvent):
 
 
 class TownRested(TownEvent):
-    """All residents have finished this step, even if no other row names this step; written after users' actions and in
-    forks; in the town's own stream."""
+    """All residents have finished this step. Written to the town's own stream after users' actions, and in forks,
+    because possibly no other row names this step."""
 
     kind = "town_rested"
 

@@ -146,7 +146,8 @@ class Preparing:
             self._add_agreed(table, keys.agreed, places)
 
     def _add_agreed(self, table: Any, agreed: list[Dated], places: Mapping[int, str]) -> None:
-        """Add the keys of an appointment to the memory that tells of it; if there is none, add a new memory."""
+        """For each appointment, add its keys to the memory that tells of it, unless the memory has such keys. If no
+        memory tells of it, add one."""
         seeds = [dict(each) if hasattr(each, "items") else {"text": str(each)} for each in table.get("seeds", [])]
         for each in agreed:
             if 0 < each.of <= len(seeds) and "what" not in seeds[each.of - 1]:

@@ -325,7 +325,7 @@ class Town:
         """Let a user control a resident, or a visitor, from the next step on; or resume that control.
 
         Args:
-            by: name of the user; "": the visitor's own name, or a user without a name.
+            by: name of the user. "": for a visitor, the user has the visitor's name; else the user has no name.
             at: address where a visitor enters; "": an open public place.
 
         Raises:

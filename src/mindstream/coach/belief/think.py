@@ -224,7 +224,7 @@ class Given:
 
 @dataclass
 class MadeUp:
-    """Titles and links that the model has made up, because no source contains them."""
+    """Titles and links in a model's result that no source contains, so that the model must have made them up."""
 
     titles: list[str] = field(default_factory=list)
     links: list[str] = field(default_factory=list)

@@ -27,7 +27,7 @@ Fault = tuple[Where, str]
 
 
 def dangling(pack: Pack) -> Iterator[Fault]:
-    """Yield references to fields and topics that do not exist."""
+    """Yield a fault for each reference to a field or topic that does not exist."""
     fields, topics = set(pack.fields), {topic.id for topic in pack.topics}
     for at, phase in enumerate(pack.phases):
         yield from _missing(("phases", at, "fields"), phase.fields, fields, "the field", "`fields`")

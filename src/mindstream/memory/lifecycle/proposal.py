@@ -53,7 +53,7 @@ class Proposal(Frozen):
     Attributes:
         looked_at: number of records drawn at random.
         weakened: records that would lose a level; those at level 0 would be archived.
-        merging: groups of near-duplicates; each would be replaced by a record with the text of the first.
+        merging: groups of near-duplicates; one record, with the text of the group's first, would replace each group.
         dream: the text of the dream; "": nothing would be archived, or the model failed.
         model: the model that made the dream.
         error: why the model failed to make a dream; "": it did not fail.

@@ -314,8 +314,8 @@ class RecentTexts:
             self._returned.clear()
 
     def same(self, texts: Iterable[str], now: Moment) -> dict[str, str]:
-        """Return the ids of the records with the same words as one of these texts that recent recalls returned, by
-        normalised text."""
+        """Return, by normalised text, the id of the recently recalled record with the same words; texts without such a
+        record are missing."""
         self._drop_old(now)
         wanted = {same_words(text): normalised(text) for text in texts}
         return {wanted[words]: id_ for id_, (_, words) in self._returned.items() if words in wanted}

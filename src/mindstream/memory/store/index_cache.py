@@ -49,7 +49,7 @@ KEPT_FROM = 8_192
 GROWN = 16
 """The file is written again when the columns have grown by one sixteenth."""
 SAMPLE = 32
-"""Number of ids in a file that are compared with the store when the file is opened."""
+"""Approximate number of ids in a file of columns that are compared with the store when the file is opened."""
 REST_S, RESTS = 0.5, 10
 """Background filling waits until no recall is running. REST_S: seconds between two checks. RESTS: maximum number of
 checks; then filling starts anyway."""

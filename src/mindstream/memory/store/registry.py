@@ -138,7 +138,7 @@ def read_typed(path: Path) -> TypedKeys:
 
 
 def typed_keys(connection: Sql) -> TypedKeys:
-    """Return the keys as `read_typed` does, from an open connection."""
+    """Return the keys that earlier versions made from names as typed (see `read_typed`), from an open connection."""
     found: TypedKeys = {}
     rows = connection.execute("SELECT tenant, kind, normal, key FROM streams ORDER BY key").fetchall()
     for tenant, kind, stored, key in rows:

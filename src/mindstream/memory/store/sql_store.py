@@ -76,7 +76,8 @@ class SqlDatabase(Protocol):
         """Run `change` in a transaction and return its result once it is durable; `about`: the affected streams."""
 
     async def read(self, look: Callable[[Any], T], *, once: bool = False) -> T:
-        """Run `look` on the committed data of one moment; `once`: `look` executes a single statement."""
+        """Run `look` on the committed data of one moment. `once`: `look` executes a single statement, so it needs no
+        transaction for that."""
 
     async def glance(self, look: Callable[[Any], T]) -> T:
         """Read a few rows by an index; each statement of `look` sees what is committed when it runs."""
@@ -92,8 +93,9 @@ class BackgroundWork(Protocol):
     """An object that works in the background for a store, such as an index cache."""
 
     async def lose(self, stream: StreamKey, gone: Sequence[Record], changed: Sequence[tuple[Record, Record]]) -> bool:
-        """Remove erased records from memory, and update reworded ones (`changed`: old and new form); return whether
-        that succeeded. If not, the caller must drop the whole stream from memory (`caches.empty`)."""
+        """Remove erased records from this process's caches, and update reworded ones (`changed`: old and new form).
+        Return whether that succeeded; if not, the caller must drop the whole stream from the caches
+        (`caches.empty`)."""
 
     async def close(self) -> None:
         """Cancel the background work and discard its unfinished results."""

@@ -206,10 +206,11 @@ def _file_faults(connection: sqlite3.Connection) -> Iterator[Damage]:
 
 
 def standing(connection: sqlite3.Connection) -> Literal["ours", "newer", "foreign"]:
-    """Return whether a database belongs to this mindstream ("ours"), a newer one, or another program. An empty one is
-    ours.
+    """Return whether a database belongs to this version of mindstream ("ours"), to a newer one, or to another program.
 
-    The application id and version in the file decide; if they are damaged, the names of its tables.
+    It belongs to mindstream if it has mindstream's application id or, because the id may be damaged, all tables of
+    mindstream; an empty database is ours. It is newer if its version number is higher and it also has tables, columns
+    or indexes that this version does not know.
 
     Raises:
         sqlite3.DatabaseError: no part of it can be read.

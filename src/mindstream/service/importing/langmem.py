@@ -15,7 +15,8 @@ from mindstream.service.importing.items import Fields, Item, Tally, objects, pre
 from mindstream.service.importing.reading import Source
 
 OWNED = ("memories", "users", "user")
-"""The part of a namespace after one of these is the user's name; if there is none of these, the last part is."""
+"""Parts of a namespace, such as ("memories", "ann"), that the user's name follows. In a namespace without any of these,
+the last part is the user's name."""
 TEXTS = ("content", "text", "memory", "data")
 """Accepted names of the field with the text in an item's value."""
 

@@ -231,7 +231,7 @@ class Import:
         return [record for record in records if record.id not in known]
 
     async def _changed(self, records: Sequence[Record]) -> list[Record]:
-        """Return the records that already exist in the store with another text."""
+        """Return those of the given records whose id is already in the store, with a different text."""
         found: dict[str, str] = {}
         for key in {record.stream for record in records}:
             ids = [record.id for record in records if record.stream == key]
@@ -239,7 +239,8 @@ class Import:
         return [record for record in records if found.get(record.id, record.text) != record.text]
 
     async def _unsaid(self, records: Sequence[Record]) -> list[Record]:
-        """Return the records except those whose text may exist only once in the memory and already exists there."""
+        """Return the records without those whose text may exist only once and is already in the memory or in an earlier
+        one of these records."""
         now, said = self.clock.now(), set[tuple[StreamKey, str, str]]()
         asked = {(each.stream, each.kind): list[str]() for each in records if _is_once(each, now)}
         for each in records:

@@ -336,7 +336,7 @@ def count_rows(rows: Sql, streams: Iterable[StreamKey]) -> dict[str, int]:
 
 
 def _files(folder: Path, streams: Iterable[StreamKey]) -> list[Path]:
-    """Return the files next to the database with data of these streams, and copies with data of all users."""
+    """Return the files next to the database that may contain words of these streams; some contain data of all users."""
     return sorted({path for key in streams for path in files.files_of(folder, key)})
 
 

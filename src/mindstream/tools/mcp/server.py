@@ -87,8 +87,8 @@ class McpServer:
 
     @cached_property
     def identity(self) -> str:
-        """The key under which the server's accepted tools are stored: its name and a hash of its address. The address
-        is hashed because it may contain secrets."""
+        """The key under which the server's accepted tools are stored: its name, and a hash of its command or URL. These
+        are hashed because they may contain secrets."""
         meant = "\0".join(self.command) or self.address
         return f"{self.name}:{hashlib.sha256(meant.encode('utf-8', 'replace')).hexdigest()[:32]}"
 

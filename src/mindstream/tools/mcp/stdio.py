@@ -23,7 +23,8 @@ from mindstream.tools.mcp.server import MAX_BYTES
 MAX_LINES = 10_000
 """Maximum number of lines that a server may send without a new request to it."""
 TAIL = 2_000
-"""Maximum number of bytes at the end of the server's error output that are reported if the server ends."""
+"""Maximum number of bytes that are reported if the server ends: of the end of its error output or, if that is empty, of
+a line of its output that is no message."""
 END_S = 1.0
 """Seconds that the server gets to end after its input is closed, and again after each signal."""
 MAX_WORDS = 2_000

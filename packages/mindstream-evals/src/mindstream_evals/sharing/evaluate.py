@@ -265,9 +265,11 @@ class Evaluation:
         found: dict[str, list[Trial]],
         count: Callable[[], None],
     ) -> None:
-        """Let an experience learn from all training tasks. If each arm trains alone, or for the pool, an agent attempts
-        the tasks, and the attempts are added to `found`; otherwise the stored attempts of the pool's training are
-        used."""
+        """Let the experience `group` learn from all training tasks.
+
+        An agent attempts the tasks, and the attempts are added to `found`. But if the arms share one training, only the
+        experience "pool" is trained so; all others learn from the stored attempts of that training.
+        """
         trainee = group if self.separate else "pool"
         title = f"training {arm}" if self.separate else "training"
         said, trials = list[str](), list[Trial]()

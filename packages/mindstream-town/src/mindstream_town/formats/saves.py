@@ -305,7 +305,8 @@ class MovementMeta:
 
 @dataclass(frozen=True)
 class Movement:
-    """The result of a step; `meta` None: the short form has no times."""
+    """What a movement file records of a step: the move of each persona; `meta`: the time, None in the short form of
+    such files."""
 
     persona: Mapping[str, Move]
     meta: MovementMeta | None
@@ -329,7 +330,7 @@ class Recording:
         return {name: parse_as(Position, each, f"{where}: {name!r:.60}") for name, each in data.items()}
 
     def movement(self, step: int) -> Movement:
-        """Return the result of a step.
+        """Return the recorded moves of a step.
 
         Raises:
             InputError: the step is not recorded, or its file is invalid.

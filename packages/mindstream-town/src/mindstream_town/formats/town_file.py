@@ -770,7 +770,8 @@ WORKDAYS = ["monday", "tuesday", "wednesday", "thursday", "friday"]
 
 
 def _with_usual_day(table: Resident, rules: PlaceRules) -> Resident:
-    """Return a resident with a usual day around its work; lunch is at an open place for eating, if there is one."""
+    """If a resident has work but no usual day, return it with a usual day around its work, else unchanged. Lunch is at
+    a place for eating that is open at noon and lets the resident in, if there is one."""
     if table.day or not table.work:
         return table
     noon = datetime(2024, 1, 1, 12)

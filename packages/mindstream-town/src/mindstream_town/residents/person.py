@@ -206,6 +206,7 @@ class Person(Frozen):
         """Return a description in a few lines, as the "identity stable set" of Park 2023.
 
         Args:
+            currently: what occupies the person these days; "": as in the town file.
             summary: description written from the resident's memory; "": none.
         """
         lines = [

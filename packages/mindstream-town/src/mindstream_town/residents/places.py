@@ -156,7 +156,7 @@ def hosts_of(setting: Setting, person: Person, place: str) -> frozenset[str]:
 
 
 def avoided_by(turn: ResidentTurn) -> tuple[str, ...]:
-    """Return the people that a resident avoids, by the town file or since one of their meetings."""
+    """Return the people that a resident avoids according to the town file, as changed by their meetings since."""
     avoids = {each.name: each.avoids for each in turn.person.relations} | turn.state.avoids
     return tuple(sorted(name for name, holds in avoids.items() if holds and name in turn.setting.people))
 

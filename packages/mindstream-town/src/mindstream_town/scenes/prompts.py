@@ -207,7 +207,7 @@ class LetOn(Prompt[Briefing]):
     """Sentences that the person's reflections have added to its description."""
     secrets: tuple[str, ...]
     memories: tuple[str, ...] = ()
-    """Memories that a conversation could show, and of which the person has not yet decided whether it may."""
+    """Memories for which the person has not yet decided whether a conversation may show them."""
     plan: tuple[str, ...] = ()
     """The rest of the day's plan."""
     when: str

@@ -63,7 +63,7 @@ class TileRoutes:
         self._fields: OrderedDict[tuple[Address | Spot, int], Field] = OrderedDict()
 
     def distance(self, start: Spot, goal: Address | Spot) -> int:
-        """Return the length of the shortest path.
+        """Return the length of the shortest path, in steps from tile to tile.
 
         Raises:
             InputError: the goal cannot be reached, or there is no such place.

@@ -65,7 +65,7 @@ class PlaceRules:
         return rule is None or not rule.hours or any(_is_open(hours, rule.days, at) for hours in rule.hours)
 
     def capacity(self, address: Address) -> int | None:
-        """Return the maximum residents at the same time; None: no limit."""
+        """Return the maximum number of residents in a place at the same time; None: no limit."""
         return next((rule.capacity for rule in self._around(address) if rule.capacity is not None), None)
 
     def counted_at(self, address: Address) -> Address:
