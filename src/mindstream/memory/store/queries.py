@@ -362,8 +362,8 @@ def newest_and_strongest(connection: Sql, stream: StreamKey, n: int, kinds: Iter
 
 
 def read_log(connection: Sql, where: str, values: Sequence[Any], kinds: Sequence[str] | None) -> list[Logged]:
-    """Read the rows of the log that the SQL `where` selects. If it selects rows by kind (`kinds` is not None), leave out
-    rows whose event cannot be read; otherwise return these with the event `Unknown`."""
+    """Read the rows of the log that the SQL `where` selects. If it selects rows by kind (`kinds` is not None), rows
+    whose event cannot be read are left out; otherwise these are returned with the event `Unknown`."""
     read = [
         Logged(seq, mind, moment(at) or 0.0, printable(by), read_event(kind, payload), system == 1)
         for seq, mind, at, by, kind, payload, system in connection.execute(
