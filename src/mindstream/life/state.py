@@ -374,7 +374,8 @@ async def read_state_at(stream: Memory, seq: int) -> LifeState:
 async def read_state(stream: Memory, *, hears: bool = True) -> LifeState:
     """Read the state of a life from its log; a mind without a life gives a state without a goal.
 
-    `hears`: see LifeState.
+    `hears`: whether the user's messages in all conversations are messages to the life; False: only those in its own
+    conversation (SESSION).
     """
     last = await stream.store.last(stream.key, "folded")
     state, after = LifeState(hears=hears), 0

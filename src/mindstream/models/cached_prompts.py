@@ -74,7 +74,8 @@ class CachedPrompts:
         return KeptReply(key, replies.validate_python(found["reply"]), found.get("seconds", 0.0))
 
     async def each(self, doing: str, todo: Sequence[T], do: Callable[[T], Awaitable[R | None]]) -> list[R]:
-        """See `do_each`."""
+        """Apply a function to the items, several at a time, with a progress report; return the results other than
+        None."""
         return await do_each(doing, todo, do, self._report, self._at_once)
 
 

@@ -58,7 +58,7 @@ def find_faults(value: Any, schema: JsonSchema) -> list[str]:
 
 
 class SchemaChecker:
-    """Checks many values against one schema, as `find_faults` does."""
+    """Checks many values against one schema, which is compiled once."""
 
     def __init__(self, schema: JsonSchema) -> None:
         self._schema = schema
@@ -303,7 +303,7 @@ def _resolved(node: JsonSchema, shared: Mapping[str, JsonSchema]) -> JsonSchema:
 
 
 NAMES = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "mapping")
-"""Keywords whose value is an object with keys of the schema's own choice."""
+"""Keywords whose value is an object with names as keys, such as the names of properties, not keywords."""
 
 
 def lean(schema: Any, drop: Collection[str] = ("title", "default"), *, named: bool = False) -> Any:

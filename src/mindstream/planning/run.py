@@ -170,7 +170,7 @@ class Solution(Explained, Generic[Output]):
         how: the strategy.
         answer: the answer to the task or to a part of it; "": there is none.
         plan: the final plan; evidence: the results of its steps by id.
-        stopped: why the run ended early or without an answer; "" if it did neither.
+        stopped: why the run ended early, or without an answer; "" if it ended normally with an answer.
         unanswered: the missing part of the answer, in the solver's words; "": nothing is missing.
         missing: the ids of the steps that failed.
         changes: for each revision of the plan, the changes of its steps.

@@ -457,8 +457,9 @@ class Background:
             task.add_done_callback(self._releasing.discard)
 
     def deferral(self, heard: int, slot: str) -> WorkKept | None:
-        """Return the extension of the lease on a slot's deferred work and on this utterance until after the pause; the
-        caller commits it with the answer, before `defer`. None: other processes run the reasoners."""
+        """Return the extension of the lease on a slot's deferred work and on this utterance, until the pause (PAUSE_S)
+        that waits for a further utterance is over. The caller commits it with the answer, before `defer`. None: other
+        processes run the reasoners."""
         causes = (heard, *(cause for cause, name in self._deferred.items() if name == slot))
         lease = self.memory.clock.now() + min(LONGEST_LEASE_S, PAUSE_S + self._lease_s)
         return WorkKept(slot, causes, self.owner, lease) if self._thinks else None

@@ -275,8 +275,8 @@ async def _open_tools(
 
 
 def _bill(models: Models, billed: list[BilledModel]) -> Models:
-    """Return models for tools, whose calls are billed to the life; add these models to `billed`. The rule-based default
-    costs nothing and is not added."""
+    """Return the models for use by tools, so that their calls are billed to the life; add each of them to `billed`. The
+    rule-based default costs nothing and is not added."""
 
     def bill(model: Model) -> Model:
         if model.name == Rules.name:

@@ -464,8 +464,8 @@ class Measures:
 
 
 async def build_measures(embedder: Embedder, exemplars: Sequence[Exemplar]) -> Measures:
-    """Build the instruments from the seed exemplars (those that the owner added); of more than MAX_SEEDS, an evenly
-    spread sample is used."""
+    """Build the measures of new pairs from the seed exemplars (those that the owner added); of more than MAX_SEEDS, an
+    evenly spread sample is used."""
     some = exemplars[:: len(exemplars) // MAX_SEEDS + 1]
     pairs = [(each.query, each.answer) for each in some]
     detector = await build_detector(embedder, pairs)

@@ -103,7 +103,7 @@ class PoolLearner(Retriever):
 
     @property
     def fault(self) -> str:
-        """Why the newest version cannot be used; "" if it can, or there is none."""
+        """Why the newest version of the retriever cannot be used; "" if it can, or if there is no version yet."""
         return self._newest.fault
 
     async def catch_up(self, state: PoolState) -> None:

@@ -98,8 +98,10 @@ class Pool:
     ) -> AsyncIterator[Pool]:
         """Open a pool of a data folder or a store. The pool need not exist yet; `create` then creates it.
 
-        `embed`: the embedder; None: the one that the pool was created with, or wordllama for a new pool. For the other
-        arguments see `Pool`.
+        Args:
+            embed: the embedder; None: the one that the pool was created with, or wordllama for a new pool.
+            retriever, guarded, measure_by: as for `Pool`: how exemplars are ranked, whether doubtful pairs are
+                withheld, and the model that measures pairs.
         """
         stream = StreamName("pool", name)
         if embed is None:

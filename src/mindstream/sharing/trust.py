@@ -35,10 +35,11 @@ MEMORY_FACTOR = 0.99
 """Factor on the weight of all earlier measurements of a source at each new measurement, so that a source cannot
 accumulate credit without limit."""
 MAX_LOG_ODDS = 3.0
-"""Maximum absolute value of the log odds that one pair contributes."""
+"""Maximum absolute value of the log odds that one pair contributes to the estimate of its source's trustworthiness."""
 LOUD, IF_LOUD, IF_QUIET = 0.1, 7.5, 0.28
-"""If texts are sorted by their similarity to orders, the most similar tenth (the share LOUD) contains three quarters of
-the undetected orders. IF_LOUD and IF_QUIET are the likelihood ratios of an undetected order for texts in that share and
+"""An order is a text that tells the reading agent what to do, as a planted pair does. If texts are sorted by their
+similarity to known orders, the most similar tenth (the share LOUD) contains three quarters of the orders that
+`OrderDetector` misses. IF_LOUD and IF_QUIET are the likelihood ratios of a missed order for texts in that tenth and
 outside it."""
 RISK = 0.15
 """A pair is not served if the probability that it was planted is this or more."""

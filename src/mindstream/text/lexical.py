@@ -468,7 +468,8 @@ def telling(holds: int, of: int) -> float:
 
 
 def telling_all(holds: Ints, of: int) -> Floats:
-    """Return the IDF of many terms, as `telling` does for one."""
+    """Return the inverse document frequency of many terms; `holds`: how many of the `of` documents contain each
+    term."""
     idf: Floats = np.log(1 + (of - holds + 0.5) / (holds + 0.5)).astype(np.float32)
     return idf
 

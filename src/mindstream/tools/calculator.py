@@ -242,7 +242,7 @@ def _bounded(value: Real) -> Real:
 
 
 def evaluate(tree: Tree, known: Mapping[str, Linear] | None = None) -> Linear:
-    """Compute an expression; `known`: values of unknowns.
+    """Compute an expression; `known`: values of variables.
 
     Raises:
         NotLinear: the expression is not linear, so SymPy is needed.

@@ -63,7 +63,7 @@ class Saved(BaseModel):
 
     Attributes:
         changed: objects that changed in that step; only in states that earlier versions saved.
-        changes, reached, marked, entered: see `TownState`.
+        changes, reached, marked, entered: the fields of `TownState` with these names.
     """
 
     step: int

@@ -184,7 +184,8 @@ async def open_town(
 
     Args:
         models: models that the caller has opened; None: those of the settings.
-        order, slots: see `Town.open`.
+        order: order of the residents' steps; None: `free` if a model is configured, else `lockstep`.
+        slots: maximum number of simultaneous model calls; 0: no limit.
         ray: model calls run as Ray tasks, also those answered by rules; without effect if `models` is given.
 
     Raises:

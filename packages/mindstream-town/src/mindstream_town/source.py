@@ -139,7 +139,7 @@ def _unpack(text: str) -> bytes:
 
 
 def missing_keys(setting: Setting) -> tuple[str, ...]:
-    """Return the missing keys of a town file that a town without a model needs; empty: none is missing.
+    """Return the keys that a town without a model needs and that the town file lacks; () if it lacks none.
 
     Without `day` a resident is at home from 7:00 to 23:00; without `danger` a fire is treated like any other condition.
     """

@@ -106,8 +106,8 @@ class ResidentState(BaseModel, frozen=True):
         briefing: for a resident with secrets: its last decision about what conversations may show of it.
         cleared, hinted: ids of memories that reveal nothing of its secrets, and of memories that reveal something of
             them, as judged so far.
-        confided: whether it has ever met a person to whom it had decided to tell something of its secrets, a pretext
-            included.
+        confided: whether it has ever met a person to whom it had decided to tell something of its secrets, or a
+            pretext.
         talk: lines of an unfinished talk with a user. talks_with: the other speaker.
     """
 

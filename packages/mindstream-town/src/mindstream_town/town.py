@@ -124,7 +124,8 @@ class Town:
             data: a folder for this town alone, a database URL, or a store; None: a temporary folder.
             start: the time of the first step; None: Monday, February 13, 2023, midnight.
             seed: seed of all random draws; without a model, the same town with the same seed has the same days.
-            model, embed, order: see `Town.open`.
+            model, embed, order: as for `Town.open`: the residents' models, the embedder of memories, the order of
+                steps.
 
         Raises:
             InputError: the description is invalid; the message has all faults, one per line.

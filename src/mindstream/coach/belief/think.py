@@ -393,7 +393,7 @@ class Think(Prompt[Thinking]):
         newest: all lines from the first of the utterances on, in order.
         reply: the talker's answer.
         waits: whether the talker has not answered yet but waits for this result.
-        first: the briefing by the mini-reasoner of the previous phase, if it changed the phase in this run.
+        first: if the mini-reasoner of the previous phase has changed the phase in this run: the briefing that it made.
         hint: the id of the alarm that the newest utterances may hint at; "": none.
         kept: a comparison of the reasoner's forecasts with what the user did (`Calibration`); "": too few steps.
         asked: the subjects of earlier questions, and the coach's questions in lines that the prompt does not show.

@@ -473,10 +473,11 @@ class Recaller:
         second: SecondStage | None = None,
         confidence: bool = True,
     ) -> Recall:
-        """Return the k records that answer best. This changes no record.
+        """Return the k records that answer `query` best. This changes no record.
 
         Args:
-            floor: return no records if the certainty is below this.
+            floor: return no records if the certainty (the estimated probability that one of them answers the query) is
+                below this.
             second: reranks the best of the found records; None: the records keep the order of the policy.
             confidence: False: compute no certainty, confidences and parts of scores, which takes a seventh less time.
 

@@ -39,7 +39,7 @@ LARGEST = "vectors.sums"
 POSTINGS = ("keywords", "fields.postings", "lexical.postings")
 MAGIC = b"MINDCOL1"
 ROOM = 65_536
-"""Size of the header, in bytes."""
+"""Size of the header of a file of columns, in bytes."""
 PAGE = 4_096
 AT_ONCE = 1 << 23
 """Maximum number of bytes that are written in one step."""

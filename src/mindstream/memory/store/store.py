@@ -334,7 +334,14 @@ class RecordStore(Protocol):
     async def closure(
         self, stream: StreamKey, ids: Sequence[str], *, all_slots: bool = False, slots_below: Sequence[str] = ()
     ) -> Closure:
-        """Return everything that is forgotten together with these records (see memory/store/lineage.find_closure)."""
+        """Return everything that is forgotten together with these records, and the versions of the affected slots
+        (see memory/store/lineage.find_closure).
+
+        Args:
+            all_slots: return the versions of all slots (beliefs and plans), not only of affected ones.
+            slots_below: ids of further records; also return the versions of slots that have a version derived from one
+                of these.
+        """
 
     async def answers(self, stream: StreamKey, after: int, ids: Sequence[str] | None = None) -> list[str]:
         """Return the ids of the mind's own messages after a row of the log.

@@ -226,7 +226,8 @@ class Vectors:
         return units
 
     def near(self, query: Floats, among: Mask, also: Callable[[], Ints]) -> tuple[Ints, Floats]:
-        """Return rows, and for each the cosine of its vector with the unit vector `query`, minus the average cosine.
+        """Return rows, and for each the cosine of its vector with the unit vector `query`, minus the average of this
+        cosine over the stream.
 
         The rows are those of `among` with the most similar vectors, and those of `also()` that are in `among`.
         """
@@ -235,7 +236,8 @@ class Vectors:
         return rows, self.nearer(query, rows)
 
     def nearer(self, query: Floats, rows: Ints) -> Floats:
-        """Return the cosines of rows with a unit vector, minus the average cosine; 0 for a row without a vector."""
+        """Return the cosines of rows with a unit vector, minus the average of this cosine over the stream; 0 for a row
+        without a vector."""
         nearer = self.cosines(query, rows) - np.float32(self.mean @ query)
         return np.where(self.lengths.values[rows] > 0, nearer, 0).astype(np.float32, copy=False)
 

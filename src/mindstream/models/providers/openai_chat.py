@@ -227,7 +227,8 @@ class OpenAIChat:
     async def ask(self, request: Request) -> tuple[Response, EventReader, list[Any], bool]:
         """Send a request; if the endpoint refuses an optional field or a role, send the request again without it.
 
-        Return the response, its reader, its first events, and whether tools were described in the prompt.
+        Return the response, its reader, its first events, and whether the tools were described in the prompt's text,
+        because the endpoint does not accept tools.
         """
         without: set[str] = set()
         for attempt in range(1, MAX_ATTEMPTS + 1):
@@ -311,7 +312,8 @@ class _Exchange:
         self._ended = self._done = False
 
     async def begin(self) -> bool:
-        """Send the request; return whether tools were described in the prompt."""
+        """Send the request; return whether the tools were described in the prompt's text, because the endpoint does not
+        accept tools."""
         with failures(self.at, ERROR_READERS):
             self._response, self._reader, self._events, typed = await self._chat.ask(self._request)
         return typed

@@ -285,7 +285,8 @@ class EngineModel:
     """A model that runs each call as a task of an engine; the reply arrives as a whole, not piece by piece.
 
     Args:
-        patience_s, window: as in `provider`.
+        patience_s: maximum time in seconds before the first word and between two words; None: a usual value.
+        window: context window in tokens of a model in this process; None: the default.
     """
 
     def __init__(self, name: str, engine: Engine, patience_s: float | None = None, window: int | None = None) -> None:

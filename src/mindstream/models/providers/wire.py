@@ -206,8 +206,8 @@ def _headers(at: Address) -> dict[str, str]:
 
 
 def environment_proxy(url: str) -> str | None:
-    """Return the environment's proxy for a URL; None if there is none, for this machine, and for hosts and networks in
-    `no_proxy`.
+    """Return the proxy that the environment names for a URL. None: it names none, or the URL's host is this machine or
+    in `no_proxy`.
 
     Raises:
         SettingsError: the proxy is of a kind that is not supported, or its address is invalid.

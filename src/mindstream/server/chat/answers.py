@@ -96,8 +96,9 @@ class PageAnswer:
         return words
 
     async def first(self) -> str | None:
-        """Return the first text of the answer, before the headers of a stream are sent: "" if none comes within
-        BEGINS_S seconds, None if the answer has ended. After an error, the answer is closed.
+        """Wait up to BEGINS_S seconds for the first text of the answer, so that an error can still be reported by the
+        status of the response. Return the text; "" if none has arrived, None if the answer has ended. After an error,
+        the answer is closed.
 
         Raises:
             MindstreamError, Refusal: the answer failed.

@@ -236,7 +236,8 @@ async def find_talk(memory: Memory, session: str, lines: Sequence[Line]) -> str:
 
 
 async def heard_of(memory: Memory, session: str) -> list[Record]:
-    """Return the records of a conversation's messages in their order, including those of abandoned branches."""
+    """Return the records of a conversation's messages in their order, including those of abandoned branches. Later
+    corrections of a message, which have evidence, are left out."""
     found = await memory.messages(session, MAX_RECORDS)
     return sorted((each for each in found if not each.evidence and each.seq), key=lambda each: each.seq)
 

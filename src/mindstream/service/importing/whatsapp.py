@@ -26,7 +26,7 @@ LINE = re.compile(
 EDITED = re.compile(rf"[{MARKS}]<[^<>]*>\s*\Z")
 """The mark after an edited message."""
 ORDERS = {"dmy": (2, 1, 0), "mdy": (2, 0, 1), "ymd": (0, 1, 2)}
-"""For each order of a date: the places of year, month and day."""
+"""For each order of a date: the indexes of year, month and day among its three numbers."""
 
 
 def read(source: Source, tally: Tally) -> Iterator[Item]:

@@ -153,7 +153,8 @@ class Ledger:
 
     Args:
         header: settings that the answers depend on; a file with other settings is refused.
-        part: see `mindstream.evaluation_cache.EvaluationCache`.
+        part: "": this process writes `file`. If another process does: a name for this one, which writes a file of its
+            own until the other merges it.
 
     Raises:
         InputError: the file cannot be used, or belongs to another experiment.
@@ -225,7 +226,7 @@ class Design:
 
     @property
     def most(self) -> int:
-        """The number of exemplars in all studies but `shots`."""
+        """The number of exemplars in a prompt, for each study except `shots`, which compares several numbers."""
         return max(self.shots)
 
     def tests_of(self, agent: Agent) -> int:

@@ -94,8 +94,8 @@ def draw_questions(questions: Sequence[Question], n: int, seed: int, name: str) 
 
 
 def gaps_of(history: History, name: str, event: str) -> dict[str, str]:
-    """Return the placeholders' values for a resident: another resident, if possible one that the resident has met or
-    knows; an event; the time."""
+    """Return the values of the placeholders in questions to a resident: another resident (if possible one that the
+    resident has met or knows), an event, and the time."""
     setting, step = history.setting, history.step
     when = setting.when(max(step, 0))
     return {"other": _other(history, name), "event": event, "time": f"{when:%A}, {when:%H:%M}"}

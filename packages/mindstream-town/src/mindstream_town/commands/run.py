@@ -83,7 +83,9 @@ class Span:
 class TownOptions:
     """Options of a run: `yes`: skip the question about the cost; `verbose`: print events; `ray`: use Ray.
 
-    `order`, `slots`: see `Town.open`."""
+    `order`: order of the residents' steps; None: `free` with a model, else `lockstep`. `slots`: maximum number of
+    simultaneous model calls; 0: no limit.
+    """
 
     yes: bool = False
     verbose: bool = False

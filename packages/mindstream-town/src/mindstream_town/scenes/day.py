@@ -1304,8 +1304,8 @@ def reserved_calls(setting: Setting, step: int, state: ResidentState, *, above: 
 
 
 def _is_guest_or_home(state: ResidentState, setting: Setting, step: int) -> bool:
-    """Return whether a resident can be met where it is: at its destination, outdoors, in a room that contains its
-    destination or is open to all, but not while it only walks through another room."""
+    """Return whether a resident can be met where it is: at its destination, outdoors, or in a room that is open to all
+    or contains its destination. In any other room, through which it only walks, it cannot be met."""
     act, here = state.act, setting.world.address_at(state.spot(step))
     if act is None or act.has_arrived(step) or here.level < SECTOR:
         return act is not None

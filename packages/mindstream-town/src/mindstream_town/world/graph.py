@@ -124,7 +124,7 @@ class PlaceRoutes:
         self._fields: dict[Address | Spot, dict[Spot, int]] = {}
 
     def distance(self, start: Spot, goal: Address | Spot) -> int:
-        """Return the length of the shortest path.
+        """Return the length of the shortest path, in steps from spot to spot.
 
         Raises:
             InputError: the goal cannot be reached, or there is no such spot or place.

@@ -206,7 +206,7 @@ def _spread(region: Box, ends: Sequence[Spot], start: Spot, least: int) -> Field
 
 
 def _cropped(region: Box, cells: array[int], ends: Sequence[Spot], steps: int) -> Field:
-    """Return the part of a region within a number of steps of the ends, with its border."""
+    """Return the part of a region that lies within a number of steps of the spots `ends`, with its border."""
     far = steps + 1
     left = max(region.left, min(x for x, _ in ends) - far)
     right = min(region.left + region.stride - 1, max(x for x, _ in ends) + far)

@@ -83,7 +83,8 @@ class PlaceRules:
         return next((rule.owners for rule in self._around(address) if rule.owners is not None), frozenset())
 
     def lets_in(self, resident: str, address: Address) -> bool | None:
-        """Return whether owners and `public` let a resident enter; None: no rule of the place sets either of them."""
+        """Return whether the settings `owners` and `public` let a resident enter; None: no rule of the place has either
+        setting."""
         for rule in self._around(address):
             if rule.public is not None or rule.owners is not None:
                 return bool(rule.public) or resident in (rule.owners or ()) or (rule.public is None and not rule.owners)

@@ -219,7 +219,8 @@ def _m008_no_words_in_statistics(connection: Connection) -> None:
 
 
 def _m009_episodes_of_talk(connection: Connection) -> None:
-    """Rebuild segments: their episodes contained notes, which ranking does not count as part of an episode."""
+    """Delete all segments, so that they are built anew: their episodes contained notes, which ranking does not count as
+    part of an episode."""
     connection.execute(b"TRUNCATE segments, postings")
 
 
