@@ -371,7 +371,8 @@ def _forms(word: str) -> frozenset[str]:
 
 
 def _plain(text: str) -> str:
-    """Return a text in a Unicode normal form that keeps letter case and accents."""
+    """Return a text in a Unicode normal form that keeps letter case and accents, without variation selectors and with
+    plain apostrophes."""
     return text if text.isascii() else VARIATION.sub("", unicodedata.normalize("NFKC", text)).replace("’", "'")
 
 

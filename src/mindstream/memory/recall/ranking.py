@@ -141,10 +141,11 @@ CHAT = KIND_CODES["chat"]
 SHORT, LONG = 3, 5
 """Minimum number of letters of the short form of a name (SHORT), and of a misspelt name (LONG)."""
 OFTEN = 5
+"""Minimum number of records with a word for it to be a nickname that one of two speakers (the caller) uses for the
+other."""
 BY_ONE, EPISODES = 0.9, 0.5
-"""Criteria for a word to be a nickname that one of two speakers (the caller) uses for the other. OFTEN: minimum number
-of records with the word. BY_ONE: minimum share of these that are by the caller. EPISODES: minimum share of the episodes
-in which the caller speaks that contain the word."""
+"""Further criteria for such a nickname. BY_ONE: minimum share of the records with the word that are by the caller.
+EPISODES: minimum share of the episodes in which the caller speaks that contain the word."""
 
 
 def find_bearer(word: str, columns: Columns, begins_sentence: bool = False) -> int:

@@ -235,8 +235,8 @@ class Source:
         return found or None
 
     def is_lines(self) -> bool:
-        """Return whether the file looks like JSON Lines: its first line has content, is not only `{`, and begins no
-        list."""
+        """Return whether the file looks like JSON Lines: its first line has content, is not only `{`, and does not
+        begin with `[`."""
         with self._explained():
             first = self._start(MAX_OBJECT).file.readline(MAX_OBJECT).strip(PADDING)
         return not first.startswith(b"[") and first not in (b"{", b"")

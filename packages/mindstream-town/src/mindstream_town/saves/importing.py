@@ -547,7 +547,8 @@ def pack(folder: Path, file: Path) -> int:
 
 
 def unpack(file: Path, folder: Path) -> None:
-    """Unpack a packed file as the database of a data folder, which is created if it is missing.
+    """Unpack a packed file as the database of a data folder, which is created if it is missing; compute the vectors
+    that `pack` left out.
 
     Raises:
         StorageError: the folder cannot be used.
