@@ -80,8 +80,8 @@ StreamKind: TypeAlias = Literal["user", "pool", "resident", "town", "documents"]
 StreamKey = NewType("StreamKey", str)
 """The key of a stream in a store's rows; `StreamName.key` makes it."""
 OWN = "_"
-"""First character of the names of tenants that mindstream creates for itself; `checked_tenant` rejects a
-tenant's name that begins with it if a caller gives it."""
+"""First character of the names of tenants that mindstream creates for itself; `checked_tenant` rejects a tenant's name
+that begins with it if a caller gives it."""
 MARK = "#"
 """Separates the parts of a key; no valid name contains it."""
 TENANT = re.compile(r"\w[\w.-]{0,63}")

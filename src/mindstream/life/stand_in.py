@@ -26,8 +26,8 @@ Script: TypeAlias = Generator[list[Call], list[str], str]
 At each step the script is run again from its beginning, with all results known by then."""
 
 PATIENCE_S = 3_600
-"""Timeout of a question to the user, in seconds. A later answer reaches M2 (the role that decides) as
-news, and is remembered, too."""
+"""Timeout of a question to the user, in seconds. A later answer reaches M2 (the role that decides) as news, and is
+remembered, too."""
 PASSAGES, LONGEST, SHORTER, LONGEST_MEMORY = 4, 700, 300, 3_000
 """PASSAGES: maximum number of passages that are quoted. Maximum characters: LONGEST of a passage in a task's result,
 SHORTER of a passage in an answer to the user, LONGEST_MEMORY of a memory."""

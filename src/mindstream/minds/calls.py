@@ -176,8 +176,8 @@ class _WithoutRefused(Layered):
     the next older one, and so on. If the prompt is accepted without a message, this message is the refused one. If the
     prompt is refused each time, it is sent without all these messages, and then with each of them alone, to find those
     that are refused. If it is refused even with all of them left out, no message is recorded as refused. A prompt that
-    asks
-    for the answer to a refused message fails, because a reply to MARKER, which replaces it, would not be an answer.
+    asks for the answer to a refused message fails, because a reply to MARKER, which replaces it, would not be an
+    answer.
     """
 
     def __init__(self, inner: Model, refused: RefusedMessages) -> None:

@@ -204,9 +204,8 @@ SHOTS, NEIGHBOURS, FAR = 2, 2, 2
 """SHOTS: number of example pairs before a query. NEIGHBOURS, FAR: number of other queries that a query is compared
 with: the most similar ones, and less similar ones."""
 QUERY, EXAMPLE = 600, 200
-"""QUERY: maximum number of characters of a query. EXAMPLE: maximum number of characters of an example's query, and of
-its answer.
-"""
+"""Maximum numbers of characters in the prompt after which an answer is measured. QUERY: of the query. EXAMPLE: of the
+query of an example pair, and of its answer."""
 
 
 class MutualInformation:

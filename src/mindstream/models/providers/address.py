@@ -98,8 +98,8 @@ def key_of_environment(name: str) -> str:
 
 
 def remember(key: str) -> None:
-    """Register a key that `mask` cannot find in the environment: one that was
-    passed as an argument, or that `clean_key` has changed."""
+    """Register a key that `mask` cannot find in the environment: one that was passed as an argument, or that
+    `clean_key` has changed."""
     if key != NO_KEY:
         _given.add(key)
 

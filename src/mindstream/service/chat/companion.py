@@ -106,8 +106,8 @@ def leave_it_undone(ask: PageTask) -> str:  # noqa: ARG001
 
 
 def is_page_task(instructions: str, lines: Sequence[Line], text: str) -> bool:
-    """Return whether a request is for the chat page's own use, such as for a title: it has no earlier lines,
-    and its text or its instructions have the form of such a prompt."""
+    """Return whether a request is for the chat page's own use, such as for a title: it has no earlier lines, and its
+    text or its instructions have the form of such a prompt."""
     if lines:
         return False
     start = text.lstrip()

@@ -26,8 +26,8 @@ class Promises(list[Promise[T]]):
     """Promises of one kind of object, in the order of their definition."""
 
     def add(self, check: Callable[[T], Awaitable[None]]) -> Promise[T]:
-        """Add a check to the list of promises (required behaviours); a decorator. The stored function opens a
-        new object and passes it to the check."""
+        """Add a check to the list of promises (required behaviours); a decorator. The stored function opens a new
+        object and passes it to the check."""
 
         @wraps(check)
         async def promise(open_one: Factory[T]) -> None:

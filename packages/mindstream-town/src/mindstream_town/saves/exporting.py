@@ -408,8 +408,8 @@ def _talk(history: History, name: str, act: Act | None) -> tuple[str, tuple[Spok
 
 
 def _recording(history: History, steps: range, maze: str) -> Recording:
-    """Return the files of all steps, and the positions of one step more, where
-    the published code of Park 2023 continues."""
+    """Return the files of all steps, and the positions of the step after them, with which the published code of Park
+    2023 continues."""
     setting = history.setting
 
     def environment(step: int) -> JsonValue:

@@ -815,8 +815,8 @@ DAILY, AGREED, PASSING_DEED = 1, 5, 3
 memories of the resident's own acts up to this importance are not shown in talks."""
 DEED, OPEN, OUTCOME, THEN, CORRECTS = "deed", "open", "outcome", "then", "corrects"
 """Keys in `Record.data`. `deed` marks an act of the resident and `outcome` the result of an act; `open` contains the
-words of an act's plan if the model has not been asked for its result yet; `then` contains what
-the resident will do about an insight; `corrects` contains the ids of memories that this memory shows to be false."""
+words of an act's plan if the model has not been asked for its result yet; `then` contains what the resident will do
+about an insight; `corrects` contains the ids of memories that this memory shows to be false."""
 UNHEARD = "no one has heard it yet"
 STILL_UNTOLD, TELL_NOW = "still to be told to", "to be told now"
 KEPT, SETTLED = "kept to oneself", "settled already"
