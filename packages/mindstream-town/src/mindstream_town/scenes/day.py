@@ -908,8 +908,8 @@ async def remember_deed(turn: ResidentTurn) -> None:
 
 
 def _appointment_before(turn: ResidentTurn, talk: Act) -> Act | None:
-    """Return the appointment that a talk has interrupted, if it ended during the talk at the same place; None: there is
-    none."""
+    """Return the appointment that a talk has interrupted, if it ended during the talk, and the resident is still in the
+    sector of its place; None: there is none."""
     setting, began = turn.setting, min(talk.since, turn.state.scenes.get(turn.state.partner, talk.since))
     block = turn.state.block_at(setting.minute(began)) if setting.day(began) == turn.day else None
     if block is None or not block.agreed or block.end > turn.minute or block.asleep or not block.place:
