@@ -117,8 +117,8 @@ class Clockwork:
         return state
 
     def take_reached(self) -> TownReached:
-        """Return an event about the residents whose last finished step has changed since the previous call: the steps, and
-        which of these residents may see something new (`marked`) or have not looked around in their arena yet
+        """Return an event about the residents whose last finished step has changed since the previous call: the steps,
+        and which of these residents may see something new (`marked`) or have not looked around in their arena yet
         (`entered`)."""
         moved, self._moved = self._moved, set()
         return TownReached(
