@@ -539,8 +539,8 @@ HELD = 8
 """Maximum number of lines that are listed if none is near the question: belief and plan first, then statements of the
 user, notes and memories."""
 SHARE, LIKENESS, NEAREST = 0.5, 0.15, 3
-"""A line from memory is quoted if it has at least this share of the question's words, or at least this similarity in
-meaning; maximum number of such lines."""
+"""A line from memory is quoted if it has at least the share SHARE of the question's words, or at least the similarity
+LIKENESS in meaning; at most NEAREST lines are quoted."""
 
 
 @rule(Talk)

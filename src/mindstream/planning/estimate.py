@@ -18,8 +18,8 @@ from mindstream.planning.prompts import ActOnTask, AnswerAlone, AnswerFromEviden
 from mindstream.text.words import count_of
 
 STEPS, EVIDENCE, STEP, ANSWER = 4, 400, 60, 100
-"""Assumed number of a plan's steps, and assumed numbers of tokens: of a step's evidence, of a planned step with its
-reason, and of an answer."""
+"""STEPS: assumed number of a plan's steps. Assumed numbers of tokens: EVIDENCE of a step's evidence, STEP of a planned
+step with its reason, ANSWER of an answer."""
 ASKING = "LLM"
 """Name of the tool that asks a model."""
 

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from mindstream.sharing.pool import Pool
 
 LEASE_S, JUDGING_S, POLL_S = 110.0, 90.0, 0.05
-"""In seconds: duration of the lease on a work item for judging, timeout of one judgement, and poll interval while
-another process judges."""
+"""In seconds. LEASE_S: duration of the lease on a work item for judging. JUDGING_S: timeout of one judgement. POLL_S:
+poll interval while another process judges."""
 
 SLOT = "judge "
 """Prefix of the slot of a work item for judging; the id of the pair follows. A process claims the work by this slot."""

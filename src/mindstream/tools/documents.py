@@ -44,7 +44,8 @@ from mindstream.tools.child import run_child
 from mindstream.tools.tool import PLAIN, UNTRUSTED, FunctionTool, Words, tool
 
 MAX_BYTES, MAX_PARSED_BYTES, MAX_FILES = 2_000_000, 30_000_000, 2_000
-"""Maximum size in bytes of a text file, and of a PDF or Office file; maximum number of files that are read."""
+"""MAX_BYTES: maximum size of a text file in bytes. MAX_PARSED_BYTES: the same for a PDF or Office file. MAX_FILES:
+maximum number of files that are read."""
 PASSAGE = 1_000
 """Approximate length of a passage in characters."""
 PARSER_SECONDS, PARSER_MEGABYTES = 15, 2_000

@@ -42,8 +42,9 @@ from mindstream.tools.named import recall_tool
 from mindstream.tools.tool import Tool
 
 LINES, TALK_TOKENS, RECALLED, RECALLED_TOKENS = 8, 700, 4, 300
-"""Maximum number of earlier lines of the conversation that are read, and their maximum total tokens; maximum number of
-recalled memories, and their maximum total tokens. Older lines are covered by belief, plan and the last briefing."""
+"""Maximum number of earlier lines of the conversation that are read (LINES), and of recalled memories (RECALLED), each
+with a maximum of tokens in all (TALK_TOKENS, RECALLED_TOKENS). Older lines are covered by belief, plan and the last
+briefing."""
 SHOWN = 2
 """Number of lines directly before the utterances that the prompt (think.md) shows; their questions are not listed among
 the coach's earlier questions. A belief may also rest on older lines, up to LINES lines back."""

@@ -353,8 +353,8 @@ IN_A_DATABASE = (
     " are not searched"
 )
 MAX_PROBES, MAX_PROBE, MIN_PROBE = 300, 40, 8
-"""Maximum number of texts that are searched for, maximum characters of each, and minimum bytes: shorter texts could
-also be found in other users' data by chance."""
+"""MAX_PROBES: maximum number of texts that are searched for. MAX_PROBE: maximum characters of each. MIN_PROBE: minimum
+bytes of each; shorter texts could also be found in other users' data by chance."""
 _NAME = re.compile(r"[\x21-\x7e]*")
 """An ASCII text without blanks, such as a role, a model or an id; the check of an erasure does not search for
 such texts."""

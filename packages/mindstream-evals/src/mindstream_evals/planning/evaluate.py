@@ -215,8 +215,8 @@ def _into(metered: list[Usage]) -> Any:
 PROMPTS = (MakePlan, MendPlan, KnowInstead, AnswerFromEvidence, ActOnTask, AnswerAlone)
 """Prompts whose text can change the result of a run."""
 JUDGED, EXPECTED, NAME = 4_000, 20, 80
-"""Maximum characters of an answer and maximum number of expected answers that a judge is shown; maximum characters of a
-document's name."""
+"""JUDGED: maximum characters of an answer that a judge is shown. EXPECTED: maximum number of expected answers that it
+is shown. NAME: maximum characters of a document's name."""
 
 
 @dataclass(frozen=True)

@@ -265,8 +265,8 @@ MAX_PLAN_MEMORIES, MAX_IMPORTANT = 12, 3
 """Maximum memories in the prompt of a day's plan, and of these maximum number of the most important ones of the last 24
 hours."""
 MAX_HABITS_AT_HOME, MAX_HABITS, MAX_ACQUAINTANCES = 600, 300, 8
-"""Limits for the prompt of a day's plan: characters of a housemate's habits, characters of a line about an
-acquaintance, and number of acquaintances."""
+"""Limits for the prompt of a day's plan. MAX_HABITS_AT_HOME: characters of a housemate's habits. MAX_HABITS: characters
+of a line about an acquaintance. MAX_ACQUAINTANCES: number of acquaintances."""
 MAX_PER_QUESTION = 6
 """Maximum memories per recall query for a day's plan."""
 EARLY = 45
@@ -823,9 +823,9 @@ KEPT, SETTLED = "kept to oneself", "settled already"
 IMPORTANT = 6
 """Minimum importance (1 to 10) of memories of the last 24 hours that come up in each talk."""
 MAX_NEWS, MAX_OPEN, MAX_LIVED = 3, 2, 10
-"""Maximum number of memories in a prompt that the resident knew from the start and has not told yet (for a plan: to
-anyone; in a talk: to the other). Maximum number of acts in a plan whose result is left open. Maximum number of acts and
-results of the last 24 hours in a prompt."""
+"""MAX_NEWS: maximum number of memories in a prompt that the resident knew from the start and has not told yet (for a
+plan, to anyone; in a talk, to the other). MAX_OPEN: maximum number of acts in a plan whose result is left open.
+MAX_LIVED: maximum number of acts and results of the last 24 hours in a prompt."""
 ALIKE = 0.75
 """Minimum share of the runs of four letters of the shorter of two texts that the other must contain, so that the two
 count as a repetition."""
@@ -1114,8 +1114,8 @@ def outcome_draft(
 
 
 REST_AT_HOME, REST, REST_BEFORE_ERRAND = 180, 100, 30
-"""Minimum minutes between two scenes of the same two residents: of one household; of different ones; and in place of
-both, if one of them has come to speak to the other (`is_errand_to`)."""
+"""Minimum minutes between two scenes of the same two residents. REST_AT_HOME: if they are of one household. REST: if
+not. REST_BEFORE_ERRAND: in either case, if one of them has come to speak to the other (`is_errand_to`)."""
 AN_HOUR, MOST_AN_HOUR = 60, 2
 RESERVED, MAX_RESERVED_NEWS = 2, 2
 """Number of a day's calls that are reserved for the evening, and maximum number of those that are reserved for telling
