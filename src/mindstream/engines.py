@@ -32,7 +32,7 @@ __path__: list[str] = []  # so that moved.py can redirect imports of former subm
 SAVING_S = 30.0
 """Time for a stopped task to save its work, in seconds."""
 MAX_ATTEMPTS = 4
-"""Maximum number of attempts for a task whose worker dies."""
+"""Maximum number of attempts to run a task, if each time its worker process dies."""
 STOP, END = "stop", "end"
 """Orders to a worker, in addition to tasks. STOP: stop the running task. END: stop the running task and exit."""
 

@@ -35,8 +35,8 @@ GUIDE = (
 FACTS: tuple[Kind, ...] = ("note", "thought", "dream", "observation", "document")
 NO_MENTION = "Nothing was forgotten: no memory mentions this. Similar ones, which are kept unless the user means one:"
 MAX_SHOWN = 5
-"""Maximum number of memories that `forget` shows: of those it has forgotten, so that the user can notice a wrong one,
-or of similar ones."""
+"""Maximum number of memories that `forget` shows: the forgotten ones, so that the user can notice a wrong one; or, if
+no memory matched, similar ones."""
 
 
 @dataclass

@@ -140,7 +140,8 @@ class Conversation:
         await self.caught_up()
 
     async def find_opening(self) -> Logged | None:
-        """Return the row of the log that opened this session; None if the newest such row is of another session."""
+        """Return the row of the log that opened this session; None if there is no such row, or the newest one is of
+        another session."""
         last = await self.mind.memory.store.last(self.mind.memory.key, Opened.kind)
         return last if last and isinstance(last.event, Opened) and last.event.session == self.mind.session else None
 

@@ -173,7 +173,8 @@ class LifeState(BaseModel):
     halted: str = ""
 
     def times_running(self, id_: str) -> int:
-        """Return how many times M2 made this call in a row, according to its context.
+        """Return how many times in a row M2 has made the same call, up to the call with this id, according to its
+        context; 1 if the context does not have the call.
 
         A turn for a reason other than `task` starts a new count.
         """

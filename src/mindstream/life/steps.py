@@ -60,7 +60,7 @@ class Done:
 
 @dataclass
 class Steps:
-    """Do each step of a life only once: a step whose result is in the log is not repeated.
+    """Does each step of a life only once: a step whose result is in the log is not repeated.
 
     Args:
         fence: the lease that this process must still hold for its writes to be accepted; None: no check.

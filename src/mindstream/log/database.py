@@ -355,8 +355,8 @@ def open_database(path: Path, migrations: Sequence[Migration]) -> sqlite3.Connec
 
 
 def _bring_up_to_date(connection: sqlite3.Connection, migrations: Sequence[Migration], path: Path) -> None:
-    """Create or migrate the tables under one lock. `migrations` is append-only; the file stores how many were
-    applied."""
+    """Apply the migrations that the database does not have yet, in one transaction. `migrations` is append-only; the
+    file stores how many were applied."""
     connection.execute("BEGIN")
     seen = _seen(connection, len(migrations), path)
     connection.execute("COMMIT")

@@ -361,7 +361,7 @@ class MessageRefused(Event):
     record: Name
     """The id of the memory record that holds the message."""
     heard: int
-    """The seq of the message's row in the log."""
+    """The number of the message's row in the log."""
     model: Name
     reason: Quotes[str]
     """The provider's error message."""

@@ -212,8 +212,8 @@ def give_up(connection: Sql, owner: str, among: str = "TRUE") -> None:
 
 
 def keep(connection: Sql, mind: str, slot: str, causes: Sequence[int], owner: str, lease: Moment) -> None:
-    """Extend the lease of a slot's work on these causes that `owner` holds and has not started, and mark it as kept for
-    the slot's next run."""
+    """Keep work for the next run of a slot: extend the lease of its work on these causes (log rows), and mark it as
+    kept. Work that `owner` does not hold, or has started, is left as it is."""
     connection.executemany(
         f"UPDATE work SET lease = ?, error = '{KEPT}'"
         " WHERE mind = ? AND slot = ? AND cause = ? AND owner = ? AND done IS NULL AND running = 0",

@@ -61,7 +61,8 @@ class ExtractFacts(Prompt[Facts]):
     now: str = ""
 
     def ground(self, reply: Facts, turns: Sequence[Message]) -> tuple[Facts, str]:  # noqa: ARG002
-        """Remove facts that the user's words do not support, and links that the user did not name."""
+        """Remove facts that the user's words do not support, and links that the user did not name; return the rest, and
+        what the model is told about the removed ones ("": none)."""
         support = Support(user_statements(self.conversation, self.utterances))
         held = [
             fact for fact in reply.facts if support.has_quotation(fact.rests_on) or support.has_most_words(fact.text)

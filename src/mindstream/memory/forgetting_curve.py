@@ -65,8 +65,8 @@ class Strength:
         return max(1, math.ceil(math.log(self.cap_s / self.first_s, self.base) - 1e-9))
 
     def interval_s(self, level: int) -> float:
-        """Return T(level): minimum time since the last return for another return to raise the level. (At level 0 every
-        return raises the level.)"""
+        """Return T(level), in seconds: when a recall returns a record, its level rises only if this time has passed
+        since the record was last returned. (At level 0 the level always rises.)"""
         return self.cap_s if level >= self.lasting_level else self.first_s * self.base**level
 
 

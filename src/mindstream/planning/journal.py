@@ -130,9 +130,9 @@ PLANNER = "planner"
 """Author of a run's rows."""
 KINDS = tuple(each.kind for each in EVENTS)
 REMEMBERED = "remembered"
-"""The `because` of a plan that was remembered from another task."""
+"""The reason (`because`) that is logged for a plan that was remembered from another task."""
 GIVEN = "it was given"
-"""The `because` of a plan that the caller gave."""
+"""The reason (`because`) that is logged for a plan that the caller gave."""
 
 
 @dataclass(frozen=True)

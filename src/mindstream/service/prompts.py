@@ -1,4 +1,4 @@
-"""The prompt templates: mindstream's own, replacements by the user's own files, and the sizes of filled prompts."""
+"""List the prompt templates (mindstream's own, and the user's files that replace them), and measure filled prompts."""
 
 from __future__ import annotations
 

@@ -780,9 +780,9 @@ class LearnedRetriever:
     def learn(self, admitted: str) -> Version | None:
         """Take `Recipe.steps` training steps; return a new version if they complete an update that passes the check.
 
-        An update is complete after `Recipe.update` steps. Return None if it needs more steps, if its head ranks the
-        held-out lessons worse than the current version does, or if there are no lessons. The method may run in a thread
-        if nothing else changes this retriever at the same time.
+        An update is complete after `Recipe.update` steps. Return None if the update needs more steps, if the updated
+        head ranks the held-out lessons worse than the current version does, or if there are no lessons. The method may
+        run in a thread if nothing else changes this retriever at the same time.
         """
         if not len(self._lessons):
             return None

@@ -278,8 +278,8 @@ class PoolState:
     def is_open(self, id_: str, reader: str = "") -> bool:
         """Return whether privacy allows `reader` to read an exemplar.
 
-        It does if the exemplar, and each exemplar that it was derived from, is not private, has been shared since, or
-        was written by `reader` ("": no agent).
+        It does if this holds for the exemplar, and for each exemplar that it was derived from: it is not private, has
+        been shared since it was written, or was written by `reader` ("": no agent).
         """
         return not self._private(self.standings[id_], reader)
 

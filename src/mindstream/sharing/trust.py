@@ -94,7 +94,8 @@ class SourceRecord:
     by_person: bool | None = None
 
     def add(self, judged: ExemplarJudged) -> None:
-        """Add a judged pair."""
+        """Count a judged pair, and update the likelihoods by its fit, if that was measured and the answer gives no
+        orders."""
         self.pairs += 1
         self.orders += judged.orders
         if judged.fit is not None and not judged.orders:
@@ -103,7 +104,7 @@ class SourceRecord:
 
     @property
     def _posterior(self) -> Doubles:
-        """For each of SHARES, the probability that it is the source's share of foreign pairs."""
+        """For each share in SHARES, the probability that it is the share of foreign pairs among those of the source."""
         weights = np.exp(self.likelihoods - self.likelihoods.max())
         posterior: Doubles = weights / weights.sum()
         return posterior

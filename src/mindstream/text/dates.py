@@ -197,7 +197,7 @@ def _weekday(word: str) -> int:
 
 
 def _dated(match: Match[str], today: datetime, _: int) -> Days:
-    """Read day, month and year, as far as they are given."""
+    """Return the day or the whole month that a match names; without a year, the latest one that has begun."""
     parts = match.groupdict()
     month = _month_number(parts["month"])
     year = int(parts["year"]) if parts.get("year") else today.year

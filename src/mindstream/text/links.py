@@ -18,8 +18,8 @@ MAX_HELD_BACK = 2_000
 """Maximum characters of an unfinished link or tag that are held back."""
 LEFT_OUT = "…"
 ENDS = ".,;:!?)]}*_'~/"
-"""Characters that are not compared at the end of a link: punctuation of the sentence, and a final slash, which makes no
-difference."""
+"""Characters that are removed from the end of a link before it is compared: punctuation of the sentence, and a final
+slash, which makes no difference."""
 _TRAILING = re.compile(rf"[{re.escape(ENDS)}]{{1,4}}\Z")
 _REST = r"[!#-;=?-~\u00c0-\u1fff\u2c00-\u2dff]"
 """A character of a link. Quotation marks, brackets and letters of Chinese, Japanese and Korean end it."""

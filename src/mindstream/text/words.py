@@ -116,7 +116,7 @@ def both_ends(text: str) -> str:
 
 
 def first_and_last(items: Sequence[T], most: int) -> Sequence[T]:
-    """Return items; if there are more than `most`, only the first and the last ones, half of `most` each."""
+    """Return the items; if there are more than `most`, only the first `most // 2` and the last `most // 2`."""
     return items if len(items) <= most else [*items[: most // 2], *items[-(most // 2) :]]
 
 

@@ -128,7 +128,7 @@ async def record(store: Store, setting: Setting, since: int | None, until: int |
 
 
 def counts(row: Logged, setting: Setting) -> bool:
-    """Return whether a row is part of recordings."""
+    """Return whether recordings of the town contain a row of its log."""
     return not isinstance(row.event, Unknown | TownSaved) and is_of_town(row, setting)
 
 

@@ -38,7 +38,8 @@ class Group(NamedTuple):
     """Residents who run together, by name.
 
     Attributes:
-        step: the last step that they have finished. limit: the last step up to which they may run without others.
+        step: the last step that they have finished. limit: the last step that they may run without waiting for other
+            residents.
     """
 
     members: tuple[str, ...]
@@ -96,8 +97,8 @@ class Scheduler:
             self._open |= self._waiting.pop(number, set())
 
     def rank(self, group: Group) -> tuple[int, int]:
-        """Return a group's place in a queue: the group for which most residents wait comes first; if equal, the
-        earliest."""
+        """Return the key by which groups are sorted in a queue: first the group for which most residents wait; if
+        equal, the one at the earliest step."""
         found, left = set[int](), [self._numbers[name] for name in group.members]
         while left:
             waiting = self._waiting.get(left.pop(), set()) - found

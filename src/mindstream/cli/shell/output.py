@@ -204,7 +204,8 @@ def plot(curves: Mapping[str, Sequence[float]], axes: Axes) -> list[str]:
 
 
 def picture(charts: Mapping[str, tuple[Mapping[str, Sequence[float]], Axes]]) -> str:
-    """Return an SVG with charts of named curves of shares, each under its title.
+    """Return an SVG with one chart per title; each chart has named curves, whose values are shares (0 to 1) shown in
+    percent.
 
     Raises:
         SettingsError: the package that draws charts is not installed.

@@ -145,8 +145,8 @@ async def _dream_again(proposal: Proposal, model: Model, forgotten: Sequence[Rec
 
 
 async def _still_so(stream: Stream, proposal: Proposal, without: Collection[str]) -> Draw:
-    """Return the part of the proposed weakening that is still valid, and a strengthening of the records in `without`,
-    which the user excluded: excluding counts as a return."""
+    """Return the part of the proposed weakening that is still valid, and a strengthening of the records in `without`:
+    the user excluded them from the weakening, which has the same effect as a recall that returns them."""
     columns, now = await stream.columns(), stream.clock.now()
     still = [
         each.id

@@ -388,8 +388,8 @@ memory/recall/ranking), and the record is not archived."""
 
 
 def write(connection: Sql, commits: Sequence[Commit]) -> tuple[list[list[Logged]], int]:
-    """Write commits in the caller's transaction; return for each the rows of its entries in the log, and the number of
-    the changes of all these commits. Raises as `LogStore.commit` does.
+    """Write commits in the caller's transaction; return, for each commit, the log rows of its entries; and the change
+    number that all these commits share. Raises as `LogStore.commit` does.
     """
     changed = next_change(connection) if commits else 0
     minds = list({commit.mind for commit in commits if commit.entries})

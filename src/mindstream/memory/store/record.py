@@ -311,7 +311,7 @@ def fitted_text(text: str) -> str:
 
 
 def checked_kinds(kinds: Collection[Kind]) -> tuple[Kind, ...]:
-    """Return kinds of records.
+    """Return the kinds of records as a tuple.
 
     Raises:
         InputError: `kinds` is not a list of kinds, or one of them does not exist.

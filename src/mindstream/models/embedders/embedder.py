@@ -42,7 +42,8 @@ class Embedder(Protocol):
 
     @property
     def name(self) -> str:
-        """The name; vectors of different embedders are never compared."""
+        """The embedder's name, which identifies its vectors: those of embedders with different names are never
+        compared."""
 
     @property
     def width(self) -> int:

@@ -65,7 +65,7 @@ FAILED = ["error", "abort", "aborted", "cancelled", "insufficient_system_resourc
 """Finish reasons of replies that the server aborted."""
 USUAL = {"id", "object", "created", "model", "choices", "system_fingerprint", "service_tier", "obfuscation"}
 USUAL_IN_CHOICE, USUAL_IN_DELTA = {"index", "delta", "finish_reason", "logprobs"}, {"role", "content"}
-"""Fields of a chunk that holds only text, as nearly all chunks do."""
+"""Fields of a choice, and of its delta, in a chunk that holds only text, as nearly all chunks do."""
 
 
 if TYPE_CHECKING:

@@ -64,7 +64,7 @@ def provider(
 
 
 class Provider:
-    """A model behind an endpoint or in this process. A reply is cut off at its limits (see limits)."""
+    """A model behind an endpoint or in this process. A reply is cut off at the limits of its request (see `Tally`)."""
 
     def __init__(self, address: Address, patience_s: float | None = None) -> None:
         self.name, self._address = address.name, address

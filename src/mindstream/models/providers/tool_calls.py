@@ -56,7 +56,7 @@ TAGGED = re.compile(
     r"</(?:function|invoke|tool_call)>",
     re.DOTALL,
 )
-"""A call whose arguments are XML: Qwen3-Coder, Anthropic, GLM."""
+"""Matches a call whose arguments are XML, in the formats of Qwen3-Coder, Anthropic and GLM."""
 CLOSERS = ("</function>", "</invoke>", "</tool_call>")
 ARGUMENT = re.compile(
     r"<parameter(?:=|\s+name=[\"'])([^>\"']+)[\"']?>\n?(.*?)\n?</parameter>"

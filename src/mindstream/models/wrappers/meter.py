@@ -250,7 +250,8 @@ class Budget:
         self.spent_calls += 1
 
     def is_near(self, share: float) -> bool:
-        """Return whether this share of a limit is spent or reserved."""
+        """Return whether at least this share of any limit (calls, tokens or cost) is spent, or reserved for calls in
+        progress."""
         tokens, usd = self.spent_tokens + self.reserved_tokens, self.spent_usd + self.reserved_usd
         limits = ((self.calls, self.spent_calls), (self.tokens, tokens), (self.cost_usd, usd))
         return any(allowed is not None and spent >= share * allowed for allowed, spent in limits)

@@ -465,8 +465,9 @@ class Fit(Layered):
         return _Fitted(self, request)
 
     def learn(self, asked: Request, error: PromptTooLong) -> int | None:
-        """Store the limits that the endpoint reports. If it reports no new one, return the number of tokens to which
-        the request must be shortened, otherwise None."""
+        """Store the limits that the error reports. Return None if they show how far to shorten the request: its longest
+        reply, or a new context window. Otherwise return the number of tokens to which the request must be shortened:
+        two thirds."""
         if error.longest_reply:
             self._longest_reply = error.longest_reply
             return None

@@ -105,7 +105,7 @@ JOINS = ("join", "joinner", "join_finish", "join_replan", "finish")
 
 
 class Compiler:
-    """Read LLMCompiler's format line by line."""
+    """Reads a plan in LLMCompiler's format, line by line."""
 
     def __init__(self, tools: Sequence[ToolSpec] = ()) -> None:
         self.found = Findings()

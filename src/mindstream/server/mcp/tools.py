@@ -139,7 +139,8 @@ def every_tool() -> Mapping[str, MemoryTool]:
 
 
 def set_of(tool: MemoryTool) -> str:
-    """Return the set to which a tool belongs; "" for a tool in USUAL."""
+    """Return the name of the set (see SETS) in which a client can request a tool; "" for a tool in USUAL, which is
+    always listed."""
     return "" if tool.name in USUAL else SETS.get(tool.operation.package, "plan")
 
 

@@ -414,7 +414,8 @@ class Mended:
 
 
 def _write_aside(found: Sequence[Damage], path: Path) -> None:
-    """Write the rows of faults to a new private file, as JSON Lines."""
+    """Write damaged rows, each with its fault, to a new private file, as JSON Lines; if there are none, write no
+    file."""
     if found:
         with path.open("x", encoding="utf-8") as file:
             private_file(path)

@@ -81,8 +81,8 @@ class CostRequest(Ask):
 class Limits(Reply):
     """Limits of spending on models (None: no limit), and how much this token has spent today.
 
-    `of`: where the limits are set: `token`: for this token; `server`: for the server, and all callers share them until
-    it is restarted.
+    `of`: `token` if the limits are those of this token; `server` if they are those of the server, which all callers
+    share until it is restarted.
     """
 
     of: Literal["token", "server"]

@@ -233,7 +233,8 @@ class _Life:
                 self._process.send_signal(which)
 
     def describe(self, fault: str) -> str:
-        """Return a fault in one line, with the server's name and without keys."""
+        """Return an error message that begins with the server's name; in the fault, keys are masked and terminal
+        control characters removed."""
         words = without_controls(mask(fault))[:MAX_FAULT]
         return f"{self._server.name}: {words or 'the server failed without an error message'}"
 

@@ -221,7 +221,7 @@ is shown. NAME: maximum characters of a document's name."""
 
 @dataclass(frozen=True)
 class Way:
-    """A strategy.
+    """A planning strategy, and its name in the results (`label`).
 
     Attributes:
         exemplars: exemplars for its planner; None: the shipped ones whose tools are available.

@@ -24,7 +24,7 @@ class Share:
     high: float
 
     def __str__(self) -> str:
-        """Return the short form: `3 of 4, 30% to 95%`; `-` without a total."""
+        """Return the hits and the 95 % interval: `3 of 4, 30% to 95%`; `-` if the total is 0."""
         return f"{self.hits} of {self.of}, {self.low:.0%} to {self.high:.0%}" if self.of else "-"
 
 
@@ -34,8 +34,9 @@ class WayFound:
 
     Attributes:
         judged: share that the judge called right; None without a judge.
-        tokens, tokens_at_a_tenth, calls, tool_calls, seconds: means per question; usd: total, None without a price.
-            `tokens_at_a_tenth` counts tokens from a cache at a tenth.
+        tokens, tokens_at_a_tenth, calls, tool_calls, seconds: means per question; `tokens_at_a_tenth` counts tokens
+            from a cache at a tenth.
+        usd: cost of all questions; None without a price.
         no_answer: number of questions without an answer. failed: number of tool calls that the evaluation made fail
             (`--fail`).
     """

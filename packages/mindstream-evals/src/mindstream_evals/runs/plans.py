@@ -101,7 +101,8 @@ class Opened:
 
 @dataclass(frozen=True)
 class Evaluated:
-    """The result. `unreadable`: number of verdicts that could not be parsed, even after a retry."""
+    """The result of an evaluation of planning strategies. `unreadable`: number of verdicts that could not be parsed,
+    even after a retry."""
 
     data: str
     form: str
@@ -250,7 +251,7 @@ async def solve_question(settings: Settings, wish: Wish, number: int) -> tuple[l
 
 @asynccontextmanager
 async def _as_tasks(settings: Settings, opened: Opened) -> AsyncIterator[None]:
-    """Solve each question in a Ray task during the block, if the wish asks for Ray.
+    """Solve each question in a Ray task during the block, if the wish (the options of the evaluation) asks for Ray.
 
     Each task gets the budget that remains when the task begins, so concurrent tasks together may exceed the budget.
     The results are merged when all tasks have ended or were stopped.

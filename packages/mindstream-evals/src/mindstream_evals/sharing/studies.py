@@ -105,12 +105,12 @@ Control = Literal["", "random", "shuffled"]
 
 @dataclass(frozen=True)
 class Cell:
-    """A test, answered by one agent under one condition.
+    """A test question, answered by one agent under one condition.
 
     Attributes:
         pool: the pool to recall from: that of the agent's domain, that of all agents, or none (zero-shot).
         form: the embedded form of the exemplars.
-        stage: number of fifths of the stream that were offered before.
+        stage: how many fifths of the stream of exchanges were offered to the pool before the test, 1 to 5.
         control: "random": exemplars drawn at random; "shuffled": exemplars with answers of other questions; "": none.
     """
 

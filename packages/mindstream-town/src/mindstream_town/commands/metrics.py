@@ -165,7 +165,7 @@ def _attend(
 
 
 def _files(measured: Measured, ending: str) -> dict[str, str]:
-    """Return tables ("csv") or charts ("svg") by file name."""
+    """Return the contents of the files to write, by file name: tables (`ending` "csv") or a chart ("svg")."""
     history, steps = measured.history, hours(measured.history)
     curves = _curves(measured, steps)
     shares = {name: values for name, (values, _) in curves.items()}

@@ -835,7 +835,8 @@ def _first_memory(table: SeedTable, home: Address, world: World, residents: Coll
 
 
 def _find_place(text: str, home: Address, world: World, where: str) -> str:
-    """Return the address of a place; an incomplete address is resolved in the home's room, then in the house.
+    """Return the address of a place. The text is read as an address in the town; if there is no such place, as one in
+    the home's room, then in the house.
 
     `Bakery:oven` is the oven in any room of the bakery, if there is only one.
     """

@@ -72,7 +72,7 @@ def _nth_day(first: date, number: str) -> date:
 
 
 LONGEST = 99
-"""Maximum characters of the input that error messages repeat."""
+"""Maximum number of characters of an input that an error message repeats."""
 MOST_FITS, MOST_NEAR = 40, 8
 """Maximum number of matches, and of suggestions, in an error message."""
 ALIKE = 0.7

@@ -39,7 +39,7 @@ def meet_by_acquaintance(ask: MeetPerson) -> dict[str, float]:
 
 
 class Hour(BaseModel, frozen=True):
-    """What is done in an hour or so; it lasts until the next one starts."""
+    """An activity of about an hour; it lasts until the next one starts."""
 
     start: Clock
     what: str = Field(min_length=1, max_length=200)

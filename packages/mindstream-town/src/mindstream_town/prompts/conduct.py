@@ -131,7 +131,7 @@ def act_by_charge(ask: ShouldAct) -> dict[str, float]:
 
 
 class AboutOther(Frozen):
-    """The variables of questions about another person."""
+    """The variables of prompts that ask what a resident would do about another person."""
 
     who: str
     identity: str

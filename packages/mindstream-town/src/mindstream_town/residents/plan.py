@@ -181,7 +181,8 @@ async def plan_note(
 
 
 def usual_day(turn: ResidentTurn, date: datetime, places: Sequence[str]) -> tuple[Usual, ...]:
-    """Return the usual day for a date; `places`: addresses in the order of their numbers in the prompt."""
+    """Return the resident's usual activities on a date, for the prompt; `places`: the addresses to which the prompt
+    gives the numbers 1, 2, …"""
     numbers = {address: number for number, address in enumerate(places, 1)}
     today = [each for each in turn.person.day if each.is_on(date)]
     usual: list[Usual] = []

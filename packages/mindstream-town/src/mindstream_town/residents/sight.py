@@ -142,7 +142,7 @@ def _deed(resident: Resident, act: Act, where: Whereabouts, step: int) -> tuple[
 
 
 def nearest(percepts: Sequence[Percept], spot: Spot, most: int) -> list[Percept]:
-    """Return the nearest percepts by Euclidean distance, each of them once."""
+    """Return up to `most` percepts, those nearest to `spot` (by Euclidean distance) first, without duplicates."""
     if len(percepts) < 2:
         return list(percepts[:most])
     x, y = spot

@@ -94,7 +94,8 @@ class SceneDay(Frozen):
 
     @model_validator(mode="after")
     def _lasts(self) -> Self:
-        """Refuse items that do not end after they begin or are too long, and a day that is too short."""
+        """Refuse items that do not end after they begin or are too long (except a last item for going to bed, or one
+        for the whole day), and a day that is too short."""
         for number, each in enumerate(self.items, 1):
             is_bedtime = number == len(self.items) > 1 and each.start == each.end
             if not is_bedtime and not 0 < _length(each) <= LONGEST and not _is_whole_day(each):

@@ -30,7 +30,8 @@ class Hours:
 
 @dataclass(frozen=True, slots=True)
 class PlaceRule:
-    """The rule of a place, which also applies to everything in it that has no rule; fields with None say nothing.
+    """The rule of a place, which also applies to everything in it that has no rule; for a field with None, the rule of
+    the surrounding place holds.
 
     Attributes:
         hours: opening hours; empty: always open.

@@ -182,7 +182,8 @@ class PostgresDatabase:
         return self._outlasting(read, within_s)
 
     def _outlasting(self, do: Callable[[], T], within_s: float = WAIT_S) -> T:
-        """Call `do`; if the server becomes unreachable, call it again for up to `within_s` seconds."""
+        """Call `do`; if the server becomes unreachable, call it again for up to `within_s` seconds, then raise
+        StorageError."""
         clock = SystemClock()
         begun = clock.elapsed()
         for attempt in itertools.count():

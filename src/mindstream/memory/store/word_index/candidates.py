@@ -241,7 +241,8 @@ class Finder:
 
 
 def _found(reader: IndexReader, segments: Sequence[int], places: Sequence[Place], asked: dict[int, int]) -> list[Found]:
-    """Look up the terms `asked` (each hash with its index in the query) in segments."""
+    """Return the postings of a query's terms in each segment that has any. `asked`: for each term's hash, the term's
+    index in the query."""
     there: dict[int, list[tuple[int, NDArray[np.uint32]]]] = {}
     for segment, term, packed in reader.postings(segments, list(asked)):
         there.setdefault(segment, []).append((asked[term], np.frombuffer(packed, np.uint32)))

@@ -267,10 +267,12 @@ def _read(
 
 
 def _signs(vectors: Sequence[Vector | None], episode: NDArray[np.int32]) -> tuple[int, bytes, bytes] | None:
-    """Return the width, mean and signs of vectors; None if there are no vectors.
+    """Return the width of the vectors, their mean, and the signs of their differences from it; None if there are no
+    vectors.
 
-    Before that, half of the vectors of a record's neighbours in the episode is added to the record's vector. For a
-    record without a vector, or with one of another width, all signs are 0.
+    The mean and the signs are computed from blended vectors: to each record's vector, the vectors of its neighbours in
+    the episode are added with the weight NEIGHBOUR, and the sum is normalised. For a record without a vector, or with
+    one of another width than most, all signs are 0.
     """
     widths = Counter(len(each) for each in vectors if each is not None)
     if not widths:
