@@ -121,7 +121,7 @@ def explain_arguments(
     if count > len(first) and named:
         raise TypeError(
             f"{called}() takes {' and '.join(first) or 'no argument'} by position; pass the other arguments by name,"
-            f" such as {named[0]}=…: {', '.join(named)}"
+            f" such as {named[0]}=…; their names are {', '.join(named)}"
         ) from None
     raise error
 

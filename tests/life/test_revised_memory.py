@@ -36,7 +36,11 @@ async def test_replaces_must_match_exactly_one_memory(tmp_path: Path) -> None:
     async with living(tmp_path, model) as life:
         await life.run()
         given = [text for tool, text in await results(life.memory) if tool == "U"]
-        assert "2 memories say that" in given[2] and "on Sundays" in given[2] and "no memory says" in given[3]
+        assert (
+            "2 memories contain these words" in given[2]
+            and "on Sundays" in given[2]
+            and "no memory contains" in given[3]
+        )
         assert await rows(life.memory, "corrected") == [] and len(await life.memory.latest("note", 9)) == 2
 
 

@@ -304,7 +304,7 @@ async def test_tool_calls_of_a_reasoner_are_logged(tmp_path: Path) -> None:
         async def think(self, context: RunContext) -> RunResult:
             with pytest.raises(ToolError, match="there is no tool 'weigh'; the tools are: convert"):
                 await context.call("weigh")
-            with pytest.raises(ToolError, match="the arguments do not fit"):
+            with pytest.raises(ToolError, match="the arguments do not fit the tool's schema"):
                 await context.call("convert", value="much")
             return RunResult(await context.call("convert", value=10, unit="km"))
 

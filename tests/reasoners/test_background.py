@@ -118,7 +118,7 @@ async def test_an_incomplete_reasoner_is_refused_at_open(folder: Path, lack: str
     parts = {"slot": "extra", "trigger": EVERY_TURN, "timeout_s": 5.0, "think": lambda *_: None}
     incomplete = type("Incomplete", (), {name: part for name, part in parts.items() if name != lack})
     for reasoner in (incomplete(), Thinks):
-        with pytest.raises(InputError, match=f"(Incomplete needs .*{lack}|Thinks needs an instance)"):
+        with pytest.raises(InputError, match=f"(Incomplete needs .*{lack}|Thinks needs to be an instance)"):
             async with Mind.open(folder, user="ann", reasoners=[reasoner], responder=None):  # type: ignore[list-item]
                 raise AssertionError
 

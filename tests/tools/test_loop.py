@@ -87,7 +87,7 @@ async def test_a_tool_result_is_sent_back_to_the_model() -> None:
     ("call", "told"),
     [
         (Call("subtract", "{}"), "there is no tool 'subtract'"),
-        (Call("add", '{"a": "many"}'), "the arguments do not fit: a"),
+        (Call("add", '{"a": "many"}'), "the arguments do not fit the tool's schema: a"),
         (Call("add", "not json"), "No whole JSON"),
         (Call("hang", ""), "did not answer within"),
         (Call("burst", ""), "RuntimeError: pipe broke"),

@@ -138,7 +138,7 @@ async def test_unreadable_files_are_named_with_their_format(documents: Documents
     (root / "boat.txt").write_bytes("Die Fähre heißt Übermut, gebaut für Jürgen in Kühlungsborn.".encode("cp1252"))
     listed = await call(documents, "list_documents")
     for told in (
-        "old.doc is a Word 97-2003 document, which is not read: save it as .docx", "save it as .pptx",
+        "old.doc is a Word 97-2003 document, which cannot be read: save it as .docx", "save it as .pptx",
         "notes.odt is an OpenDocument text", "memo.rtf is a Rich Text file",
         "renamed.docx: the file has an older format",
         "locked.docx: the file is protected by a password", "locked.xlsx: the file is protected by a password",

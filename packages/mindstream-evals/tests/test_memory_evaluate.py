@@ -95,7 +95,7 @@ def test_the_cost_is_estimated_before_any_call(door: FakeEndpoint, file: Path) -
 def test_invalid_arguments_are_refused(file: Path) -> None:
     mistaken(run("memory", "evaluate", "--data", file, "--arms", "luck"))
     told = mistaken(run("memory", "evaluate", "--data", file, "--types", "none such"))
-    assert "has no questions of these types" in told
+    assert "has no questions of the types" in told
     file.write_text(json.dumps([LOCOMO[0] | {"qa": []}]))
     assert "no conversation with messages and questions" in mistaken(run("memory", "evaluate", "--data", file))
     mistaken(run("memory", "evaluate", "--data", file.with_name("absent.json")))

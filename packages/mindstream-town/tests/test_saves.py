@@ -188,7 +188,11 @@ def test_steps_can_be_read_from_an_archive(tmp_path: Path) -> None:
         ("scratch", {"name": "Eve"}, "scratch.json: name: expected 'Ann Poe', the folder's name, found 'Eve'"),
         ("scratch", {"planned_path": [[0, "x"]]}, r"scratch.json: planned_path.0.1: .*'x'"),
         ("nodes", {"node_9": NODE}, "nodes.json: node_4 is missing"),
-        ("nodes", {"node_3": THOUGHT | {"filling": ["node_8"]}}, "node_3: its evidence 'node_8' is missing"),
+        (
+            "nodes",
+            {"node_3": THOUGHT | {"filling": ["node_8"]}},
+            "node_3: filling names 'node_8', but there is no such node",
+        ),
         ("nodes", {"node_3": {"node_count": 3}}, "'node_3': type_count: Field required"),
         ("embeddings", {"two": [1.0]}, "'two': expected 3 numbers, found 1"),
         ("embeddings", {"two": [1.0, float("nan"), 0]}, "'two': a number is infinite or NaN"),

@@ -135,7 +135,9 @@ class OwnTool:
             given = arguments_of(call)
             arguments = Arguments.model_validate({k: v for k, v in given.items() if v is not None})
         except ValidationError as error:
-            raise ToolError(f"{self.spec.name}: the arguments do not fit: {complaints(error)}") from None
+            raise ToolError(
+                f"{self.spec.name}: the arguments do not fit the tool's schema: {complaints(error)}"
+            ) from None
         except ReplyInvalid as error:
             raise ToolError(f"{self.spec.name}: {error}") from None
         said = {name for name, value in given.items() if value is not None and str(value).strip()}
@@ -300,10 +302,11 @@ async def _find_memory(stream: Memory, words: str) -> Record:
         return same[0]
     if not same:
         raise ToolError(
-            f"replaces: no memory says {words[:80]!r}; give its words as the tool R returns them, without the day"
+            f"replaces: no memory contains {words[:80]!r}; copy its text as the recall tool R returned it,"
+            " without the day"
         )
     listed = "\n".join(map(_line, same))
-    raise ToolError(f"replaces: {len(same)} memories say that; give more of the words of one:\n{listed}")
+    raise ToolError(f"replaces: {len(same)} memories contain these words; give more of the words of one:\n{listed}")
 
 
 def _plain(text: str) -> str:

@@ -370,7 +370,7 @@ def checked_reasoner(reasoner: Reasoner) -> Reasoner:
     name = reasoner.__name__ if isinstance(reasoner, type) else type(reasoner).__name__
     slot, timeout_s = getattr(reasoner, "slot", None), getattr(reasoner, "timeout_s", None)
     needs = {
-        f"an instance: {name}()": not isinstance(reasoner, type),
+        f"to be an instance: {name}()": not isinstance(reasoner, type),
         "a slot, the name of the part of memory that it writes": isinstance(slot, str) and slot,
         "a trigger that says when it wakes, such as Trigger(every=1)": isinstance(
             getattr(reasoner, "trigger", 0), Trigger

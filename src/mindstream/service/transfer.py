@@ -100,7 +100,7 @@ class ExportLine(BaseModel, frozen=True, extra="forbid"):
                 f" of a {self.kind}"
             )
         if self.slot and self.kind == "belief" and not isinstance(self.data.get("value"), dict):
-            raise InputError("data.value: a belief must have an object here")
+            raise InputError("data.value: expected an object, because the record is a belief")
         if self.slot and self.kind == "plan":
             validate_as(CoachingPlan, self.data.get("plan"), "data.plan.")
         held: dict[str, Any] = {name: getattr(self, name) for name in ExportLine.model_fields}

@@ -143,7 +143,7 @@ class DraftQuestion(Prompt[DraftedQuestion]):
         """Parse the question; reject it if it repeats the answer."""
         reply = super().parse(text)
         if normalised(reply.question) == normalised(self.answer):
-            raise ReplyInvalid("That is the answer. Write the question to it.")
+            raise ReplyInvalid("You repeated the answer. Write the question that it answers.")
         return reply
 
 

@@ -459,5 +459,5 @@ async def _own_lessons(pool: Pool, ids: Sequence[str], by: str) -> tuple[str, ..
         is_own = one is not None and by == one.writer and (state.is_named(by) or one.private)
         if one is None or not (is_own or by == state.owner):
             lists = next_step("pool lessons")
-            raise InputError(f"there is no lesson {id_!r} that {by!r} may change; {lists} lists them")
+            raise InputError(f"there is no lesson {id_!r} that {by!r} may change; {lists} lists the lessons")
     return tuple(ids)

@@ -334,7 +334,7 @@ def _log(value: Real, base: Real = Fraction(10)) -> Real:
         ToolError: the logarithm is not defined.
     """
     if value <= 0 or base <= 0 or base == 1:
-        raise ToolError("a logarithm is taken of a number above 0, to a base above 0 that is not 1")
+        raise ToolError("a logarithm needs a number above 0, and a base above 0 other than 1")
     near = round(found := _ln(value) / _ln(base))
     return Fraction(near) if abs(near) < 5_000 and isinstance(base, Fraction) and base**near == value else found
 

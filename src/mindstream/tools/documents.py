@@ -158,7 +158,7 @@ class Folder:
             ToolError: the file is not in the folder, is too large, or cannot be read as text.
         """
         if (found := UNREAD.get(Path(name).suffix.lower())) is not None:
-            raise ToolError(f"{name} is {found[0]}, which is not read: save it as {found[1]}")
+            raise ToolError(f"{name} is {found[0]}, which cannot be read: save it as {found[1]}")
         path, is_html = self._path(name), name.lower().endswith(HTML)
         is_binary = is_parsed(name) and not is_html
         try:

@@ -135,7 +135,7 @@ def read_arguments(call: Call, spec: ToolSpec, originals: Mapping[str, str] = Ma
     except ReplyInvalid as error:
         raise ToolError(f"{spec.name}: {error}") from None
     if faults := spec.checker.find_faults(given):
-        raise ToolError(f"{spec.name}: the arguments do not fit: {'; '.join(faults)}"[:2_000])
+        raise ToolError(f"{spec.name}: the arguments do not fit the tool's schema: {'; '.join(faults)}"[:2_000])
     return {originals.get(name, name): value for name, value in given.items()}
 
 
@@ -231,7 +231,9 @@ class FunctionTool:
             given = arguments_of(call)
             arguments = self._arguments.validate_python(ArgsKwargs((), given))
         except ValidationError as error:
-            raise ToolError(f"{self.spec.name}: the arguments do not fit: {complaints(error)}") from None
+            raise ToolError(
+                f"{self.spec.name}: the arguments do not fit the tool's schema: {complaints(error)}"
+            ) from None
         except ReplyInvalid as error:
             raise ToolError(f"{self.spec.name}: {error}") from None
         if self._is_async:

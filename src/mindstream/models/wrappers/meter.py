@@ -287,7 +287,7 @@ class Budget:
         left = self._room() - asked * self._short
         if left < min(wanted, MIN_REPLY):
             raise BudgetSpent(
-                f"{self.spent_tokens} of the {self.tokens} tokens that were allowed are spent, and the next request"
+                f"{self.spent_tokens:,} of the {self.tokens:,} allowed tokens are spent, and the next request"
                 f" needs {asked:,} tokens and room for a reply: raise the limit, or stop"
             )
         self.take_call()

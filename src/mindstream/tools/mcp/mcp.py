@@ -332,7 +332,7 @@ async def mcp_tools(
                 found.refused.update({f"{name}/{show(tool)}": why for tool, why in listing.refused.items()})
                 found.extend(await _accepted(connection, listing.tools, pins, approve, found.refused))
         if not found and found.refused:
-            raise ToolError("no tool may be called.\n" + "\n".join(found.refused.values()))
+            raise ToolError("no tool can be used:\n" + "\n".join(found.refused.values()))
         yield McpTools(_named(found, taken), found.refused)
     finally:
         await asyncio.gather(*(each.close() for each in connections))

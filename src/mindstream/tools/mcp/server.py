@@ -64,7 +64,9 @@ class McpServer:
         if not self.name:
             object.__setattr__(self, "name", self._short_name())
         if ODD.search(self.name) or len(self.name) > 30:
-            raise SettingsError(f"a server's name is up to 30 letters, digits, _ and -, not {self.name[:80]!r}")
+            raise SettingsError(
+                f"the name of an MCP server may have up to 30 letters, digits, _ and -, not {self.name[:80]!r}"
+            )
 
     @cached_property
     def command(self) -> tuple[str, ...]:

@@ -132,7 +132,7 @@ def read_wish(wish: MemoryWish) -> tuple[str, list[AskedTalk]]:
     drawn = draw(talks, draw_questions(talks, wish.questions, wish.seed, wish.types))
     if not drawn:
         types = ", ".join(sorted({each.type for talk in talks for each in talk.questions}))
-        raise InputError(f"{wish.file} has no questions of these types; its types are: {types}")
+        raise InputError(f"{wish.file} has no questions of the types {', '.join(wish.types)}; its types are: {types}")
     return form, drawn
 
 

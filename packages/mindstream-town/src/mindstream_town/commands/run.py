@@ -415,7 +415,7 @@ def prepare(
         preparing = Preparing(text, file.parent)
     if not preparing.left:
         row = {"file": str(file), "prepared": [], "written": "", "difference": ""}
-        tell(json, row, f"{file} needs no preparation: all residents have a day, and a place has a purpose")
+        tell(json, row, f"{file} needs no preparation: every resident has a day, and at least one place has a purpose")
         return 0
     if is_free(settings):
         raise InputError("reading descriptions needs a model: name one, such as --model openai:gpt-5-mini")

@@ -177,7 +177,7 @@ def _read_nodes(path: Path) -> tuple[ConceptNode, ...]:
             raise InputError(f"{path}: {id}: node_count must be the number in the node's name, found {node.node_count}")
         if missing := [each for each in node.evidence if each not in nodes]:
             raise InputError(
-                f"{path}: {id}: its evidence {missing[0]!r:.60} is missing: add that node, or remove it from filling"
+                f"{path}: {id}: filling names {missing[0]!r:.60}, but there is no such node: add it, or remove its id"
             )
     return tuple(nodes.values())
 

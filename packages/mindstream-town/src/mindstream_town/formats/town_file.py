@@ -690,7 +690,7 @@ def _rules(
             if address in rules:
                 raise InputError("this place occurs twice: keep one entry")
             if table.objects and is_drawn:
-                raise InputError("objects cannot be listed with a drawn map: draw them in [map] things")
+                raise InputError("a place cannot list objects if the map is drawn: draw them in `things` of [map]")
             for owner in table.owners or ():
                 _check_resident(owner, residents)
             rules[address] = PlaceRule(

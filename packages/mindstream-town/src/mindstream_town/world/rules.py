@@ -130,7 +130,8 @@ def parse_hours(text: str) -> tuple[Hours, ...]:
         start, end = (int(found[1]) * 60 + int(found[2]), int(found[3]) * 60 + int(found[4])) if found else (-1, -1)
         if not 0 <= start < DAY_MINUTES or not 0 <= end <= DAY_MINUTES:
             raise InputError(
-                f"expected opening hours such as 08:00-20:00, several with commas, or always; found {text!r:.99}"
+                "expected opening hours such as 08:00-20:00, several separated by commas, or always;"
+                f" found {text!r:.99}"
             )
         spans.append(Hours(start, end))
     return tuple(spans)
