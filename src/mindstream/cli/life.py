@@ -33,7 +33,7 @@ from mindstream.service.living import ZONE
 from mindstream.settings import Settings
 
 app = typer.Typer(**PLAIN)
-Words = Annotated[list[str], word("TEXT", "The text to send to the life.")]
+Words = Annotated[list[str], word("TEXT", "The text to send to the agent.")]
 Because = Annotated[list[str] | None, word("WHY", "The reason, for the log.")]
 Number = Annotated[int, word("N", "The task's number in `life tasks`.", min=1)]
 Call = Annotated[str, word("ID", "The id of the tool call that waits for permission [the only one that waits].")]
@@ -85,7 +85,7 @@ async def show_status(settings: Settings, json: bool) -> None:
 
 @command(app, "data user", "mindstream life tasks")
 async def tasks(settings: Settings, json: AsJson = False) -> None:
-    """List the agent's tasks: open, waiting and done."""
+    """List the agent's tasks; done and dropped ones come last."""
     async with calling_life(settings) as call:
         ordered, now = (await call("life.status")).local.ledger.ordered(), call.runtime.clock.now()
     for task in ordered:

@@ -105,7 +105,9 @@ class LiveFlags:
     """The flags of `live`."""
 
     goal: Annotated[str, flag("WORDS", "The goal that the life works for [the goal in its log].")] = ""
-    for_: Annotated[str, flag("TIME", "Begin no new turn after this time: 2h, 90 min, until 18:00.", "--for")] = ""
+    for_: Annotated[
+        str, flag("TIME", "Begin no new turn after this duration or time, such as 2h, 90 min, or until 18:00.", "--for")
+    ] = ""
     turns: Annotated[
         int | None, flag("N", "Maximum number of turns (rounds of work) that this command runs.", min=0)
     ] = None

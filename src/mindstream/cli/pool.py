@@ -71,8 +71,8 @@ async def create(
         bool,
         switch(
             "--as-published",
-            "As in Gao 2024: before the query of a pair, also grade, label and serve the examples that its answer was"
-            " given with.",
+            "As in Gao 2024: grade, label and serve each pair together with the examples that the prompt for its answer"
+            " contained; they precede its query.",
         ),
     ] = False,
     json: AsJson = False,

@@ -317,7 +317,10 @@ async def new(
     ],
     scope: Annotated[
         str,
-        flag("A,B,…", "The token's scopes: read, write, admin; or of one group of operations, such as memory.read."),
+        flag(
+            "A,B,…",
+            "The token's scopes: read, write or admin, each for all operations or for one group, such as memory.read.",
+        ),
     ] = "read,write",
     days: Annotated[float, flag("N", "The token's lifetime in days.")] = 90.0,
     user: Annotated[str, flag("NAME", "The only user whose data the token opens [all users of the tenant].")] = "",

@@ -98,7 +98,7 @@ class SolveOptions:
         bool, switch("--fresh", "Make a new plan, even if memory holds a plan that solved a similar task.")
     ] = False
     tool_calls: Annotated[int | None, flag("N", "Maximum number of tool calls.", min=0)] = None
-    seconds: Annotated[float | None, flag("S", "Maximum duration in seconds.", min=0)] = None
+    seconds: Annotated[float | None, flag("S", "Maximum duration of the run, in seconds.", min=0)] = None
     save: Annotated[Path | None, flag("FILE", "Save the plan to this file, as JSON.")] = None
     run: Annotated[str, flag("NAME", "Name of the run; an unfinished run of this name is resumed [a new name].")] = ""
     json: AsJson = False

@@ -269,7 +269,7 @@ async def list_records(
 
 @command(app, "data user", "mindstream memory get 1jatk3k2m0x7c5v9qz")
 async def get(settings: Settings, id_: Id, json: AsJson = False) -> None:
-    """Show a record with all its fields, also one that is superseded or archived."""
+    """Show a record with all its fields, even if it is superseded or archived."""
     async with calling(settings, known=True) as call:
         record = (await call("memory.get", id=id_)).local
     lines = [f"{record.kind}, {format_iso(record.created)}, {record.id}", _content(record)]

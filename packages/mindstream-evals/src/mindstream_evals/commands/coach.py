@@ -37,7 +37,7 @@ app = group("Evaluate the coach: against a plain agent, and in its predictions."
 )
 async def contest(
     settings: Settings,
-    talks: Annotated[Path, flag("FILE", "The scripted conversations: the user's lines.")],
+    talks: Annotated[Path, flag("FILE", "A JSON file of scripted conversations, with the lines that the user says.")],
     judge: Annotated[
         str,
         flag(

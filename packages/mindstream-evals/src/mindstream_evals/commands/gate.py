@@ -35,9 +35,9 @@ for nothing: share of the turns that waited for a thought that changed no answer
 
 @command(app, "data user", "mindstream gate report --user ann")
 async def report(settings: Settings, user: OneUser = None, json: AsJson = False) -> None:
-    """Show how often each gate let the talker wait for the reasoner, and how often that decision was wrong.
+    """Show how often each gate (see `chat --gate`) let the talker wait for the reasoner, and how often wrongly.
 
-    Uses only the log: the gate's decision for each utterance, and the reasoner's later result.
+    The report compares the gate's decision for each utterance with the reasoner's later result; both are in the log.
     """
     async with open_user_memory(settings) as opened:
         found = await gate_report(opened.store, opened.key if user else None)

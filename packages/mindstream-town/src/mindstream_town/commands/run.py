@@ -237,7 +237,7 @@ def let_live(
         flag(
             "ORDER",
             "free: a resident runs ahead while no other can affect it; lockstep: all run each step together [free with"
-            " a model].",
+            " a model, else lockstep].",
         ),
     ] = None,
     slots: Annotated[int, flag("N", "Maximum number of simultaneous model calls.", min=1, max=1_000)] = towns.SLOTS,
