@@ -90,8 +90,11 @@ class _Files:
         return path
 
     def _named(self, asked: str, verb: str = "") -> list[str]:
-        """Return the path of a file, or the paths below a folder; the root is a folder even if it is empty. `verb`: for
-        the error message, the operation if it must not be applied to the root; "": it may be."""
+        """Return the path of a file, or the paths of the files below a folder; the root may be empty.
+
+        Args:
+            verb: name of an operation that is refused for the root, such as `delete`; "": the root is allowed.
+        """
         path = _checked(asked)
         if verb and path == ROOT:
             raise ToolError(f"Cannot {verb} the {ROOT} directory itself")

@@ -244,7 +244,7 @@ NOTHING = {"en": "nothing is remembered of that", "zh": "没有相关记忆"}
 
 
 def recall_tool(steps: Steps, language: str, n: int = RETURNED) -> OwnTool:
-    """Return the tool R(query), which returns n memories.
+    """Return the tool R(query), which returns up to n memories.
 
     The commit of the result also strengthens these memories, and weakens others that were found but not returned.
     """

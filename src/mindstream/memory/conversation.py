@@ -122,8 +122,9 @@ def lines_of_talks(
 
 
 def format_later(passed_s: float) -> str:
-    """Return how much later a moment is, such as "3 days later"; "later" if it is less than half a day. Days are
-    rounded periods of 24 hours, not calendar days, because the time zone is unknown.
+    """Return how much later a moment is: "later", "the next day", or for example "3 days later".
+
+    The time is rounded to periods of 24 hours. These are not calendar days, because the time zone is unknown.
     """
     return _format_days(passed_s, "later", "the next day", "later")
 

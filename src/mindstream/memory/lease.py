@@ -80,8 +80,8 @@ def looking(stream: Stream, at: Callable[[Sequence[Work]], None]) -> Iterator[No
 
 
 class _Watch:
-    """Reads the open work of the streams in running `looking` blocks, every WATCH_S seconds. If no block runs, there is
-    no timer."""
+    """While `looking` blocks run, reads the open work of their streams every WATCH_S seconds. If no block runs, there
+    is no timer."""
 
     def __init__(self, store: WorkStore) -> None:
         self.loop = asyncio.get_running_loop()

@@ -387,8 +387,10 @@ class Exchange:
         self.put(None)
 
     def events(self, heard: Logged, turn: asyncio.Task[None]) -> Exchange:
-        """Add the utterance (`heard`), and return this object, which yields it and then the events of its answer until
-        `end`; `turn`: the task that answers."""
+        """Add the utterance (`heard`) as the first event, and return this object. It yields the events until `end`.
+
+        `turn`: the task that answers the utterance.
+        """
         self._turn = turn
         self.put(heard)
         return self

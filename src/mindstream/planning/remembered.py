@@ -171,8 +171,7 @@ def _is_general(plan: Plan, task: str, swaps: Mapping[str, str]) -> bool:
 
 
 def _swap_text(text: str, swaps: Mapping[str, str]) -> str:
-    """Return a text in which the keys of `swaps` are replaced by their values where they are whole words, all at
-    once."""
+    """Replace the keys of `swaps` by their values where they are whole words; replacements are not replaced again."""
     if not swaps:
         return text
     named = "|".join(map(re.escape, sorted(swaps, key=len, reverse=True)))

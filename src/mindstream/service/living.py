@@ -241,7 +241,8 @@ def read_beat(words: str) -> float:
 
 
 def read_end(words: str, now: Moment) -> Moment:
-    """Return the time at which a duration ends, such as "2h", "1h 30m", "until 18:00" or "tomorrow 9:00".
+    """Return the time at which a run is to end: after a duration ("2h", "1h 30m") or at a time ("until 18:00",
+    "tomorrow 9:00").
 
     Raises:
         InputError: the text is neither a duration nor a time, or the time has passed.

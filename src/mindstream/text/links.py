@@ -132,7 +132,10 @@ class LinkFilter:
         self._is_tag = self._is_dropping = False
 
     def feed(self, piece: str, *, last: bool = False) -> str:
-        """Add a piece; return the text that can be passed on."""
+        """Read a piece of the answer; return the text that can be passed on now, without links that are not allowed.
+
+        `last`: no piece follows, so nothing is held back.
+        """
         passed = ""
         if self._is_plain(piece):
             text = self._word + piece

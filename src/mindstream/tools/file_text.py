@@ -279,7 +279,7 @@ def _words(element: Any, space: str) -> str:
 
 
 def slides(path: str) -> Iterator[Line]:
-    """Yield the text of each slide from top to bottom, then its notes."""
+    """Yield the text of each slide: the title, the shapes from top to bottom, the diagrams and the notes."""
     import pptx
     from pptx.oxml import parse_xml
 

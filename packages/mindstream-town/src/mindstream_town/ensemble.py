@@ -31,7 +31,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Lived:
-    """The result of a run. `step`: the last one; `digest`: of the journal; `seconds`: duration of the run."""
+    """The result of a run. `step`: the last step; `digest`: a hash of the journal; `seconds`: duration of the run."""
 
     condition: str
     seed: int
@@ -138,7 +138,8 @@ def spreads(lived: Sequence[Lived]) -> list[Spread]:
 
 
 def differences(lived: Sequence[Lived]) -> list[Difference]:
-    """Return the differences between FULL and each of the other conditions, on the seeds that both conditions have."""
+    """Return how each other condition differs from FULL (its measures minus those of FULL), on the seeds that both
+    have."""
     by_condition = _by_condition(lived)
     whole, found = by_condition.get(FULL, {}), []
     for condition, of_seed in by_condition.items():

@@ -47,7 +47,8 @@ class Preparing:
 
     @property
     def left(self) -> list[str]:
-        """The names of residents without a `day`, and `places` if no place has a purpose."""
+        """What is still to be prepared: the names of the residents without a `day`, and `places` if no place has a
+        purpose."""
         people = [each.name for each in self._town.residents if not each.day and each.name not in self.prepared]
         has_places = any(rule.purpose for _, rule in self._town.rules) or "places" in self.prepared
         return people if has_places else [*people, "places"]

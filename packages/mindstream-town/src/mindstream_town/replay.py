@@ -177,7 +177,8 @@ class Recorder:
         self._take_in(row, step)
 
     def remember(self, name: str, records: Iterable[Record], last: int | None = None) -> None:
-        """Add a resident's records up to a step; None: all. Records that were added before are ignored."""
+        """Add a resident's records up to the step `last` (None: without a limit), except those that were added
+        before."""
         life = self._lives[name]
         for each in records:
             step = _step_at(each.created, self._setting)
@@ -334,7 +335,7 @@ WIDE, HIGH = 14, 8
 """Width and height of a place's box, in units of spots."""
 CORNER = 0.8
 APART = 1.35
-"""Minimum distance between the centres of two places, in sizes of a box."""
+"""Minimum distance between the centres of two places, as a multiple of a box's size."""
 ROUNDS = 200
 MOST_DRAWN = 80
 """Maximum number of places that are laid out by distance; more are drawn in rows, because the layout takes too long."""

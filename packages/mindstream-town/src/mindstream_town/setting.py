@@ -86,7 +86,7 @@ class Setting:
         return self._objects.get(place, ())
 
     def rooms_in(self, sector: str) -> list[str]:
-        """Return the addresses of the arenas in a sector, sorted."""
+        """Return the addresses of the rooms (arenas) in a sector, sorted."""
         return self._rooms.get(sector, [])
 
     @cached_property

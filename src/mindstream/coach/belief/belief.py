@@ -54,7 +54,7 @@ QUESTIONS, LONGEST_QUESTION = 5, 120
 
 @dataclass(frozen=True)
 class BeliefReasoner:
-    """Update the belief about the user and the plan; its slot is the pack's name.
+    """Update the belief about the user, and the plan. The reasoner's slot is the pack's name.
 
     Attributes:
         notes: whether the reasoner also writes new beliefs as notes; False if another reasoner extracts facts.

@@ -48,8 +48,8 @@ class Drawn:
 
     Attributes:
         missing: ids of evidence that does not exist: it was erased, or was never a record of this stream.
-        cut: the record has evidence that is not listed here, because it is shown elsewhere in the tree or is deeper
-            than MAX_DEPTH.
+        cut: whether the record has evidence that is not listed here, because it is shown elsewhere in the tree or is
+            deeper than MAX_DEPTH.
     """
 
     record: Record

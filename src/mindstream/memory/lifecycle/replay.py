@@ -28,7 +28,8 @@ OCCASION_S = HOUR_S
 """Minimum time, in seconds, since a record was written or last returned for a return to count as a new request for the
 record."""
 MIN_ASKED, MIN_DAYS = 20, 14
-"""Minimum number of new requests, and of days in the log, for a meaningful result."""
+"""MIN_ASKED: minimum number of new requests for records (see OCCASION_S) for a meaningful result. MIN_DAYS: minimum
+number of days in the log for it."""
 
 
 class RecordSpan(NamedTuple):

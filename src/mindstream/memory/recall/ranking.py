@@ -923,7 +923,7 @@ class Cosine:
 
 
 def rated(importance: Doubles) -> Doubles:
-    """Scale importance to 0 … 1; a record without a rating gets 0.5."""
+    """Scale importance from 1 … 10 to 0 … 1; a record without a rating gets 0.5."""
     return np.where(np.isnan(importance), 0.5, np.minimum(np.maximum((importance - 1) / 9, 0), 1))
 
 

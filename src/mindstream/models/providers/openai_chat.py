@@ -167,7 +167,11 @@ class TextLogprobsReader:
 
 
 def _tokens_of(choice: dict[str, Any], method: Method) -> list[tuple[str, float]]:
-    """Return the tokens of a prompt and of its continuation, with their log-probabilities."""
+    """Return the tokens of the sent prompt, with their log-probabilities; 0.0 for a token without one, such as the
+    first.
+
+    With `echo`, the generated token follows.
+    """
     if method == "echo":
         found = choice.get("logprobs") or {}
         pairs = zip(found.get("tokens") or (), found.get("token_logprobs") or (), strict=True)
@@ -640,7 +644,8 @@ def read_count(number: Any) -> int:
 def _counts(used: Any) -> tuple[int, int]:
     """Return the tokens of the prompt and of the reply that an endpoint reports; 0 for a missing or impossible count.
 
-    Some endpoints (xAI, Gemini) count the tokens of thoughts only in the total.
+    Some endpoints (xAI, Gemini) count the tokens of thoughts only in the total. So the reply counts at least the total
+    minus the prompt.
     """
     if not isinstance(used, dict):
         return 0, 0

@@ -74,8 +74,8 @@ class Meter(Layered):
     """Passes a `Metered` to `on_call` when a call has ended in any way; records a span if tracing is on.
 
     Args:
-        on_call: None: only the listeners of a request get its `Metered`.
-        keeps_words: `Metered.words` has the full text of the call.
+        on_call: called at the end of each call; None: only the listeners of a request get its `Metered`.
+        keeps_words: whether `Metered.words` has the full text of the call.
     """
 
     def __init__(

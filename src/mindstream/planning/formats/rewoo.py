@@ -140,7 +140,8 @@ def read_input(text: str, spec: ToolSpec | None, scan: Scan) -> JsonObject:
 
 
 def _read_named(text: str, known: dict[str, Any], scan: Scan) -> JsonObject:
-    """Read `name=value, …`; a comma that no argument name follows is part of the value before it."""
+    """Read `name=value, …`; {} if the text does not begin with a known argument. A comma that no argument name follows
+    is part of the value before it."""
     if not KEY.match(text):
         return {}
     parts: list[tuple[str, str]] = []

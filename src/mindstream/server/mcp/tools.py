@@ -25,7 +25,7 @@ SETS = {"memory": "care", "plans": "plan", "pools": "pool", "towns": "town"}
 """For each package of operations: the name of the set of its tools, except those in USUAL. Tools of other packages are
 in the set `plan`."""
 ABROAD = ("plans",)
-"""Packages whose tools may access the world outside this server, such as the web."""
+"""Packages of operations whose long-running tools may access the world outside this server, such as the web."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -244,8 +244,11 @@ def _schema_of(version: int) -> set[str]:
 
 
 def _schema_faults(connection: sqlite3.Connection) -> Iterator[Damage]:
-    """Yield the differences between the file's application id, version and schema and those of a new database of its
-    version."""
+    """Yield the faults of the file's application id, version and schema.
+
+    The schema is compared with that of a new database of the same version. Additional tables and columns are faults
+    only if a later version of mindstream has them.
+    """
     application, version = _identity(connection)
     wanted, found = _schema_of(version), _schema(connection)
     if found and (application != APPLICATION_ID or not 0 < version <= len(MIGRATIONS)):

@@ -62,8 +62,11 @@ def _chat(name: str) -> str:
 
 
 def _order(stamps: Sequence[re.Match[str]]) -> str:
-    """Return the order of day, month and year in the dates: the one with which most of them are valid, and then fewest
-    are before the previous one."""
+    """Return the order of day, month and year in the dates.
+
+    "ymd" if the first date begins with four digits. Otherwise "dmy" or "mdy": the one with which more dates are valid,
+    or, if the numbers are equal, fewer dates are earlier than the date before them.
+    """
     if stamps and len(stamps[0][2]) == 4:
         return "ymd"
     is_american = any(each[3] == "/" and each[9] for each in stamps)

@@ -45,7 +45,8 @@ from mindstream_evals.runs.plans import Evaluated, Expected, Wish
 
 app = group()
 MOST_PAIRS = 6
-"""Maximum pairs of strategies in the table."""
+"""Maximum number of pairs of strategies for a table of all pairs. If there are more, the table has only the pairs with
+the first strategy."""
 Form = Literal["hotpotqa", "gsm8k", "strategyqa", "triviaqa", "plain"]
 NOTES = """The format is detected from the file: HotpotQA (its contexts are the documents of
 each question), GSM8K, StrategyQA and TriviaQA as published; else CSV or JSON

@@ -63,7 +63,7 @@ class Experience(Protocol):
     """What agents know from earlier tasks."""
 
     async def examples(self, arm: Arm, question: str) -> list[Example]:
-        """Return what an agent is shown before a question."""
+        """Return the examples that an agent in this condition (`arm`) is shown before a question."""
 
     async def learn(self, done: Attempts) -> dict[str, Any]:
         """Learn from a training task; return the row to store: a description `noted`, and the state, if any."""

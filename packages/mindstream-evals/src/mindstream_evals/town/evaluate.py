@@ -120,7 +120,7 @@ def pairs_of(comparisons: Sequence[Comparison], answers: Mapping[tuple[str, str,
 R = TypeVar("R")
 JUDGE = "judge"
 MOST = "six"
-"""Maximum sentences of a resident's answer."""
+"""Maximum number of sentences of a resident's answer, as a word for the prompt."""
 FIRST = {"first": 1.0, "second": 0.0, "equal": 0.5}
 """Points of the answer shown first, by verdict."""
 

@@ -862,7 +862,8 @@ def _first_spot(world: World, spots: tuple[Spot, ...]) -> Spot:
 
 
 def _check_ways(world: World, residents: tuple[Person, ...]) -> None:
-    """Refuse a town with a place that residents cannot reach."""
+    """Refuse a town with a place, or with another resident's start, that the first resident with a start cannot
+    reach."""
     placed = [(each, each.start) for each in residents if each.start is not None]
     if not placed:
         return

@@ -71,7 +71,7 @@ class PlanHours(Prompt[Hours]):
     lately: tuple[str, ...] = ()
     """Recent memories of today, with their times."""
     places: tuple[str, ...]
-    """The known places, one room per line, numbered from 1."""
+    """The places that the resident knows, one room per line, numbered from 1."""
     surroundings: str = ""
 
 
@@ -122,7 +122,7 @@ class PlanStrokes(Prompt[Strokes]):
     yesterday: tuple[str, ...] = ()
     """Yesterday in broad strokes."""
     places: tuple[str, ...]
-    """The known places, one room per line, numbered from 1."""
+    """The places that the resident knows, one room per line, numbered from 1."""
     usual: tuple[Usual, ...] = ()
     surroundings: str = ""
     """Household and weather."""
@@ -260,7 +260,7 @@ class RewriteDay(Prompt[RestOfDay]):
     plan: tuple[str, ...]
     """The planned rest of the day, as `HH:MM what (where)`, with the times of arrival."""
     places: tuple[str, ...]
-    """The known places, one room per line, numbered from 1."""
+    """The places that the resident knows, one room per line, numbered from 1."""
 
 
 @rule(RewriteDay)

@@ -47,7 +47,7 @@ class SeeTo(Prompt[Remedy]):
     at: int
     """The object's number in `around`."""
     around: tuple[str, ...]
-    """Known objects, numbered from 1."""
+    """The objects that the resident knows, numbered from 1."""
     sells: tuple[int, ...] = ()
     """Numbers of the objects at which one can buy something now."""
     serves: tuple[int, ...] = ()
@@ -367,7 +367,8 @@ class AnswerInterview(Prompt[str]):
 
 @rule(AnswerInterview)
 def quote(ask: AnswerInterview) -> str:
-    """Rule: quote the first MOST_QUOTED of the memories in the prompt, and say that no model answers."""
+    """Rule: say that no model answers, and quote the first MOST_QUOTED memories in the prompt. Memories of earlier
+    answers of this rule are not quoted."""
     own = [each for each in ask.memories if NOBODY not in each][:MOST_QUOTED]
     quoted = "; ".join(f"“{each[:LONGEST]}{'…' * (len(each) > LONGEST)}”" for each in own)
     return f"{NOBODY} {ask.who} remembers: {quoted or 'nothing of it'})"

@@ -206,7 +206,7 @@ class PlanDay(Prompt[DayPlan]):
     yesterday: tuple[str, ...] = ()
     """Yesterday in broad strokes."""
     places: tuple[Place, ...]
-    """Known places, numbered from 1."""
+    """The places that the resident knows, numbered from 1."""
     usual: tuple[Usual, ...] = ()
     """The usual day for this weekday."""
 
@@ -261,7 +261,7 @@ class PlanRest(Prompt[RestOfDay]):
     planned: tuple[str, ...] = ()
     """The plan from now on, as `HH:MM what (place)`."""
     places: tuple[Place, ...]
-    """Known places, numbered from 1."""
+    """The places that the resident knows, numbered from 1."""
 
 
 @rule(PlanRest)

@@ -714,8 +714,10 @@ def _on_opening(turn: ResidentTurn, blocks: Sequence[Block]) -> list[Block]:
 
 
 def _opens_in(turn: ResidentTurn, block: Block, minute: int) -> int:
-    """Return how many minutes after `minute` a resident may enter a block's place; 0: at once, or not within EARLY
-    minutes."""
+    """Return how many minutes after `minute` a resident may enter a block's place.
+
+    0: at once, or not within EARLY minutes, or the resident sleeps in this block, or the place is unknown.
+    """
     setting = turn.setting
     address = setting.addresses.get(block.place)
     if address is None or block.asleep:

@@ -666,11 +666,12 @@ def _learn_places(turn: ResidentTurn, scene: Scene, places: Sequence[str]) -> No
 async def overhear_scene(
     turn: ResidentTurn, speakers: tuple[str, str], text: str, results: Sequence[str], *, is_clear: bool
 ) -> None:
-    """Let a resident nearby remember the line of a scene that can be overheard; if it is at an appointment with one of
-    the two speakers, also the results.
+    """Let a resident nearby remember what can be overheard of a scene: one line. A resident that is at an appointment
+    with one of the two speakers also remembers the results.
 
     Args:
-        text: the line; "": there is none. results: of the appointment that the scene was about.
+        text: the line; "": there is none.
+        results: the results of the appointment that the scene was about.
         is_clear: whether neither of the two speakers could reveal a secret in the scene.
     """
     keywords, act = (speakers[0].lower(), speakers[1].lower()), turn.state.act
