@@ -536,8 +536,8 @@ class Speech:
 
 
 HELD = 8
-"""Maximum number of lines that are listed if none is near the question: belief and plan first, then statements of the
-user, notes and memories."""
+"""Maximum number of lines that the rule lists if no line is near the question. The lines of belief and plan come first,
+then statements of the user, notes and memories."""
 SHARE, LIKENESS, NEAREST = 0.5, 0.15, 3
 """A line from memory is quoted if it has at least the share SHARE of the question's words, or at least the similarity
 LIKENESS in meaning; at most NEAREST lines are quoted."""

@@ -172,12 +172,20 @@ class RefusedMessages:
 class _WithoutRefused(Layered):
     """A model that is called without the refused messages.
 
-    If a prompt is refused, it is sent again without the user's newest message in it, then with that message but without
-    the next older one, and so on. If the prompt is accepted without a message, this message is the refused one. If the
-    prompt is refused each time, it is sent without all these messages, and then with each of them alone, to find those
-    that are refused. If it is refused even with all of them left out, no message is recorded as refused. A prompt that
-    asks for the answer to a refused message fails, because a reply to MARKER, which replaces it, would not be an
-    answer.
+        If a prompt is refused, it is sent again without the user's newest message in it, then with that message but
+        without the next older one, and so on. If the prompt is accepted without a message, this message is the refused
+        one. If the prompt is refused each time, it is sent without all these messages, and then with each of them
+        alone, to find those
+    <<<<<<< HEAD
+        that are refused. If it is refused even with all of them left out, no message is recorded as refused. A prompt
+        that asks for the answer to a refused message fails, because a reply to MARKER, which replaces it, would not be
+        an answer.
+    =======
+        that are refused. If it is refused even with all of them left out, no message is recorded as refused.
+
+        A prompt that asks for the answer to a refused message fails, because a reply to MARKER, which replaces the
+        message, would not be an answer.
+    >>>>>>> 61329712a (Docstrings: subscribers of digests, tools of files, options (doc44))
     """
 
     def __init__(self, inner: Model, refused: RefusedMessages) -> None:

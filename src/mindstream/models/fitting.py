@@ -164,7 +164,8 @@ def bare_name(name: str) -> str:
 
 
 def _parsed(text: str) -> Any:
-    """Return the value that a text holds as JSON or as a Python literal; None if it holds none."""
+    """Return the value of a text that is JSON, or an object that only looks like JSON, such as a Python dict; else
+    None."""
     text = text.strip()
     with suppress(*UNREADABLE):
         return DECODER.decode(text.casefold() if text.casefold() in ("true", "false") else text)

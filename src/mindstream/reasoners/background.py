@@ -502,7 +502,8 @@ class Background:
             await self.memory.store.release_work(self.memory.key, heard, self.owner, ended)
 
     def wake(self) -> None:
-        """Let all slots look for work now, even those that pause because their model was unavailable."""
+        """Let all slots look for work now, even those that pause because their model was unavailable. Idle times begin
+        anew."""
         for slot in self._slots.values():
             if slot.outages:
                 slot.due = None

@@ -20,7 +20,7 @@ from mindstream.sharing.trust import TWICE, Mentions, SourceRecord
 
 KINDS = tuple(event.kind for event in events.EVENTS)
 MAX_UNGRADED = 3
-"""Number of judgements of a pair without valid grades after which the pair stays rejected."""
+"""Number of judgements without valid grades after which a pair stays rejected."""
 
 
 @dataclass

@@ -54,7 +54,7 @@ class Postings:
             there.append(number)
 
     def of(self, key: str) -> Numbers:
-        """Return the numbers of a key; valid until the next `add`."""
+        """Return the numbers of a key, in the order of addition; the array must not be used after the next `add`."""
         new, kept = _numbers(self._new.get(key)), self._kept_of(key)
         if not len(kept):
             return new

@@ -238,7 +238,7 @@ def with_approval(
     """Return the tools; those that change the world need approval for each call.
 
     Args:
-        is_foreign: whether third-party content was read, so that arguments may contain it.
+        is_foreign: returns whether third-party content was read, so that arguments may contain it.
     """
     decide = approver(approve)
     return tuple(ApprovedTool(each, decide, is_foreign) if traits_of(each).changes else each for each in tools)

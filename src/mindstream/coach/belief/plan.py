@@ -163,8 +163,8 @@ class CoachingPlan(BaseModel, frozen=True):
     def edit(self, edits: Sequence[StepEdit]) -> CoachingPlan:
         """Return the plan changed by edits. A new "now" step moves the old one to "later"; new steps come last.
 
-        If there are too many steps (MOST_OPEN, MOST_CLOSED), the oldest closed ones and habits and the last open ones
-        are removed.
+        If there are too many steps (MOST_OPEN, MOST_CLOSED), some are removed: the oldest closed steps, the oldest
+        habits, and the last of the "later" steps.
         """
         steps = {step.title.casefold(): step for step in self.steps}
         for edit in edits:

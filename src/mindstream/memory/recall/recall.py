@@ -309,7 +309,7 @@ class RecentTexts:
         self._drop_old(now)
 
     def forget(self, stream: str) -> None:
-        """Drop all records if something was erased in this stream."""
+        """Drop all records if they belong to this stream, in which something was erased."""
         if stream == self._stream:
             self._returned.clear()
 
@@ -410,8 +410,8 @@ class Recollection(list[Recalled]):
         touch: the effect of this recall on the records that it found. After `recall(touch=False)` it is not written:
             the caller can write it together with its own entries (`Stream.commit`). None: there is no effect.
         not_reranked: why the second stage could not rank; "": it ranked, or there is none.
-        by_candidates: the stream was not searched completely, because it is long and its columns (its index in memory)
-            are still being filled.
+        by_candidates: whether only a part of the stream was searched, because it is long and its columns (its index in
+            memory) are still being filled.
     """
 
     def __init__(

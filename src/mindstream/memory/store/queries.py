@@ -192,7 +192,7 @@ def _ids(found: Sequence[object], own: object) -> tuple[str, ...]:
 
 
 def texts(text: object) -> list[str]:
-    """Return the texts in a JSON list; none if the JSON is invalid."""
+    """Return the texts in a JSON list; [] if the JSON is invalid."""
     return [each for each in parsed(text, list) if isinstance(each, str)]
 
 

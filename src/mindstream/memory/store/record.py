@@ -184,7 +184,7 @@ class Ids:
         self._at = -1.0
 
     def make(self, created: Moment, kind: str, text: str) -> str:
-        """Make the id of a record."""
+        """Make the id of a new record. With a seed, the same records get the same ids in each run."""
         if self.seed is None:
             return new_id(created)
         if created != self._at:

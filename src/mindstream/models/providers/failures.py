@@ -360,7 +360,8 @@ _PATTERNS = {
 _NAMED = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in _PATTERNS.items()} | {"tools": UNKNOWN_TOOLS}
 """Patterns of field names in a refusal. For LIMITS, whose names occur in other errors too, see `refused_fields`."""
 _SHORT = re.compile(r"output limit|max_(completion_)?tokens|(at least|minimum).{0,40}tokens", re.IGNORECASE)
-"""Errors of reasoning models that refuse a limit of one token, with which `decide` requests probabilities."""
+"""Matches the errors of reasoning models that refuse a limit of one token, which `decide` sets when it requests
+probabilities."""
 _ALIASES = {
     "top_logprobs": "logprobs",
     "functions": "tools",

@@ -540,7 +540,7 @@ def _without_items(request: Request, room: int) -> Request:
 
 
 def _cut_results(request: Request) -> Iterator[Request]:
-    """Shorten the results of tools, the oldest first."""
+    """Shorten the long results of tools, the oldest first; yield the request after each of them."""
     turns = list(request.turns)
     for place, turn in enumerate(turns):
         if turn.role == "tool" and len(turn.text) > 2 * MAX_OLD_RESULT:

@@ -33,7 +33,7 @@ from mindstream_evals.planning.report import Findings, report
 from mindstream_evals.runs.memory import Spent
 
 JUDGE, VERDICT = "judge", 40
-"""Role of the judge, and tokens of its reply."""
+"""JUDGE: the role of the judge. VERDICT: estimated number of tokens of its reply."""
 LLM = "llm"
 
 
@@ -48,9 +48,9 @@ class Wish:
         tools: names of the tools; None: the calculator and the model.
         docs: folders to search instead of the documents of each question.
         failures: probability that a call fails, by tool.
-        control: to check the judge, also let it judge answers to other questions, which it must call wrong.
+        control: whether the judge is checked: it then also judges answers to other questions, which it must call wrong.
         out: folder of the results; None: next to the file.
-        ray: solve each question in a Ray task.
+        ray: whether each question is solved in a Ray task.
     """
 
     data: Path

@@ -241,7 +241,8 @@ class StoreRules:
     """Conventions of the tools of the laboratory store.
 
     Attributes:
-        prefix: the text before each item's name. blocked: the state of lots that count as nothing.
+        prefix: the text before each item's name.
+        blocked: the state of lots that do not count as stock.
         start: the month, 1 to 12, in which a year begins.
         lent: number of packs of each item that must stay in the store.
     """

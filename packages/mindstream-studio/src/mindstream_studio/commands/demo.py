@@ -223,7 +223,7 @@ async def show_town(demo: Demo, console: Console, pause: Pause) -> None:
 
 
 async def show_pool(demo: Demo, console: Console, pause: Pause) -> None:
-    """Play offers of answers to a pool, and their grades."""
+    """Play the recorded offers of answers to a pool, and the grades of the answers."""
     asked, owner = dict[str, str](), ""
     async for row in _in_time(demo, pause):
         match row.event:

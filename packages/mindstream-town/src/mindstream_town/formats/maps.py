@@ -30,7 +30,8 @@ NEAR = 4
 
 
 def load_matrix(path: Path, tables: Path | None = None) -> Matrix:
-    """Read a map as a matrix of ids: a folder with `maze_meta_info.json` (there, or in its `matrix`), or a Tiled file.
+    """Read a map as a matrix of ids. The map is a Tiled file, or a folder with `maze_meta_info.json` in it or in its
+    subfolder `matrix`.
 
     Args:
         path: the folder or file.

@@ -83,7 +83,8 @@ class Counting:
         return replace(self, by_kind=asked)
 
     def scaled(self, factor: float, once: Collection[str]) -> Counting:
-        """Return the counts of a longer time; prompts in `once` are asked at the beginning only."""
+        """Return the counts for a time that is `factor` times as long. The counts of the prompts in `once` stay the
+        same, because they are sent only at the beginning."""
         kinds = {
             label: each if label in once else CallCount(*(round(count * factor) for count in astuple(each)))
             for label, each in self.by_kind.items()

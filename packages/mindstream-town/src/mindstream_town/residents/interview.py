@@ -207,8 +207,8 @@ def day_lines(setting: Setting, state: ResidentState, step: int, around: int | N
     equal tasks are combined.
 
     Args:
-        around: a minute of the day; tasks far from it are replaced by the part of the day that they belong to, and are
-            equal also at different places.
+        around: a minute of the day; None: all tasks are shown in detail. Tasks far from it are replaced by the part of
+            the day that they belong to, and count as equal even at different places.
     """
     if state.day != setting.day(max(step, 0)):
         return ()

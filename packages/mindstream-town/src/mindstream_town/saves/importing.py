@@ -384,7 +384,8 @@ async def _begin(store: Store, save: Save, setting: Setting, vectors: Embedder) 
 
 
 async def _remember_who(stream: Memory, setting: Setting, persona: PersonaSave) -> None:
-    """Write descriptions and whispers as memories of a resident, unless a node has the same text."""
+    """Write a resident's memories from before the town began (description, relations, whispers), except texts that a
+    node of the save has already."""
     there = {node.description for node in persona.memory.nodes}
     texts = [each.text for each in setting.people[persona.name].first_memories() if each.text not in there]
     if not texts:

@@ -1120,8 +1120,8 @@ REST_AT_HOME, REST, REST_BEFORE_ERRAND = 180, 100, 30
 not. REST_BEFORE_ERRAND: in either case, if one of them has come to speak to the other (`is_errand_to`)."""
 AN_HOUR, MOST_AN_HOUR = 60, 2
 RESERVED, MAX_RESERVED_NEWS = 2, 2
-"""Number of a day's calls that are reserved for the evening, and maximum number of those that are reserved for telling
-others what they have to hear."""
+"""RESERVED: number of a day's model calls that are reserved for the evening. MAX_RESERVED_NEWS: maximum number of
+further calls that are reserved for news which the resident has to tell others."""
 TALK_TOKENS, EVENING_TOKENS = 4_000, 2_600
 """Approximate maximum tokens of a talk, of which each of the two residents pays half, and of an evening's
 reflection."""

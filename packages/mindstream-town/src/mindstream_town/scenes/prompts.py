@@ -174,7 +174,7 @@ def stay_at_home(ask: PlanScenes) -> SceneDay:  # noqa: ARG001
 
 
 class LetsOn(Frozen):
-    """What a person with secrets would tell one other person of them."""
+    """What a person with secrets would tell another person about these secrets."""
 
     to: str = Field(max_length=200)
     says: str = Field(min_length=1, max_length=300)

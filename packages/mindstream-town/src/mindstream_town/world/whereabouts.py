@@ -1,7 +1,7 @@
 """Positions of residents and of objects that are not in order, by arena; marks residents who may see something new.
 
-Residents can be at different steps. Each has its position of its own last step, and sees only residents at that step
-and objects as they were then.
+Residents can be at different steps. A resident's position is that of its own last step. It sees only residents that are
+at the same step, and objects as they were at that step.
 """
 
 from __future__ import annotations

@@ -280,7 +280,8 @@ class Indexing:
 def _write_postings(
     rows: Rows, segment: int, found: Sequence[tuple[int, Record]], heed: Callable[[], None]
 ) -> tuple[Any, ...]:
-    """Write the postings of a segment's records; return the values of its columns `words` to `asks`.
+    """Write the postings of a segment's records; return the values for the columns `words` to `asks` of its row in
+    `segments`.
 
     `heed` is called after each record; an exception that it raises ends the writing.
     """

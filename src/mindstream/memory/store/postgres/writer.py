@@ -248,7 +248,8 @@ class Listening:
             return not (is_ours and self._subscribers)
 
     def _notify(self, digest: str | None = None) -> None:
-        """Call the subscribers of a digest; None: of all digests."""
+        """Call the subscribers of a tenant or stream, which a digest stands for (`digest_of`); None: all
+        subscribers."""
         with self._lock:
             found = [*self._subscribers] if digest is None else [digest]
             called = [each for one in found for each in self._subscribers.get(one, ())]
