@@ -90,7 +90,7 @@ class ErasedMeanwhile(StorageError):  # noqa: N818
     """Words of a stream were erased after this process read them, so data derived from them is not written.
 
     Attributes:
-        whole: True: the whole stream was erased; False: some of its records were.
+        whole: whether the whole stream was erased; False: only some of its records were.
     """
 
     def __init__(self, message: str, *, whole: bool = True) -> None:

@@ -359,8 +359,8 @@ class Life:
         return 1.0
 
     def _is_roused(self, halted: str) -> bool:
-        """Return whether to stop waiting, because there may be a reason for a turn, or because the state `halted` has
-        changed: a person paused, stopped or resumed the life. `halted`: this state when the waiting began."""
+        """Return whether to stop waiting: there may be a reason for a turn, or a person paused, stopped or resumed the
+        life. `halted`: the life's `state.halted` when the waiting began."""
         state, now = self.state, self.memory.clock.now()
         if state.halted or halted:  # while the life is halted, even utterances wait
             return state.halted != halted

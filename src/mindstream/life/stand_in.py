@@ -79,8 +79,8 @@ def quote_what_is_found(ask: CarryOut, turns: Sequence[Message]) -> str | list[C
 
 @rule(FoldTurns)
 def name_turns(ask: FoldTurns) -> str:
-    """Rule for the summary of turns: return one line of the first turn and one of the last: the line after the turn's
-    number. The user's words need no summary, because they are stored as memories.
+    """Rule for the summary of turns: return the line after the number of the first turn, and that of the last turn. The
+    user's words need no summary, because they are stored as memories.
     """
     first, last = (text.split("\n", 2)[1] for text in (ask.turns[0], ask.turns[-1]))
     return f"{first} … {last}"

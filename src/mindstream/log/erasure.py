@@ -68,8 +68,8 @@ def pending(folder: Path, user: StreamKey) -> bool:
 
 @contextlib.contextmanager
 def declare_intent(folder: Path, user: StreamKey) -> Iterator[Intent]:
-    """Write the file that declares an erasure (the intent), before anything is deleted. The file is removed if the
-    block ends without an error.
+    """Write the file that declares an erasure (the intent), before anything is deleted. If an interrupted erasure left
+    such a file, yield its intent. The file is removed if the block ends without an error.
 
     Raises:
         StorageError: another process is erasing that user, or the file cannot be written or locked.

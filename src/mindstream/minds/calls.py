@@ -153,7 +153,8 @@ class RefusedMessages:
         return [record.text for record in records if record.text]
 
     async def candidates(self, request: Request) -> list[Record]:
-        """Return the newest user messages in a request that may be the refused one, newest first."""
+        """Return up to CANDIDATES messages of the user that are in a request and may be the refused one, newest
+        first."""
         chat = await self._memory.latest("chat", LOOKED_AT)
         said = [record for record in reversed(chat) if record.data.get("by_user")]
         first = {record.text: record for record in reversed(said) if record.id not in (self._records or ())}
@@ -172,20 +173,13 @@ class RefusedMessages:
 class _WithoutRefused(Layered):
     """A model that is called without the refused messages.
 
-        If a prompt is refused, it is sent again without the user's newest message in it, then with that message but
-        without the next older one, and so on. If the prompt is accepted without a message, this message is the refused
-        one. If the prompt is refused each time, it is sent without all these messages, and then with each of them
-        alone, to find those
-    <<<<<<< HEAD
-        that are refused. If it is refused even with all of them left out, no message is recorded as refused. A prompt
-        that asks for the answer to a refused message fails, because a reply to MARKER, which replaces it, would not be
-        an answer.
-    =======
-        that are refused. If it is refused even with all of them left out, no message is recorded as refused.
+    If a prompt is refused, it is sent again without the user's newest message in it, then with that message but without
+    the next older one, and so on. If the prompt is accepted without a message, this message is the refused one. If the
+    prompt is refused each time, it is sent without all these messages, and then with each of them alone, to find those
+    that are refused. If it is refused even with all of them left out, no message is recorded as refused.
 
-        A prompt that asks for the answer to a refused message fails, because a reply to MARKER, which replaces the
-        message, would not be an answer.
-    >>>>>>> 61329712a (Docstrings: subscribers of digests, tools of files, options (doc44))
+    A prompt that asks for the answer to a refused message fails, because a reply to MARKER, which replaces the message,
+    would not be an answer.
     """
 
     def __init__(self, inner: Model, refused: RefusedMessages) -> None:

@@ -88,7 +88,7 @@ class Models:
         """Return a copy with other models for some roles; the remaining models are shared, not copied.
 
         Args:
-            waits: the timeouts of the new models, by role; the usual ones where it has none.
+            waits: the timeouts of the new models, by role; roles that are not in it get the usual timeouts.
         """
         models = Models(None, {**self._models, **roles})
         models._waits = {role: each for role, each in self._waits.items() if role not in roles} | dict(waits)

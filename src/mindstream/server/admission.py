@@ -50,7 +50,7 @@ portion per server."""
 
 @dataclass
 class Bucket:
-    """A token bucket: the remaining allowance at a time, and the number of running requests."""
+    """A token bucket: the allowance that was `left` at the time `at`, and the number of running requests."""
 
     left: float
     at: float

@@ -577,7 +577,8 @@ async def _export(exporter: SpanExporter, spans: Sequence[ReadableSpan], url: st
 
 
 def _maker(content: bool) -> Callable[[Span], ReadableSpan]:
-    """Return a function that converts a span into a span of the SDK; `content`: include texts of users and models."""
+    """Return a function that converts a span into a span of the SDK; `content`: whether to include the texts of users
+    and models."""
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import ReadableSpan
     from opentelemetry.sdk.util.instrumentation import InstrumentationScope

@@ -143,7 +143,7 @@ class Pool:
             shared: whether all members may read the exemplars of a member that has not set its own readers.
             form: which text of an exemplar is embedded for recall: `composed` (the query after the examples of its
                 prompt), `bare` (the query) or `pair` (query and answer).
-            as_published: also grade, label and serve each pair as a composed prompt (Gao 2024, 3.1.1).
+            as_published: whether each pair is also graded, labelled and served as a composed prompt (Gao 2024, 3.1.1).
 
         Raises:
             InputError: the pool exists already.

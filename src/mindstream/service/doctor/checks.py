@@ -41,7 +41,7 @@ async def examine(chosen: Chosen, window: int | None = None) -> list[Finding]:
     """Run all checks; nothing is written.
 
     Args:
-        window: also check whether the prompts fit into a context window of this many tokens; None: do not.
+        window: size of a context window in tokens, for a check whether the prompts fit into it; None: no such check.
     """
     settings = chosen.settings
     findings = [
