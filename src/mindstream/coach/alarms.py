@@ -319,7 +319,8 @@ CLASSIFY_S = 120.0
 """Timeout of the safety classifier, in seconds; a later result is ignored."""
 HEAD_START_S = 0.1
 """Delay of the classifier's request after the turn has begun, in seconds, so that the talker's request comes first. If
-the answer waits for the classifier, there is no delay."""
+the answer waits for the classifier, there is no delay; otherwise, a classifier that runs in this process is called only
+after the turn has ended."""
 ANSWER_WAITS_S = 8.0
 """Maximum time that an answer waits for the classifier, in seconds."""
 SURER = 2.0

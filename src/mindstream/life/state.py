@@ -444,7 +444,7 @@ class LifeBudget:
         )
 
     def _of_day(self, spent: LifeSpent, now: Moment) -> tuple[tuple[str, float | None, float], ...]:
-        """Return the limits of a day, in the same form."""
+        """Return the limits of a day, in the form of `_of_life`."""
         usd, tokens = (spent.usd_today, spent.tokens_today) if spent.day == day_of(now) else (0.0, 0)
         return ("US dollar{} a day", self.usd_per_day, usd), ("token{} a day", self.tokens_per_day, tokens)
 

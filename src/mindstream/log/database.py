@@ -120,7 +120,7 @@ class Database:
         return self._steps < 0
 
     def _read_here(self, look: Callable[[sqlite3.Connection], T], together: bool, steps: int) -> tuple[bool, T | None]:
-        """Read on this thread in at most this number of steps; return whether that succeeded, and the result."""
+        """Read on this thread, in at most `steps` steps of SQLite; return whether that succeeded, and the result."""
         begun = self._clock.elapsed()
         if begun < self._slow_until or self._process != os.getpid() or not self._watched.acquire(blocking=False):
             return False, None

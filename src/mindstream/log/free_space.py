@@ -141,7 +141,8 @@ def _chunks(descriptor: int, page_size: int, places: Sequence[int]) -> Iterator[
 
 
 def _used_gaps(chunk: bytes, page_size: int, *, is_first: bool) -> list[tuple[int, int]]:
-    """Return the beginning and end of each range of unused bytes in the pages of a chunk that is not all zero."""
+    """Return the beginning and end of the unused range of each page in a chunk, for the ranges that have a byte other
+    than zero."""
     flat = np.frombuffer(chunk, np.uint8, len(chunk) // page_size * page_size)
     pages = flat.reshape(-1, page_size)
     header = pages[:, :8].astype(np.int64)

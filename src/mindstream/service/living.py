@@ -315,8 +315,9 @@ async def watch_folder(stream: Memory, folder: Path, skip: Path | None = None) -
 
 
 def list_files(folder: Path, skip: Path | None = None) -> Files:
-    """Return the files of a folder and its subfolders, except those whose names begin with a dot, and except those in
-    the folder `skip`. After a folder with which there are more than MAX_FILES, the rest is left out."""
+    """Return the modification times and sizes of the files in a folder and its subfolders. Files and subfolders whose
+    names begin with a dot are left out, and so is the folder `skip`. The search ends after the subfolder in which the
+    number of files exceeds MAX_FILES."""
     found: dict[str, tuple[int, int]] = {}
     left_out = skip.resolve() if skip else None
     for place, folders, names in os.walk(folder):

@@ -157,8 +157,8 @@ class LockStep:
 
 Rank = Callable[[], tuple[int, int]]
 RANK: ContextVar[Rank] = ContextVar("rank", default=lambda: (0, 0))
-"""Returns the running step's current place in the queue (see `Scheduler.rank`); the call with the lowest one goes
-first."""
+"""A function that returns the running step's current place in the queue of model calls (see `Scheduler.rank`); the call
+with the lowest place goes first."""
 
 
 class Slots:

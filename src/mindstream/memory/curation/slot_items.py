@@ -67,7 +67,7 @@ def body_name(record: Record) -> str:
 
 
 def body(record: Record) -> Fields:
-    """Return the state of a version, by field; empty if it is not readable."""
+    """Return the fields of a version of a belief or plan; {} if they are not readable."""
     held = record.data.get(body_name(record))
     return dict(held) if isinstance(held, dict) else {}
 

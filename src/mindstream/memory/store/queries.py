@@ -158,7 +158,8 @@ def is_sound(record: Record) -> bool:
 
 
 def moment(value: Any, earliest: Moment = 0.0) -> Moment | None:
-    """Return a time if a calendar can express it; None if it is invalid."""
+    """Return a stored value as a time; None if it is not a number, or is before `earliest` or later than calendars can
+    express."""
     return float(value) if _is_number(value) and earliest <= value <= LATEST else None
 
 

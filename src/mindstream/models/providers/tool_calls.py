@@ -161,7 +161,9 @@ async def read_calls(arrivals: AsyncGenerator[Arrival], request: Request, typed:
 
 
 def _read(held: str, request: Request, typed: bool, calls: bool) -> Iterator[Arrival]:
-    """Yield the calls in a text; if it has none, the text itself, or the answer in it if `typed`."""
+    """Yield the calls in a text, after the thoughts that end before them; if the text has no calls, yield the text
+    itself, or, if `typed`, the answer in it. `calls`: the endpoint has sent calls of its own, so none are searched in
+    the text."""
     found = () if calls or not held else find_calls(held, request)
     closed = max((each.end() for each in LATE.finditer(held)), default=0)
     if not found and closed and not calls:  # the held text began within thoughts

@@ -283,7 +283,7 @@ def _parts(parts: list[str], last: str) -> list[str]:
 LONGEST_LINE = 120_000
 """Maximum length of a line in characters; the rest is ignored."""
 MOST_NOTES, SHOWN = 100, 80
-"""Maximum number of notes, and number of characters of the skipped text that a note shows."""
+"""Maximum number of notes about skipped parts of a plan, and of characters of such a part that a note shows."""
 
 
 @dataclass

@@ -118,7 +118,7 @@ def is_page_task(instructions: str, lines: Sequence[Line], text: str) -> bool:
 def split_context(text: str) -> tuple[str, str]:
     """Split a message into the user's own words and the text that the chat page added: documents and instructions.
 
-    If no words are recognized as the user's own, the whole message is treated as third-party content.
+    If the message has such text but no words of the user's own, ONLY_DOCUMENTS is returned in place of these.
     """
     blocks = _BLOCK.search(text) or _RULED.search(text)
     if blocks is None:

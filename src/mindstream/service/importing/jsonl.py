@@ -68,7 +68,7 @@ def read(source: Source, tally: Tally) -> Iterator[Item]:
 
 
 def read_values(values: Iterable[tuple[int, Any]], tally: Tally) -> Iterator[Item]:
-    """Yield the items of values, each with its line number."""
+    """Yield the items in values (pairs of line number and value); add to `tally` what is left out."""
     for number, raw in ((number, part) for number, value in values for part in _parts(value)):
         if not isinstance(raw, dict) or not _has_text(raw):
             tally.lose("line", raw, f"it is not an object with {' or '.join(TEXTS)}; the first is line {number}")

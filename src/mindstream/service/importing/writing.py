@@ -72,8 +72,8 @@ class Import:
 
     Args:
         form: the format of the file.
-        store: None: there is no data folder yet, and nothing is written (a dry run).
-        embedder: None: a dry run, which writes nothing.
+        store: the store to write to; None: there is no data folder yet, and nothing is written (a dry run).
+        embedder: makes the vectors of the records; None: nothing is written (a dry run).
         owner: the user into whose memory items are imported.
         each_user: if the file names a user for an item, import the item into that user's memory.
         trusted: do not mark texts of other authors as untrusted.

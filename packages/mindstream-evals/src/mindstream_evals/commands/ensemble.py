@@ -203,8 +203,8 @@ def _interval(low: float | None, high: float | None) -> str:
 
 
 def draw(found: Ensemble) -> str:
-    """Draw a chart for each measure that differs between runs, or for every measure if none differs: a dot per run and
-    seed, a colour per condition."""
+    """Return an SVG with a chart for each measure that differs between runs, or for every measure if none differs. Each
+    run is a dot above its seed, in the colour of its condition."""
     grid = leather.Grid()
     values = {name: _values(found, name) for name in dict.fromkeys(each.measure for each in found.spreads)}
     conditions = list(dict.fromkeys(each.condition for each in found.lived))

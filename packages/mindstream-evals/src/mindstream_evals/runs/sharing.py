@@ -316,7 +316,7 @@ async def run_experiment(settings: Settings, wish: ExperimentSettings, answered:
 
 
 def _who(settings: Settings, wish: ExperimentSettings, cast: Cast) -> tuple[dict[str, str], str]:
-    """Return the name of each agent's model, and of the scorer."""
+    """Return the name of each agent's model, by agent, and the name of the scorer's model."""
     names = wish.models or (settings.model or RULES,)
     return {each.name: names[at % len(names)] for at, each in enumerate(cast.agents)}, wish.scorer or names[0]
 

@@ -68,7 +68,7 @@ class Wish:
 
 @dataclass(frozen=True)
 class Evaluated:
-    """The result.
+    """The result of an evaluation of a town's residents.
 
     Attributes:
         judged_by: name of the model that judged, `people`, or "" if nothing was judged.

@@ -1,4 +1,4 @@
-"""Workplaces where only experience helps: a database, a tool with quirks, an archive with house rules, all together.
+"""Workplaces where only experience helps: a database, a tool with quirks, an archive with house rules, or all of these.
 
 Each is generated from a seed. The seed decides the conventions of the workplace, which are written nowhere in it, so
 that no model can know them. A simulated person states one convention in each correction. Every task needs two or more

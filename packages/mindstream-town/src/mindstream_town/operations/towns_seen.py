@@ -51,7 +51,7 @@ class Recording(Reply):
     """Timelines of a town.
 
     `whole`: a complete recording with the map; else entries to append. `step`: the last finished step; -1: none.
-    `next`: the value of `since` for the next request; "" for a part between two steps.
+    `next`: the value of `since` for the next request; "" if the request gave `first` or `last`.
     """
 
     town: str

@@ -167,7 +167,8 @@ async def plan_day(turn: ResidentTurn, day: int) -> None:
 async def plan_note(
     turn: ResidentTurn, date: str, broad: Sequence[str], records: Sequence[Record]
 ) -> tuple[Record, ...]:
-    """Build the memory of a day's plan; `records`: its evidence."""
+    """Build the memory of a day's plan. `broad`: the plan's activities in words; `records`: the memories on which it is
+    based."""
     return await turn.build(
         RecordDraft(
             text=f"{turn.name}'s plan for {date}: {'; '.join(broad)}.",

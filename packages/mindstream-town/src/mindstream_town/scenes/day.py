@@ -525,8 +525,8 @@ async def important_today(turn: ResidentTurn) -> list[Record]:
 
 
 async def worth_telling(turn: ResidentTurn) -> list[Record]:
-    """Return the memories, among the LOOKED_THROUGH newest, that conversations may show: without secrets, everyday
-    events, and what the resident's description says; the most important first."""
+    """Return the memories that conversations may show, the most important first. Of the LOOKED_THROUGH newest memories,
+    secrets, everyday events, and what the resident's description says are left out."""
     newest = await _latest(turn, "note", "observation", "thought")
     kept = [each for each in newest if can_be_told(each) and not is_secret(turn, each) and not is_everyday(each)]
     described = "\n".join((*public_identity(turn), turn.person.currently, turn.person.about))
@@ -1288,9 +1288,11 @@ def _is_in_bed(setting: Setting, step: int, state: ResidentState) -> bool:
 
 
 def reserved_calls(setting: Setting, step: int, state: ResidentState, *, above: float = inf) -> int:
-    """Return the number of calls reserved for the rest of today's appointments, and for later parts of the plan for
-    which the resident has to speak to another resident and whose weight is greater than `above`; if NEWS is greater
-    too, up to MAX_RESERVED_NEWS more for those whom it has to tell something."""
+    """Return the number of calls that are reserved for what is more important today than the weight `above`.
+
+    One call is reserved for each appointment that is not over, whatever its weight. One is reserved for each later part
+    of the plan with a weight greater than `above` for which the resident has to speak to another. If the weight NEWS is
+    greater than `above`, one is reserved for each resident whom it has to tell something, at most MAX_RESERVED_NEWS."""
     minute = setting.minute(step)
     ahead = [
         each

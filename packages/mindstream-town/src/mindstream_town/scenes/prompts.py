@@ -448,7 +448,7 @@ class Evening(Frozen):
 
 
 class ReflectScenes(Prompt[Evening]):
-    """What follows from a day?"""
+    """What does a person conclude from its day, and what concerns it now?"""
 
     who: str
     identity: str
