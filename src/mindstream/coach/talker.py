@@ -590,7 +590,8 @@ class _Answer:
         return self.ask.briefing.ask or new or self.say("ask_more")
 
     def _quoted(self) -> str:
-        """Quote the fields named in the question, and the user's statements that are nearest to it.
+        """Quote the fields of the belief and plan that the question names, and the user's statements that are nearest
+        to it.
 
         The rule cannot decide which of these answers the question or is still true, so it lists all of them, the newest
         statements first. Without any, it lists what is known, or returns "" if the message has topics.

@@ -70,7 +70,7 @@ class StepModel:
 
 @dataclass
 class StepCalls:
-    """Make a role's calls one after the other; a call whose result is in the log is not made again. A failure is
+    """Makes a role's calls one after the other; a call whose result is in the log is not made again. A failure is
     returned as a result.
 
     Attributes:

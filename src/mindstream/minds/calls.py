@@ -275,7 +275,8 @@ def _without(request: Request, texts: Sequence[str]) -> Request:
 
 
 def _replaced(value: T, wanted: Sequence[str]) -> T:
-    """Return a value with the marker in place of the texts in `wanted`, at any depth."""
+    """Return a value with the marker in place of the texts in `wanted`, at any depth. A text shorter than
+    SHORTEST_WITHIN characters is replaced only where it is a whole string."""
     new: Any = value
     if isinstance(value, str):
         for text in wanted:

@@ -39,7 +39,8 @@ PARTS = {"header": "Header", "footer": "Footer", "footnotes": "Footnote", "endno
 """Parts of a Word document in addition to its body."""
 
 Line = tuple[str, str, int]
-"""The text, the unit, and the number of the paragraph or row (0: none)."""
+"""The text; the unit that contains it, such as a page or sheet ("": none); and the number of the paragraph or row (0:
+none)."""
 
 
 def read_html(html: str) -> str:

@@ -354,9 +354,10 @@ class SceneBegan(TownEvent):
     on it.
 
     Attributes:
-        by: the resident who began it. prompt: the request as JSON, without the two residents. side: this resident in
-            it, as JSON, without its memories.
-        mind: ids of its memories in the prompt. heard: a remark about each of them. plan: its parts of the day there.
+        by: the resident who began it. prompt: the request as JSON, without the two residents. side: what the request
+            says of this resident, as JSON, without its memories.
+        mind: ids of this resident's memories in the prompt. heard: a remark about each of these memories. plan: the
+            parts of its day's plan in the prompt.
         places: addresses of the places in the prompt. lets_on: whether it may reveal a secret.
     """
 

@@ -37,8 +37,9 @@ FILLERS, QUALIFIERS = frozenset(FILLER_WORDS.split()), frozenset(QUALIFYING_WORD
 
 
 def alike(one: str, other: str) -> bool:
-    """Return whether two texts say the same in nearly the same words: the longer one has up to a fifth more words, and
-    none of these is a number or in QUALIFIERS."""
+    """Return whether two texts say the same in nearly the same words: all words of the shorter one occur in the longer
+    one in the same order; at most a fifth of the longer one are other words, and none of these has a digit or is in
+    QUALIFIERS."""
     short, long = sorted((_words(one), _words(other)), key=len)
     if short == long:
         return True

@@ -53,7 +53,7 @@ def provider(
 
     Args:
         patience_s: maximum time in seconds before the first word and between two words; by default it depends on the
-            address (see limits).
+            address (see `waits`).
         window: context window in tokens of a model in this process; None: 4,096. Ignored for endpoints.
 
     Raises:

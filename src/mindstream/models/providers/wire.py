@@ -364,7 +364,8 @@ def check_response(status: int, location: str, encoding: str) -> None:
 
 
 class Allowance:
-    """Bounds a response: its bytes, its lines, and the bytes since the end of the last event."""
+    """Limits the size of a response. `whole_bytes`: the maximum number of bytes; 0: the response is a stream of events,
+    of which the bytes, the lines, and the bytes since the end of the last event have fixed maxima."""
 
     def __init__(self, whole_bytes: int) -> None:
         self._whole, self._left, self._lines = whole_bytes, whole_bytes or MAX_STREAM_BYTES, MAX_STREAM_LINES

@@ -70,7 +70,8 @@ async def serve() -> None:
 
 
 async def _read(asked: asyncio.StreamReader, session: Session, calls: dict[int, asyncio.Task[None]]) -> None:
-    """Start the calls that arrive, without waiting for earlier ones, until the input ends."""
+    """Read calls until the input ends, and start each without waiting for earlier ones; cancel a call if a message asks
+    for it."""
     while line := await asked.readline():
         allow_seconds(SECONDS)
         wish = json.loads(line)

@@ -45,8 +45,9 @@ def score_answers(pairs: Pairs, bert_model: str = "") -> list[dict[str, float]]:
 
 
 def token_match(said: str, wanted: str) -> float:
-    """Match each token of one text with the nearest of the other, in both directions; return F1 of the mean
-    similarities of both directions, 0 if a text is empty or a mean is not positive."""
+    """Return how well the tokens of two texts match: each token is compared with the most similar token (by embeddings)
+    of the other text. The result is the F1 of the mean similarities of both directions, 0 if a text is empty or a mean
+    is not positive."""
     one, other = token_ids(said), token_ids(wanted)
     if not one or not other:
         return 0.0

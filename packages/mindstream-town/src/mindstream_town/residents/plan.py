@@ -124,7 +124,8 @@ def leave_it(turn: ResidentTurn, block: Block, minute: int) -> Block:
 
 
 async def plan_day(turn: ResidentTurn, day: int) -> None:
-    """Plan a day from the usual day, appointments and memories."""
+    """Plan a day from the usual day, appointments and memories; if the town's profile has no plans, the resident is
+    idle all day."""
     if not turn.profile.plans:
         turn.write(DayPlanned(step=turn.step, day=day, currently=turn.state.currently, broad=(), blocks=_idle(turn)))
         return

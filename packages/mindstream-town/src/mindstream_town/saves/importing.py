@@ -176,7 +176,7 @@ def rows_of_scratch(setting: Setting, persona: PersonaSave, step: int) -> Iterat
 
 
 def _act(setting: Setting, scratch: Scratch, spot: Spot, step: int) -> Act:
-    """Return the current act; the resident walks the rest of its path."""
+    """Return a saved resident's current act, which begins with the rest of its saved walk."""
     began = min(_step_of(setting, scratch.act_start_time), step) if scratch.act_start_time else step
     until = step + 1
     if scratch.act_start_time and scratch.act_duration is not None:
