@@ -55,7 +55,8 @@ def claim(connection: Sql, tenant: str, owner: str, now: Moment, lease: Moment, 
 
 
 def renew(connection: Sql, tenant: str, owner: str, lease: Moment) -> None:
-    """Extend the claim until `lease`, unless another process has taken it over."""
+    """Extend `owner`'s claim on applying a tenant's retention rule until `lease`, unless another process has taken it
+    over."""
     sql = "UPDATE retention SET lease = ? WHERE tenant = ? AND owner = ?"
     connection.execute(sql, (lease, tenant, owner))
 

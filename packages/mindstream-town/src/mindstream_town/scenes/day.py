@@ -73,8 +73,8 @@ def stands_to(name: str) -> str:
 
 def public_identity(turn: ResidentTurn) -> tuple[str, ...]:
     """Return the lines of a resident's description for conversations, and one line for each person that the resident
-    knew at the beginning. Left out are daily habits, the texts that the resident's model has written since the town
-    began (`written_since`), because these may contain secrets, and the older texts that these replace."""
+    knew at the beginning. Daily habits are left out. So are the texts that the resident's model has written since the
+    town began (`written_since`), because they may contain secrets, and the original texts that those have replaced."""
     state, person = turn.state, turn.person
     is_new = state.currently not in ("", person.currently)
     lines = _described(turn, "" if is_new else person.currently, "" if state.about else person.about, for_talk=True)
