@@ -198,7 +198,7 @@ class Perceived(TownEvent):
     clears: Names = Field((), exclude_if=not_)
     """Records that cannot reveal the resident's secrets."""
     result: bool = Field(False, exclude_if=not_)
-    """Whether the record is the result of an act that a model was asked for (`ResultAsked`)."""
+    """Whether the record tells the result of an act, for which a model was asked (`ResultAsked`)."""
 
 
 class DayPlanned(TownEvent):

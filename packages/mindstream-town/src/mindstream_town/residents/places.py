@@ -162,7 +162,8 @@ def avoided_by(turn: ResidentTurn) -> tuple[str, ...]:
 
 
 def shunned_houses(turn: ResidentTurn) -> frozenset[str]:
-    """Return the houses that a resident avoids: the homes and workplaces of the people that it avoids."""
+    """Return the houses that a resident avoids: the homes and workplaces of the people that it avoids, except its own
+    home."""
     avoided = [turn.setting.people[name] for name in avoided_by(turn)]
     places = [place for p in avoided for place in (p.home, *(each.place for each in p.day if each.duty))]
     return frozenset(map(sector_of, places)) - {sector_of(turn.person.home)}

@@ -295,7 +295,9 @@ def _without_crumbs(turn: ResidentTurn, parts: Sequence[Stretch]) -> list[Stretc
 
 
 def _on_time(turn: ResidentTurn, items: Sequence[Stretch]) -> list[int]:
-    """Return the minute at which to leave for each item except the first, so as to arrive at its start."""
+    """Return the minute at which to leave for each item except the first, so as to arrive at its start; the previous
+    item keeps at least ten minutes. After an item of at most ten minutes, and for the way home, this is the start
+    itself."""
     starts: list[int] = []
     for before, each in pairwise(items):
         ahead = 0 if each.place == turn.person.home else minutes_between(turn, before.place, each.place)
