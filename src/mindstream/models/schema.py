@@ -102,8 +102,8 @@ class _Checker:
         return list(islice((words for error in found for words in _messages(error)), MAX_FAULTS))
 
     def _count_visits(self, schema: Any, depth: int) -> int:
-        """Return an upper bound of the number of subschemas that are checked for a value and for one chain of values
-        inside it, `depth` levels deep."""
+        """Return an upper bound of the number of subschemas that are checked for a value, and for the values on one
+        path into it, `depth` levels deep."""
         if not isinstance(schema, dict):
             return 1
         key = id(schema), depth

@@ -306,7 +306,7 @@ class Matches(NamedTuple):
     """The matches of terms, one term after the other.
 
     Attributes:
-        documents: the documents that contain each term, in order.
+        documents: for one term after the other, the numbers of the documents that contain it, in ascending order.
         times: for each of these, how often it contains the term.
         counts: for each term, the number of its documents.
         held: for each term, the number of its documents in the whole index, of which this may be a part.

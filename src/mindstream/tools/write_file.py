@@ -24,7 +24,7 @@ NOT_OWN = "is from another source, or was changed since it was written"
 WRITTEN = ".written.jsonl"
 """The log of the folder: a line for each file that was written or deleted, with the call's key."""
 DELETED = "deleted"
-"""The value in place of a hash in that log if the file was deleted."""
+"""In a line of the log WRITTEN: the value in place of the file's hash if the file was deleted."""
 Key = Annotated[str, Field(max_length=200)]
 
 
