@@ -1,4 +1,5 @@
-"""Check whether a model is available, by listing the models of its endpoint, which costs nothing."""
+"""Find available models by listing the models of their endpoints, which costs nothing; test a model with a short call;
+write the settings file."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ class ExemplarJudged(Event):
     rubric: int = 0
     """The version of the rubric; 0: no rubric was used."""
     by_hand: bool = False
-    """The owner added the pair: it is a trusted seed pair, and other pairs are measured by comparison with it."""
+    """Whether the owner added the pair. Then it is a trusted seed pair, with which other pairs are compared."""
     fit: float | None = None
     """How well the answer belongs to its query, in log odds (see guarding.py); None: not measured."""
     fit_by: Name = ""

@@ -622,8 +622,8 @@ def certainty(
 
     Args:
         candidates: marks the records that may be returned.
-        by_words: no vectors were compared.
-        written_down: the question itself is a record of the stream.
+        by_words: whether only words were compared, not vectors.
+        written_down: whether the question itself is a record of the stream.
     """
     covered, unheard_of, near = signs(columns, question, scored, candidates, int(written_down))
     if by_words:

@@ -96,9 +96,8 @@ WRITTEN_UNDER_DECAY = "written under decay"
 keeps the policy `decay` (memory/policy).
 """
 FIRST_MARKED = 10
-"""The version of the SQLite file's tables (memory/store/tables) to which the migration belongs that gives the mark
-WRITTEN_UNDER_DECAY to existing memories.
-"""
+"""Version of the SQLite file's tables (memory/store/tables). The migration to it gives existing memories the mark
+WRITTEN_UNDER_DECAY."""
 MARK_DECAYING = (
     "INSERT INTO uniques (stream, name, seq{more}) SELECT key, '" + WRITTEN_UNDER_DECAY + "', 0{more} FROM streams"
     " WHERE kind = 'user' ON CONFLICT DO NOTHING"

@@ -141,8 +141,8 @@ SMALL = LARGEST // SEVERAL
 TRIES = 5
 """Filling the word index ends after this many segments in a row could not be written, because a record had changed."""
 RESUMES = 2
-"""Maximum number of turns of the event loop until a task of this process whose commit is durable resumes and notes the
-commit (`OwnChanges.add`)."""
+"""Maximum number of turns of the event loop from the time when a commit of this process is durable until its task
+resumes and notes the commit (`OwnChanges.add`)."""
 CHANGED = "SELECT number FROM records INDEXED BY records_changed WHERE stream = ? AND changed > ? LIMIT ?"
 COUNT = "SELECT count(*) FROM records INDEXED BY records_changed WHERE stream = ? AND changed > ?"
 

@@ -165,7 +165,7 @@ class Followed:
 
     Attributes:
         again: the log row of the new message, if that message is stored already and needs another answer; else None.
-        all_heard: all earlier lines of the page are stored.
+        all_heard: whether all earlier lines of the page are stored.
     """
 
     again: Logged | None

@@ -120,7 +120,7 @@ def _until(record: Record) -> str | None:
 
 
 def _iso(at: Moment) -> str:
-    """Return a time as ISO 8601 with microseconds, because an import computes ids from it."""
+    """Return a time as ISO 8601. Microseconds are included, because an import computes ids from the time."""
     whole, rest = divmod(round(at * 1_000_000), 1_000_000)
     return f"{format_iso(whole)[:-1]}.{rest:06}Z" if rest else format_iso(whole)
 

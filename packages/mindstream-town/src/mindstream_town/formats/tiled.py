@@ -114,7 +114,8 @@ class TiledMap:
     tilesets: tuple[Tileset, ...] = ()
 
     def cells(self, maze: str) -> array[int]:
-        """Return the tile numbers of the layer for a maze (a key of LAYERS, such as `arena`), without the flips.
+        """Return the tile numbers of the layer for a maze (a key of LAYERS, such as `arena`), without the bits for
+        flipped tiles.
 
         Raises:
             InputError: the map has no such layer.
