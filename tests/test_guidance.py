@@ -52,7 +52,7 @@ async def test_a_memory_can_be_opened_again_after_its_end(tmp_path: Path, make: 
         async with described as memory:
             await memory.retain(f"Key {number}.")
             assert len(await memory.list()) == number
-            with pytest.raises(InputError, match="is open already: use its object"):
+            with pytest.raises(InputError, match="is open already: use the object that it returned"):
                 await described.__aenter__()
     await described.__aexit__(None, None, None)
 

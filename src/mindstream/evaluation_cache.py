@@ -82,7 +82,7 @@ class EvaluationCache:
                     self.keep(key, row)
                 part.unlink()
             except OSError as error:
-                raise InputError(f"{part} cannot be used: {error.strerror}") from None
+                raise InputError(f"{part} cannot be read or deleted: {error.strerror}") from None
 
 
 def _read(file: Path, *, repair: bool = False) -> dict[str, dict[str, Any]]:

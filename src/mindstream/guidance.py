@@ -189,7 +189,9 @@ class Opening(AbstractAsyncContextManager[T]):
 
     async def __aenter__(self) -> T:
         if self._open is not None:
-            raise InputError(f"this {self._called}(…) is open already: use its object, or call {self._called} again")
+            raise InputError(
+                f"this {self._called}(…) is open already: use the object that it returned, or call {self._called} again"
+            )
         self._open, self._next = self._next or self._make(), None
         try:
             return await self._open.__aenter__()

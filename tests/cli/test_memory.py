@@ -130,7 +130,7 @@ def test_a_record_can_be_retained_found_corrected_and_forgotten(folder: Path) ->
     shown = run("memory", "get", found[0]["id"], *ann).out
     assert "  The spare key hangs in the shed." in shown and f"evidence: ['{kept['id']}']" in shown
     for command in ("get", "history"):
-        assert "this user has no memory 'nix'" in mistaken(run("memory", command, "nix", *ann))
+        assert "this user has no memory with the id 'nix'" in mistaken(run("memory", command, "nix", *ann))
     assert run("memory", "forget", found[0]["id"], "--yes", *ann).code == 0
     assert b"shed" not in (folder / "mindstream.db").read_bytes()
 

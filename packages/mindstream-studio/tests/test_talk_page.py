@@ -340,5 +340,5 @@ def test_a_recorded_conversation_is_read_only(studio: OpenStudio, node_tools: No
     sheet = seen.page.get_by_role("dialog", name="Why it waited")
     sheet.get_by_text("Because the talk was in the phase “planning”").wait_for()
     sheet.get_by_text("Waiting was useful: the answer already contains a new or changed plan").wait_for()
-    assert "It waited 28 seconds" in sheet.inner_text() and "(sleep)" not in seen.page.inner_text("body")
+    assert "The answer waited 28 seconds" in sheet.inner_text() and "(sleep)" not in seen.page.inner_text("body")
     assert seen.axe() == [] and seen.fits()

@@ -151,7 +151,7 @@ async def _order(settings: Settings, order: str, did: str, words: list[str] | No
 
 @command(app, "data user", 'mindstream life add "Compare both reports"')
 async def add(settings: Settings, words: Words, json: AsJson = False) -> None:
-    """Add a task to the life."""
+    """Add a task to the agent's list."""
     await _do(settings, "life.add_task", json, text=" ".join(words))
 
 
@@ -182,7 +182,7 @@ async def open_(settings: Settings, number: Number, json: AsJson = False) -> Non
 async def turn(
     settings: Settings, number: Annotated[int, word("N", "The number of the turn.", min=1)], json: AsJson = False
 ) -> None:
-    """Show all log rows of a turn, also of an old turn that was condensed to a memory."""
+    """Show all log rows of a turn, even of an old turn that was condensed to a memory."""
     async with calling_life(settings) as call:
         screen = LifeScreen(Console(highlight=False))
         for row in await commands.read_turn(await call.memory(), number):

@@ -57,7 +57,7 @@ def check_plan(
     mcp: Mcp = None,
     json: AsJson = False,
 ) -> int:
-    """List the faults of a plan, for which `plan run` with the same flags would refuse it, and how to fix them.
+    """List the faults for which `plan run` with the same flags would refuse a plan, and how to fix them.
 
     Exit code 1 if the plan has a fault.
     """

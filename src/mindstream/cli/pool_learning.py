@@ -310,7 +310,8 @@ async def lesson(
 ) -> None:
     """Write a lesson by hand, or replace the text of a lesson.
 
-    The lesson counts as confirmed if you are listed as a member by name; otherwise it is private and assumed.
+    The lesson counts as confirmed if you are listed as a member by name; otherwise it is private,
+    and counts only as assumed.
     """
     async with calling(settings, own=True) as call:
         known = (await call("pools.lessons", pool=name)).lessons

@@ -378,8 +378,9 @@ class Pool:
         if unknown := set(ids) - set(found):
             raise InputError(f"there is no exemplar {sorted(unknown)[0]!r} in the pool {self.name!r}")
         if not found:
-            why = f"has no exemplar by {writer!r}" if writer else "withdraws by id or by writer: name at least one"
-            raise InputError(f"the pool {self.name!r} {why}")
+            if not writer:
+                raise InputError("name the exemplars to withdraw: their ids, or a writer")
+            raise InputError(f"the pool {self.name!r} has no exemplar by {writer!r}")
         if by != state.owner and any(state.standings[id_].exemplar.writer != by for id_ in found):
             raise InputError(
                 f"{by!r} may withdraw only exemplars by {by!r}; the owner {state.owner!r} may withdraw any exemplar"

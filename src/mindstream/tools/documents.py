@@ -177,7 +177,7 @@ class Folder:
             raise ToolError("a file name has 1 to 1,000 characters and no NUL")
         path = self.root / name
         if Path(name).is_absolute() or not self._holds(path) or not path.is_file():
-            raise ToolError(f"there is no document {name[:200]!r} in this folder: list_documents names them")
+            raise ToolError(f"there is no document {name[:200]!r} in this folder: list_documents lists the names")
         return path.resolve()
 
 

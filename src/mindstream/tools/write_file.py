@@ -64,8 +64,8 @@ def find_path(root: Path, name: str) -> Path:
     )
     if not plain or not 0 < len(name.encode()) <= MAX_NAME:
         raise ToolError(
-            f"expected a plain file name such as brief.md, of at most {MAX_NAME} bytes, without folders, a dot in front"
-            f' and the characters \\ : * ? " < > |, found {name[:80]!r}'
+            f"expected a plain file name such as brief.md, of at most {MAX_NAME} bytes, without folders, a dot in"
+            f' front, spaces at the ends, control characters or \\ : * ? " < > |, found {name[:80]!r}'
         )
     root.mkdir(parents=True, exist_ok=True)
     path = root / name

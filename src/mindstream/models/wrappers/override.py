@@ -48,7 +48,7 @@ def read_words(path: Path) -> str:
     try:
         words = read_text(path, MAX_BYTES).replace("\r\n", "\n")
     except InputError as error:
-        raise SettingsError(f"your own prompt text {path}: {error}") from None
+        raise SettingsError(f"your own prompt text {path} {error}") from None
     if PARTS.search(words):  # otherwise the file may be a note of the user, not a template
         try:
             templates(words, path.stem)

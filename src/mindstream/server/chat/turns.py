@@ -176,8 +176,8 @@ def user_of(
     name = _header(request, USER) or (held if isinstance(held, str) else "")
     if not name and (request.headers.get(CHAT) or request.headers.get(SIGNED)) and not principal.only:
         raise InputError(
-            f"the request names its chat but not its user: let the client send the header {USER} (not the signed one),"
-            " or use a token for one user"
+            f"the request of a chat page names no user: let the page send the header {USER} (the signed header {SIGNED}"
+            " is not read), or use a token for one user"
         )
     return principal.of(name or principal.only or runtime.settings.user)
 

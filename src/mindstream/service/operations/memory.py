@@ -351,7 +351,7 @@ async def find(memory: Memory, id_: str) -> Record:
     """
     record = await memory.get(id_)
     if record is None:
-        raise NotFound(f"this user has no memory {id_!r}")
+        raise NotFound(f"this user has no memory with the id {id_!r}")
     return record
 
 

@@ -78,7 +78,7 @@ def read_towns(given: Sequence[str]) -> dict[tuple[str, str], Location]:
         name, equals, folder = each.partition("=")
         tenant, slash, short = name.rpartition("/")
         if not (equals and short and folder):
-            raise SettingsError(f"a town is offered as NAME=DIR or TENANT/NAME=DIR; this is {each!r}")
+            raise SettingsError(f"a town is offered as NAME=DIR or TENANT/NAME=DIR, not as {each!r}")
         found[checked_tenant_name(tenant) if slash else LOCAL, checked_name(short, "town")] = Location.of(folder).rooms(
             "town"
         )[0]

@@ -99,7 +99,7 @@ def read_talks(file: Path) -> tuple[str, list[AskedTalk]]:
                 talks = [read(row, n) for n, row in enumerate(rows, 1)]
             except (LookupError, TypeError, ValueError, AttributeError) as error:
                 raise InputError(
-                    f"{file} has the top level of {name}, but a part of it is invalid: {error!r}"
+                    f"{file} has the top-level keys of {name}, but a part of it is invalid: {error!r}"
                 ) from None
             return name, [talk for talk in talks if talk.messages and talk.questions]
     raise InputError(f"{file} has none of the formats LoCoMo, LongMemEval and BEAM (described in docs/memory.md)")

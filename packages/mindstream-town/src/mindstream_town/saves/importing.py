@@ -277,7 +277,8 @@ def setting_of_save(
     start = parse_time(save.meta.curr_time) - save.meta.step * save.meta.sec_per_step
     if start < 0:
         raise InputError(
-            f"meta.json: step: {save.meta.step} steps before {save.meta.curr_time} is before 1970; correct one of them"
+            f"meta.json: step: {save.meta.step} steps before {save.meta.curr_time} is before 1970; correct the step or"
+            " the time"
         )
     spots, told = _standing(save), _whispers_of(save, whispers or {}, tell)
     names = PlaceNames(world, tell)

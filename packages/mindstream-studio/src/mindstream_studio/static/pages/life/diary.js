@@ -31,7 +31,7 @@ export function Diary() {
   return html`
     <section class="stack" aria-label="Diary">
       <h2>Diary</h2>
-      ${first && rows.length === 0 && html`<p class="soft">${at === "newest" ? "Nothing has happened yet." : "Nothing had happened at that moment."}</p>`}
+      ${first && rows.length === 0 && html`<p class="soft">${at === "newest" ? "Nothing has happened yet." : "Nothing had happened yet at that moment."}</p>`}
       <ol class="list">${rows.map((row) => html`<${Entry} key=${row.seq} row=${row} />`)}</ol>
       ${next && html`<div><button onClick=${earlier}>Earlier</button></div>`}
     </section>`;

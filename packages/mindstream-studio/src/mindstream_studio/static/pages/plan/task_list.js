@@ -41,7 +41,7 @@ function TaskLine({ runs }) {
   const open = () => change({ runs: ways.map(({ run }) => run).join(","), seq: "" });
   return html`
     <li class="stack tight">
-      <button class="item words clip" onClick=${open}>${runs[0]?.task || "A task that was forgotten"}</button>
+      <button class="item words clip" onClick=${open}>${runs[0]?.task || "A task whose text was deleted"}</button>
       ${ways.map((run) => html`
         <div class="row small soft" key=${run.run}>
           <button class="link" onClick=${() => change({ runs: run.run, seq: "" })}>${run.how}</button>

@@ -111,7 +111,7 @@ function Waited({ one, waiting, rows }) {
     <li class="line waited">
       <p class="words soft">${waiting.text}</p>
       <p class="row small soft">
-        <span>${span ? `It waited ${took(span.to - span.from)} for the reasoner’s thought.` : "It waits for the reasoner’s thought."}</span>
+        <span>${span ? `The answer waited ${took(span.to - span.from)} for the reasoner’s thought.` : "The answer waits for the reasoner’s thought."}</span>
         <${Why} title="Why it waited" says="why it waited" about=${waiting.text}><${WhyWaited} one=${one} waiting=${waiting} rows=${rows} /><//>
       </p>
     </li>`;

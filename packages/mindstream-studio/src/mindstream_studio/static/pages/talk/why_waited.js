@@ -69,7 +69,7 @@ export function Decision({ one, rows, titled = true }) {
   return html`
     ${titled && html`<h3>${waited ? "Why it waited" : "Why the answer did not wait"}</h3>`}
     <p class="words">${decided ? becauseOf(decided, waited) : "The log of this talk does not contain the decision, so the reason is unknown."}</p>
-    ${span && html`<p>It waited ${took(span.to - span.from)}. ${judged ? cameOf(judged, true) : said?.late ? "Then the answer was given, before the thought was finished." : ""}</p>`}
+    ${span && html`<p>The answer waited ${took(span.to - span.from)}. ${judged ? cameOf(judged, true) : said?.late ? "Then it was given, before the thought was finished." : ""}</p>`}
     ${!waited && judged && html`<p>${cameOf(judged, false)}</p>`}
     ${waited && html`<p class="soft small">${soFar(one, rows)}</p>`}
     ${decided && html`<p class="soft small">Decided ${GATES[decided.gate] ?? html`by the gate “<span class="words">${decided.gate}</span>”`}.</p>`}`;
