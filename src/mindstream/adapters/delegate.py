@@ -16,7 +16,8 @@ from mindstream.minds.mind import Mind
 
 Spoken: TypeAlias = Waiting | Piece | Said | FollowUp
 ROUNDS, PAUSE_S = 100, 0.02
-"""Maximum number of attempts to cancel, and their interval in seconds; reasoners start a moment after an utterance."""
+"""Maximum number of attempts to cancel, and their interval in seconds. One attempt may come too early, because
+reasoners start a moment after an utterance."""
 
 
 class MindDelegate:

@@ -168,7 +168,7 @@ class Sampling:
 
 
 FREELY = Sampling()
-"""The model's own defaults."""
+"""Sampling parameters that leave everything to the model's own defaults."""
 
 
 @dataclass(frozen=True)

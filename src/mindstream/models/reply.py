@@ -73,7 +73,7 @@ CHANNEL_END = _compiled(rf"(?P<close><\|end\|>|<\|call\|>|{FINAL}|(?=<\|start\|>
 PLAIN_END = _compiled(rf"(?P<close>{_PLAIN_ANSWERS}|assistantfinal)", re.NOFLAG)
 LATE = _compiled(CLOSE)
 SEEN = _compiled(rf"(?P<open>{OPEN})|(?P<close>{CLOSE}|{FINAL}|{_PLAIN_ANSWERS})")
-"""Marks in a reply that is read as a whole."""
+"""Matches the marks that open or close thoughts, in a reply that is read as a whole."""
 MAX_MARK = 120
 """Maximum length of a mark, in characters."""
 _LITERALS = (

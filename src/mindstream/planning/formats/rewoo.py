@@ -450,7 +450,7 @@ def _step_id(found: re.Match[str]) -> str:
 
 
 class Rewoo:
-    """Read ReWOO's format line by line."""
+    """Reads a plan in ReWOO's format, line by line."""
 
     def __init__(self, tools: Sequence[ToolSpec] = ()) -> None:
         self.found = Findings()
