@@ -104,7 +104,7 @@ class Database:
         damaged text once more.
 
         Args:
-            once: `look` executes a single statement, so no transaction is needed for a consistent view.
+            once: whether `look` executes a single statement, which needs no transaction for a consistent view.
         """
         self._require_open()
         self._reads_here += 1

@@ -62,7 +62,7 @@ def renew(connection: Sql, tenant: str, owner: str, lease: Moment) -> None:
 
 
 def done(connection: Sql, tenant: str, owner: str, now: Moment) -> None:
-    """Record that the rule was applied, and release the claim."""
+    """Record that a tenant's rule was applied, and release the claim that `owner` has on it."""
     sql = "UPDATE retention SET owner = '', lease = 0, applied = ? WHERE tenant = ? AND owner = ?"
     connection.execute(sql, (now, tenant, owner))
 

@@ -192,8 +192,8 @@ def release(connection: Sql, mind: str, ids: Sequence[int], owner: str, error: s
     when the lease has expired.
 
     Args:
-        counts: True: the run counts as a failure, and the number of failures is limited. False: the run is not counted
-            as an attempt.
+        counts: whether the run counts as a failure; the number of failures is limited. False: the run does not even
+            count as an attempt.
     """
     counted = "failures = failures + 1" if counts else "attempts = CASE WHEN attempts > 0 THEN attempts - 1 ELSE 0 END"
     connection.executemany(

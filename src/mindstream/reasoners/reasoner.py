@@ -180,7 +180,7 @@ class RunContext:
         return tuple(utterance.record for utterance in self.utterances)
 
     def note_draft(self, text: str, predicate: str, object: str, by: str) -> RecordDraft:
-        """Return the draft of a note about the user, with the utterances as evidence."""
+        """Return the draft of a note about the user, with the utterances of this run as evidence."""
         about, at = Triple("user", predicate, object), self.utterances[-1].at
         return RecordDraft(text=text, kind="note", by=by, evidence=self.evidence, depth=1, about=about, created=at)
 

@@ -209,8 +209,8 @@ class PoolLearner(Retriever):
         """Train and store a version; return None if another process was first, after loading its version.
 
         Args:
-            whole: train on all exemplars, not only on those that no version covers yet. If such a training is
-                cancelled, the last version that passed the check is stored, if there is one.
+            whole: whether to train on all exemplars, not only on those that no version covers yet. If such a training
+                is cancelled, the last version that passed the check is stored, if there is one.
         """
         if whole:
             self._check_size(self._pool.last_state)

@@ -144,7 +144,7 @@ class Look:
         return await self.state(step if typed else None), step
 
     async def newest(self, name: str, step: int, n: int) -> list[Record]:
-        """Return a resident's newest memories at a step, oldest first."""
+        """Return a resident's n newest memories as of a step, oldest first."""
         key = self.store.key(StreamName("resident", name))
         return await self.store.latest(key, KINDS, n, now=self.setting.moment(max(step, 0)))
 

@@ -152,7 +152,7 @@ def _together(pack: Pack) -> list[Together[int]]:
 def _patterns(pack: Pack, part: Part) -> Patterns[int]:
     """Return the patterns of a pack's alarms, hints or harmless phrases, by alarm index.
 
-    A pattern that cannot be searched in time counts as an alarm, and not as harmless.
+    A pattern that cannot be searched in time counts as matching, unless it is that of a harmless phrase.
     """
     return pack.cached(
         ("alarms", part),

@@ -238,7 +238,7 @@ class Filters:
         as_of: use the state of the stream at this moment.
         where: required values of `by`, `episode`, `slot` or fields of `data`.
         asked_in: the id of the record that contains the question itself; this record does not pass.
-        over: superseded, expired and archived records pass, too.
+        over: whether superseded, expired and archived records pass, too.
     """
 
     kinds: Sequence[Kind] | None = None

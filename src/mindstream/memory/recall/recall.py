@@ -387,8 +387,8 @@ class Recall:
         passed_over: ids of records that were found but not returned.
         without_vectors: why only words were compared; "": vectors were compared, too.
         not_reranked: why the second stage could not rank; "": it ranked, or there is none.
-        by_candidates: the stream was not searched completely, because its columns (its index in memory) are still being
-            filled.
+        by_candidates: whether only a part of the stream was searched, because its columns (its index in memory) are
+            still being filled.
         certainty: the probability, 0 to 1, that any of the records that pass the filters answers the question
             (memory/recall/ranking).
     """

@@ -189,7 +189,7 @@ class Vectors:
         """Compute the lengths and bits of new vectors, one portion per step; vectors may be added between two steps.
 
         The mean is recomputed each time the stream has grown by about an eighth. Bits are computed once the stream has
-        more than EXACT_UP_TO records, or once they are needed before (`bits`).
+        more than EXACT_UP_TO records, or earlier if they are needed (`bits`).
         """
         if not self._has_bits and (bits or len(self) > EXACT_UP_TO):
             self._has_bits, self._changed = True, list(range(len(self)))

@@ -121,8 +121,8 @@ def read_turn(
     Args:
         named: the user, as named in the request's body.
         max_tokens: the maximum length of the answer.
-        session: the conversation that the request continues by `previous_response_id`; "": it does not. Such a request
-            contains no earlier messages.
+        session: the conversation that the request continues by `previous_response_id`; then it contains no earlier
+            messages. "": it continues none.
 
     Raises:
         NotFound: the model does not exist.

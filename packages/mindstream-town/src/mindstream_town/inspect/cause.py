@@ -257,7 +257,7 @@ class Difference(NamedTuple):
     """The first row in which two journals differ.
 
     Attributes:
-        here, there: the rows of both towns in words; "": this town has no row of this resident at this step.
+        here, there: the row of each town in words; "": a town that has no row of this resident at this step.
     """
 
     step: int

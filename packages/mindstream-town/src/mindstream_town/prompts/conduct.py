@@ -357,7 +357,7 @@ class AnswerInterview(Prompt[str]):
     near: tuple[str, ...] = ()
     """Names of other people in sight."""
     places: tuple[str, ...] = ()
-    """Names of known houses and shops."""
+    """Names of the houses and shops that the resident knows."""
     question: str
     most: Literal["four", "six"] = "four"
     """Maximum number of sentences."""

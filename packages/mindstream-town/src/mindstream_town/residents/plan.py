@@ -327,8 +327,7 @@ def _of_last_night(turn: ResidentTurn, waking: Sequence[Block], day: int) -> lis
 
 
 def at_midnight(block: Block) -> list[Block]:
-    """Return a block that begins before midnight and ends after it as two blocks, and any other block unchanged, in a
-    list."""
+    """Split a block that begins before midnight and ends after it into two; return any other block alone, unchanged."""
     if block.start >= DAY_MINUTES or block.end <= DAY_MINUTES:
         return [block]
     first = DAY_MINUTES - block.start

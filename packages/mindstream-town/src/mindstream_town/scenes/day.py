@@ -676,9 +676,11 @@ def _names(turn: ResidentTurn, said: Sequence[str]) -> tuple[str, ...]:
 
 
 def _agreed(turn: ResidentTurn, blocks: Sequence[Block], dated: Sequence[Appointment]) -> list[Block]:
-    """Return the blocks; each appointment that the resident has agreed to is assigned to the block at its place that
-    has the most minutes in common with it, and this block gets the names of the participants. A block with several
-    appointments gets the names of all their participants."""
+    """Return the blocks, with the participants of the appointments that the resident has agreed to.
+
+    Each appointment is assigned to one block in the same house (in any house if the appointment has no place): the one
+    with the most minutes in common. A block with several appointments gets the names of all their participants.
+    """
     marked = list(blocks)
     for at in dated:
         if turn.name not in (at.host, *at.who):

@@ -32,11 +32,11 @@ class DatabaseLook:
     """Facts about a database.
 
     Attributes:
-        passes_walls: the role is SUPERUSER or BYPASSRLS, so tenants would not be isolated.
+        passes_walls: whether the role is SUPERUSER or BYPASSRLS, so tenants would not be isolated.
         schema: the schema in which the tables are or would be created; "": there is none.
-        may_create: the role may create tables in the schema.
+        may_create: whether the role may create tables in the schema.
         vector: the version of pgvector that is installed, or "".
-        vector_there: pgvector is available on the server, so it could be installed.
+        vector_there: whether pgvector is available on the server, so it could be installed.
         seen: number of migrations that were applied, of `known`; None: the database has no tables yet.
         sizes: size in bytes of each table with its indexes.
     """
