@@ -31,7 +31,8 @@ class Hours:
 @dataclass(frozen=True, slots=True)
 class PlaceRule:
     """The rule of a place, which also applies to everything in it that has no rule; for a field with None, the rule of
-    the surrounding place holds.
+    the surrounding place holds. (`days` belong to `hours`. Whether residents may enter is decided by the narrowest rule
+    that has `owners` or `public`.)
 
     Attributes:
         hours: opening hours; empty: always open.
