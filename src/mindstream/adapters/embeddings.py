@@ -88,8 +88,8 @@ class AnyEmbedder:
         rows = np.array(answer, dtype=np.float32)
         if rows.ndim != 2 or len(rows) != len(texts) or rows.shape[1] != (self.width or rows.shape[1]):
             raise ModelUnavailable(
-                f"{self.name} returned an array of shape {rows.shape}; expected ({len(texts)},"
-                f" {self.width or 'dimensions'})"
+                f"{self.name} returned an array of shape {rows.shape}; expected {len(texts)} vectors"
+                f" of {self.width or 'equally many'} numbers"
             )
         self.width = int(rows.shape[1])
         return unit(rows)

@@ -316,13 +316,13 @@ def _exact_root(base: Fraction, n: int) -> Fraction | None:
 
 def _factorial(value: Real) -> Real:
     if not 0 <= value <= MAX_FACTORIAL:
-        raise ToolError(f"a factorial is taken of whole numbers from 0 to {MAX_FACTORIAL:,}")
+        raise ToolError(f"factorials are computed only of whole numbers from 0 to {MAX_FACTORIAL:,}")
     return Fraction(math.factorial(_whole(value)))
 
 
 def _rounded(value: Real, places: Real = Fraction(0)) -> Real:
     if abs(float(places)) > 300:
-        raise ToolError("round takes at most 300 places")
+        raise ToolError("round accepts at most 300 decimal places")
     step = Fraction(10) ** int(places)
     return Fraction(math.floor(abs(Fraction(value)) * step + Fraction(1, 2))) / step * (-1 if value < 0 else 1)
 

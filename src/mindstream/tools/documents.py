@@ -174,7 +174,7 @@ class Folder:
 
     def _path(self, name: str) -> Path:
         if "\0" in name or not name or len(name) > 1_000:
-            raise ToolError("a file name has 1 to 1,000 characters and no NUL")
+            raise ToolError("a file name must have 1 to 1,000 characters, none of them NUL")
         path = self.root / name
         if Path(name).is_absolute() or not self._holds(path) or not path.is_file():
             raise ToolError(f"there is no document {name[:200]!r} in this folder: list_documents lists the names")

@@ -135,7 +135,7 @@ def _load(folder: Path, stamp: tuple[float, ...]) -> Pack:  # noqa: ARG001 (a ch
     files = {"": folder / "pack.yaml"}
     data = _read(files[""])
     if not isinstance(data, dict):
-        raise PackError(f"{files['']}:1: a pack.yaml is a mapping (name: …, title: …), not a {_kind(data)}")
+        raise PackError(f"{files['']}:1: expected a mapping (name: …, title: …), found: {_kind(data)}")
     for file, key in (LISTS | MAPPINGS).items():
         path = folder / file
         if os.path.lexists(path):
@@ -145,7 +145,7 @@ def _load(folder: Path, stamp: tuple[float, ...]) -> Pack:  # noqa: ARG001 (a ch
             wanted = list if file in LISTS else dict
             if not isinstance(part, wanted):
                 kind = "list (lines that start with '- ')" if wanted is list else "mapping (name: …)"
-                raise PackError(f"{path}:1: {file} is a {kind}, not a {_kind(part)}")
+                raise PackError(f"{path}:1: expected a {kind}, found: {_kind(part)}")
             data[key], files[key] = part, path
     if os.path.lexists(folder / HARMLESS):
         data.setdefault("harmless", _sentences(folder / HARMLESS))

@@ -164,7 +164,7 @@ def _tables(map: TiledMap, mazes: Mapping[str, array[int]]) -> dict[str, Rows]:
     worlds = list(dict.fromkeys(text.split(":")[0].strip() for text in meanings.values()))
     if not worlds and (outside := [tileset.source for tileset in map.tilesets if tileset.source]):
         raise InputError(
-            f"the tileset {outside[0]!r:.99} is in an external file, which is not read: embed it in Tiled "
+            f"the tileset {outside[0]!r:.99} is in an external file, which cannot be read: embed it in Tiled "
             "(Tilesets, Embed Tileset), or pass the folder special_blocks with the meaning of the tiles (in a town "
             "file: tables)"
         )

@@ -29,7 +29,7 @@ export function Page() {
   const shown = pools?.find(({ pool }) => pool === params.value.pool) ?? pools?.[0];
   return html`
     <div class="page pools-page">
-      <${Head} title="Pools">What agents share: lessons, learned from verdicts on their answers, and examples: good answers that are shown with later questions.<//>
+      <${Head} title="Pools">What agents share: lessons learned from verdicts on their answers, and good answers, which are shown as examples with later questions.<//>
       ${problem && html`<${ReadFailure} problem=${problem} again=${again} />`}
       ${pools && !pools.length && html`<${Nothing} />`}
       ${pools && pools.length > 1 && html`<${Choice} pools=${pools} shown=${shown?.pool ?? ""} />`}

@@ -4,7 +4,7 @@ import { request, useToken, wanted } from "../network.js";
 
 /** @type {Record<"none" | "refused" | "another", string>} */
 const WHY = {
-  none: "This server requires a token: it is on another machine, or all its users need one.",
+  none: "This server requires a token. It accepts requests without one only from its own machine, if at all.",
   refused: "The server refused this token: it is mistyped, expired or revoked.",
   another: "Enter the token to use from now on.",
 };

@@ -40,7 +40,7 @@ function Held({ rows, at }) {
           <dt>${spaced(name)}</dt><dd class="words">${items.map(({ value }) => plain(value)).join("; ")}</dd>`)}
       </dl>`)}
     ${plans.map(({ version, steps }) => html`
-      <h3>The plan then (version ${version})</h3>
+      <h3>The plan at that moment (version ${version})</h3>
       <ul class="small">${steps.map(({ head }) => html`<li class="words">${head}</li>`)}</ul>`)}`;
 }
 

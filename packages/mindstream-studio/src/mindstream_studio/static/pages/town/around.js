@@ -58,7 +58,7 @@ function Look({ now, look }) {
       <ul>
         ${now.people.map((each) => html`<li class="words"><strong>${each.name}</strong>${each.known_as && ` (${each.known_as})`}: ${each.doing}</li>`)}
         ${now.things.map((each) => html`<li class="words">${each.name}${each.condition && `: ${each.condition}`}</li>`)}
-        ${!now.people.length && !now.things.length && html`<li class="soft">No people and no objects.</li>`}
+        ${!now.people.length && !now.things.length && html`<li class="soft">No people or objects are here.</li>`}
       </ul>
     </details>`;
 }
