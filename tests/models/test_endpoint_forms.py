@@ -179,7 +179,8 @@ async def test_only_the_first_reply_of_an_endpoint_is_held_back(
         parts = await parts_of(model)
         assert text_of(parts) == "The first reply takes longer than the hold."
         monkeypatch.setattr(providing, "HOLD_S", 60.0)
-    assert next(each for each in parts if isinstance(each, Piece)) == Piece("The ")
+    first = next(each.text for each in parts if isinstance(each, Piece))
+    assert len(first) < len("The first reply takes")  # a busy machine reads several pieces at once
     await model.aclose()
 
 
