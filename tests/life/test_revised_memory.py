@@ -57,4 +57,4 @@ async def test_replaces_without_memory_retracts_a_memory(tmp_path: Path) -> None
         (old,) = await life.memory.store.records(key_of("keeper"), [corrected.old])
     assert corrected.new == "" and old.valid_until is not None and old.forgotten is None
     assert all("ferry" not in text for tool, text in given if tool == "R")
-    assert [text for tool, text in given if tool == "U"][3:] == ["U needs memory"] * 2
+    assert [text for tool, text in given if tool == "U"][3:] == ["U lacks the required arguments: memory"] * 2

@@ -144,7 +144,7 @@ class OwnTool:
         said |= {"memory"} if "replaces" in said else set()  # a withdrawal needs no new memory
         missing = [name for name in self.spec.parameters["required"] if name not in said]
         if missing:
-            raise ToolError(f"{self.spec.name} needs {', '.join(missing)}")
+            raise ToolError(f"{self.spec.name} lacks the required arguments: {', '.join(missing)}")
         return arguments
 
 

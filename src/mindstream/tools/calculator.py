@@ -283,7 +283,7 @@ def _apply(how: str, given: list[Linear]) -> Linear:
     except ValueError:
         raise ToolError(f"{how} has no real value for these arguments") from None
     except TypeError:
-        raise ToolError(f"{how} does not take {len(given)} values") from None
+        raise ToolError(f"{how} was called with a wrong number of arguments: {len(given)}") from None
 
 
 def _power(base: Real, exponent: Real) -> Real:

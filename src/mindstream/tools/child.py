@@ -46,7 +46,7 @@ async def run_child(script: Path, function: str, given: object, *, seconds: int,
             async with asyncio.timeout(3 * seconds):  # the machine may be busy; the child's own limit is CPU seconds
                 printed, _ = await child.communicate(json.dumps(given).encode())
         except TimeoutError:
-            raise ToolError(f"the work takes longer than {3 * seconds} seconds and was stopped") from None
+            raise ToolError(f"the work takes longer than {3 * seconds} seconds, so it was stopped") from None
         finally:
             if child.returncode is None:
                 child.kill()
