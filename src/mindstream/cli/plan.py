@@ -115,7 +115,8 @@ def run_plan(chosen: Chosen, options: PlanOptions, file: PlanFile, task: TaskTex
 
 
 def _changed(plan: Plan, id: str, tool: str, text: str | None, why: str | None) -> Plan:
-    """Return a plan with a changed step; a new one is added if it has a tool.
+    """Return a plan with a changed step. If the plan has no step with this id, and a tool is given, a new step is
+    added.
 
     Raises:
         InputError: there is no such step, or none is named.

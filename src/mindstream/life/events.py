@@ -128,7 +128,8 @@ class Folded(Event):
     """The id of the memory record of the summary."""
     model: Name
     state: Quotes[str] = ""
-    """The state of the life after the fold, as JSON; later reads of the log start from it (see life/state)."""
+    """The state of the life after older turns were replaced by the summary, as JSON. Later reads of the log start from
+    it (see life/state)."""
 
 
 class TaskChanged(Event):
@@ -169,7 +170,8 @@ class Answered(Event):
 
 
 class PermissionAsked(Event):
-    """A call waits for approval: its tool changes the world, or it contains an address that no trusted source gave."""
+    """A call waits for approval, because its tool changes the world, or because its arguments contain an address that
+    no trusted source gave."""
 
     kind = "leave_asked"
     id: Name

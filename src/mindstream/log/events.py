@@ -32,7 +32,7 @@ class Event(BaseModel):
 
     kind: ClassVar[str] = ""
     kept: ClassVar[bool] = True
-    """False: the event is shown to listeners when it happens, but not written to the log."""
+    """Whether the event is written to the log. False: it is only shown to listeners when it happens."""
     of_all: ClassVar[bool] = False
     """True: the event contains a copy of data of all streams, stored for speed. It is searched for erased words of any
     user, and may be deleted at any time."""

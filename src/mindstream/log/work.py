@@ -105,8 +105,8 @@ def add(connection: Sql, mind: str, slots: Sequence[str], cause: int, owner: str
 
 
 def add_occasion(connection: Sql, mind: str, slots: Sequence[str], occasion: int, owner: str, lease: Moment) -> None:
-    """Add work for an occasion, unless it was added before; delete finished work of earlier occasions of the same kind
-    (silence or hour)."""
+    """Add work for an occasion (a silence or an hour, as a negative cause), unless it was added before. Delete finished
+    work of earlier occasions of the same kind."""
     oldest = 0 if occasion > -HOURS else -HOURS
     for slot in slots:
         connection.execute(
@@ -157,7 +157,7 @@ def renew(connection: Sql, ids: Sequence[int], owner: str, lease: Moment, among:
 
 
 def finish(connection: Sql, mind: str, ids: Sequence[int], owner: str, seq: int, *, begun: bool = True) -> None:
-    """Mark work as done by the event `seq`; `begun` False: the work must not have been started.
+    """Mark work as done by the event `seq`. `begun`: whether the work must have been started; False: it must not.
 
     Raises:
         LeaseLost: another process has taken over some of the work.

@@ -43,7 +43,8 @@ WORK_TOKENS = 6_000
 """Target size, in tokens, of the work on the task in the prompt `KeepLessons`. The user's own words are never left out,
 so the work can be larger."""
 MAX_LESSON, MAX_APPLIES, MAX_EDITS = 600, 200, 8
-"""Maximum number of characters of a lesson, and of the condition when it applies; maximum number of edits per task."""
+"""Maximum number of characters of a lesson, and of the condition under which it applies; maximum number of edits per
+task."""
 CONFIRMED_BONUS, FLAGGED_MALUS, UTILITY_WEIGHT = 0.1, 0.2, 0.1
 """Used when not all lessons fit into a prompt. Each lesson's cosine similarity to the task is changed by a bonus if the
 lesson is confirmed, by a penalty if it is flagged, and by `Lesson.utility` times UTILITY_WEIGHT."""

@@ -608,7 +608,7 @@ class Recaller:
         now: Moment,
         kinds: Sequence[Kind] | None = None,
     ) -> list[Record]:
-        """Return the newest records that have any of these keywords, newest first.
+        """Return the n newest records that have any of these keywords, newest first.
 
         Source: Park 2023, whose agents also find memories by keywords.
         """

@@ -29,7 +29,7 @@ class Left:
         rows: rows of the log that the person wrote, or that name the person.
         ids: ids of the person's records, and of contributions of the person that were rejected.
         words: the texts of all these rows and records.
-        whole: no other user uses the stream, so the whole stream is erased.
+        whole: whether no other user uses the stream, so that the whole stream is erased.
     """
 
     stream: StreamKey

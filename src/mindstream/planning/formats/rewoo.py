@@ -719,7 +719,8 @@ def _find_end(text: str, opening: int, closings: dict[int, int], starts: Sequenc
 
 
 def _find_json_end(text: str, at: int) -> int | None:
-    """Return the position of the closing bracket after a JSON object; None if the input is not a JSON object."""
+    """Return the position of the closing bracket that follows a JSON object at `at`; None if there is no such object,
+    or no such bracket."""
     at = _skip_space(text, at)
     if text[at : at + 1] != "{":
         return None

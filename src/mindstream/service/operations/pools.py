@@ -284,8 +284,8 @@ async def open_pool(
     """Open a pool of the tenant for one of its members.
 
     Args:
-        new: the pool is about to be created, so it need not exist.
-        untrained: use an untrained retriever.
+        new: whether the pool is about to be created, so that it need not exist.
+        untrained: whether to use an untrained retriever.
 
     Raises:
         NotFound: the pool does not exist, or the user is not a member. Both cases have the same error, so that other

@@ -277,7 +277,8 @@ def word_overlap(said: str, expected: str) -> float:
 
 
 def draw_questions(talks: Sequence[AskedTalk], n: int, seed: int, types: Iterable[str] = ()) -> list[tuple[str, str]]:
-    """Draw n questions, balanced over types, by keyed random numbers; return (conversation, id); n = 0: all of them."""
+    """Draw n questions (0: all of them), balanced over types; the seed determines the draw. Return pairs of a
+    conversation's id and a question's id."""
     wanted = set(types)
     by_type: dict[str, list[tuple[str, str]]] = {}
     for talk in talks:

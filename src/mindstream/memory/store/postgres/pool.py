@@ -205,7 +205,7 @@ class ConnectionPool:
         """Lend a connection that is set to the tenant while the block runs.
 
         Args:
-            beyond: do not count the connection against MOST, because it is kept for long.
+            beyond: whether the connection does not count against MOST, because it is kept for long.
 
         Raises:
             StorageError: no connection became free within WAIT_S.
