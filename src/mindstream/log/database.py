@@ -141,8 +141,8 @@ class Database:
         `look` must fetch all rows of a statement before it uses them.
 
         Args:
-            together: all statements of `look` see the data of one moment; otherwise each sees what is committed when it
-                runs.
+            together: whether all statements of `look` see the data of one moment; False: each sees what is committed
+                when it runs.
         """
         self._require_open()
         is_read, result = self._read_here(look, together, sys.maxsize)

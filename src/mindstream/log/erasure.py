@@ -315,7 +315,7 @@ def erase_typed(folder: Path, user: StreamKey, is_meant: Callable[[str], bool], 
 
     Args:
         is_meant: returns whether an entry with this text must be removed.
-        before: also remove all entries that were typed before this moment.
+        before: a moment; entries that were typed before it are removed, too. None: no such entries.
 
     Raises:
         StorageError: the file cannot be read or rewritten.

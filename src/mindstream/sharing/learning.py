@@ -72,7 +72,8 @@ class Base:
 
 
 class PoolLearner(Retriever):
-    """Rank a pool's exemplars with the newest trained version, and train new ones on those that this process admits.
+    """Rank a pool's exemplars with the newest trained version, and train new versions on the exemplars that this
+    process admits.
 
     Args:
         labeller: the model that labels candidates; None: `StandIn` labels them by text similarity. In the background

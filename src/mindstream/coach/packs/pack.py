@@ -199,7 +199,7 @@ class Alarm(PackPart):
     search."""
     say: Texts
     stops: bool = True
-    """True: the alarm's words are the whole answer. False: they precede the ordinary answer."""
+    """Whether the alarm's words are the whole answer. False: they precede the ordinary answer."""
     danger: bool = False
     """Whether the alarm is about danger to life, so that answers without a model give no other advice after it. An
     alarm with a recogniser always is."""

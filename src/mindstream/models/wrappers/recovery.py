@@ -388,7 +388,8 @@ loop."""
 LONG_UNIT, LONG_TIMES = 40, 4
 """Minimum length, in characters, of a repeated text that counts as long, and the minimum number of its repetitions."""
 MIN_SIGNS = 400
-"""Minimum total length of repeated signs without a letter, such as a table's rules."""
+"""Minimum total length, in characters, of repeated signs without a letter (such as the lines of a table) for a text to
+be in a loop."""
 LINE_TIMES, LINE_LETTERS = 8, 12
 """A reply repeats itself if its end has the same line (apart from list numbers) at least LINE_TIMES times, and the line
 has at least LINE_LETTERS letters."""

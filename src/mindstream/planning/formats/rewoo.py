@@ -794,7 +794,8 @@ def _plain_inputs(step: PlannedStep, tools: Sequence[ToolSpec]) -> Iterable[str]
 
 
 def _write_json(step: PlannedStep) -> str:
-    """Return a step's arguments as JSON that `read_input`, which scans texts for references, reads as the same ones."""
+    """Return a step's arguments as JSON. `read_input`, which scans texts for references, reads it as the same
+    arguments."""
 
     def write_part(part: Reference | Text) -> JsonValue:
         return str(part) if scan_text(str(part)) == part.as_json() else part.as_json()

@@ -63,7 +63,8 @@ class Listener:
     _more: Signal = field(default_factory=Signal)
 
     def put(self, line: Line) -> None:
-        """Queue a row if it is wanted and there is room."""
+        """Queue a row if it is wanted. If there is no room, a live row is dropped, and a row of the log ends the
+        subscription (`is_cut`)."""
         row = line.row
         if self.is_cut or (row.seq and row.seq <= self.begins) or not self.wants(row):
             return

@@ -310,7 +310,7 @@ def parse_as(kind: type[T], data: JsonValue, where: str, **more: object) -> T:
 
 
 def to_plain(value: object, without: frozenset[str] = frozenset()) -> JsonValue:
-    """Convert a frozen dataclass into plain data, and add the keys of `extra`."""
+    """Convert a frozen dataclass into plain data: its fields except those in `without`, and the keys of its `extra`."""
     if is_dataclass(value) and not isinstance(value, type):
         names = [field.name for field in fields(value) if field.name not in without | {EXTRA}]
         plain = {name: to_plain(getattr(value, name)) for name in names}

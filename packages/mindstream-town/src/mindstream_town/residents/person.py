@@ -111,7 +111,8 @@ def appointment_of(data: Mapping[str, Any]) -> Appointment | None:
 
 
 class Relation(NamedTuple):
-    """A person and the relation to it, such as `Relation("Mei Lin", "wife")`; `avoids`: the resident keeps away."""
+    """A person and the relation to it, such as `Relation("Mei Lin", "wife")`; `avoids`: whether the resident avoids the
+    person."""
 
     name: str
     what: str

@@ -572,8 +572,8 @@ def without_past(turn: ResidentTurn, records: Iterable[Record]) -> list[Record]:
 
 
 def without_repeats(records: Iterable[Record]) -> list[Record]:
-    """Return memories without acts whose result is in the list too, and without texts similar to an earlier one from
-    the same conversation (one with the same evidence)."""
+    """Return memories without repetitions: without acts whose result is in the list, too, and without texts that are
+    similar to an earlier one with the same evidence (from the same conversation). Appointments are not compared."""
     every = list(records)
     settled = {id_ for each in every if OUTCOME in each.data for id_ in each.evidence}
     kept, told = list[Record](), dict[tuple[str, ...], list[set[str]]]()

@@ -510,7 +510,8 @@ async def _keep(
     """Write a scene into a resident's stream, and change its day's plan accordingly.
 
     Args:
-        both: the rows with which the scene began. minds: memories in the prompt, of the same two residents.
+        both: the rows with which the scene began, one for each of the two residents.
+        minds: the memories of each of them in the prompt, in the same order.
     """
     at = int(one.name != both[0].by)
     begun, first, places = both[at], 1 + at * len(both[0].mind), both[at].places
