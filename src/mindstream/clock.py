@@ -177,7 +177,7 @@ def moment(when: Time, what: str = "a time", *, whole_day: bool = False) -> Mome
 
     Args:
         what: the name of the argument, for the error message.
-        whole_day: a date without a time means the last moment of that day; used for the end of a span.
+        whole_day: whether a date without a time means the last moment of that day, as for the end of a span.
 
     Raises:
         InputError: `when` is not a time, or is out of range.

@@ -79,7 +79,7 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
             local network.
         prompts: a folder with the user's own prompt texts.
         context: size of a model's window in tokens, for all models or by model name; longer requests are shortened.
-        keep_prompts: store prompts and replies verbatim in the log, next to their costs.
+        keep_prompts: whether prompts and replies are stored verbatim in the log, next to their costs.
         reranker: the second stage of recall: none, model, cross:NAME.
         embedder: embeds new memories. A memory with vectors uses the embedder that made them, unless this is set.
         memory: how memories recall, and whether they decay (see memory/policy): retention, base, cap_s, …

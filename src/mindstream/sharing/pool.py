@@ -404,8 +404,8 @@ class Pool:
         Without ids, nothing is recorded.
 
         Raises:
-            InputError: the value is not from 0 to 1, `by` is not a member, or the pool does not serve it one of these
-                exemplars.
+            InputError: the value is not from 0 to 1, `by` is not a member, or one of these exemplars is not served to
+                this member.
         """
         if not 0 <= value <= 1:
             raise InputError(f"feedback must be a number from 0 to 1, not {value}")

@@ -188,7 +188,8 @@ def _size(field: Field) -> int:
 
 
 def _spread(region: Box, ends: Sequence[Spot], start: Spot, least: int) -> Field:
-    """Compute distances to the nearest of `ends` until `start` is reached, and at least up to `least`."""
+    """Compute the distances of tiles to the nearest of `ends`: until `start` is reached, and at least up to the
+    distance `least`."""
     cells, stride, wave, steps = region.cells[:], region.stride, list(dict.fromkeys(map(region.cell, ends))), 0
     begins = region.cell(start)
     for cell in wave:
