@@ -382,7 +382,8 @@ async def _run_as_tasks(
 
 @contextlib.contextmanager
 def _pools_folder(wish: ExperimentSettings) -> Iterator[Path]:
-    """Yield a folder for the pools of this design, next to the file of answers, so that a resumed run reuses them."""
+    """Yield a folder for the pools of this design: next to the file of answers, so that a resumed run reuses the pools;
+    a temporary one if there is no such file (`out` is None)."""
     if wish.out is None:
         with tempfile.TemporaryDirectory() as scratch:
             yield Path(scratch)

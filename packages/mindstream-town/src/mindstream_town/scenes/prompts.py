@@ -156,7 +156,7 @@ class PlanScenes(Prompt[SceneDay]):
     yesterday: tuple[str, ...] = ()
     """The person's acts of the last 24 hours, and their results."""
     places: tuple[Place, ...]
-    """Known places, and homes of acquaintances."""
+    """The places that the resident knows, and the homes of acquaintances."""
     usual: tuple[str, ...] = ()
     """The usual day for this weekday: `08:00-12:00 work (duty)`."""
     at_home: tuple[str, ...] = ()

@@ -257,7 +257,7 @@ def _much_changed(connection: sqlite3.Connection, stream: StreamKey, segments: S
 def _read(
     connection: sqlite3.Connection, stream: StreamKey, numbers: Sequence[int], vectors: list[Vector | None]
 ) -> Iterator[tuple[int, Record]]:
-    """Yield records by their numbers; append the vector of each to `vectors`."""
+    """Yield the records with these numbers, each with its number; append the vector of each record to `vectors`."""
     for some in batches(numbers, BLOCK):
         rows = queries.among(connection, RECORDS, some, stream)
         for number, *row in sorted(rows, key=lambda row: row[0]):
