@@ -136,5 +136,5 @@ def test_a_prompt_folder_with_an_invalid_template_is_refused(words: str, tmp_pat
 def test_special_files_are_refused_as_prompts(tmp_path: Path) -> None:
     os.mkfifo(path := tmp_path / "talk.md")
     for use in (lambda: PromptOverride(FakeModel({}), tmp_path), lambda: prompts(tmp_path)):
-        with pytest.raises(SettingsError, match=f"{path}: is not a regular file"):
+        with pytest.raises(SettingsError, match=f"{path} is not a regular file"):
             use()
