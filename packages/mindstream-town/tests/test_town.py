@@ -189,7 +189,7 @@ def test_a_budget_is_a_hard_limit_and_the_bill_is_stored(town: tuple[str | Path,
         settings.write_text("budget_tokens = 4000\n")
         done = run_here("town", "run", "--hours", "9", "--settings", settings, *model, *town)
         asked = len(door.chats)
-    assert done.code == 1 and "allowed are spent" in done.err and 1 < asked < 6
+    assert done.code == 1 and "allowed tokens are spent" in done.err and 1 < asked < 6
     (*_, bill) = run_here("cost", "--json", *town).rows
     assert bill["calls"] >= asked and bill["input_tokens"] == 1_000 * asked
 
