@@ -30,7 +30,9 @@ def check(
             " user waits, after failures and in alarms.",
         ),
     ] = False,
-    strict: Annotated[bool, switch("--strict", "Exit code 1 if the pack has gaps.")] = False,
+    strict: Annotated[
+        bool, switch("--strict", "Exit code 1 if the pack has gaps: lines that begin with `thin:`.")
+    ] = False,
 ) -> int:
     """List the errors of a pack by file and line, and its gaps ("thin spots").
 

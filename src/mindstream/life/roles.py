@@ -63,12 +63,13 @@ class Roles:
     config: LifeConfig
 
     def m1_tool(self) -> OwnTool:
-        """Return the tool M1(task, context); M1 may call R (recall memories), U (remember), M0, and the external tools
-        that its task needs."""
+        """Return the tool M1(task, context), by which the role M1 carries out a task; M1 may call R (recall memories),
+        U (remember), M0, and the external tools that its task needs."""
         return OwnTool(spec_of("M1", self.language), self._carry_out)
 
     def m0_tool(self) -> OwnTool:
-        """Return the tool M0(question, context); M0 may call R (recall memories) and U (remember)."""
+        """Return the tool M0(question, context), by which the role M0 thinks about a question; M0 may call R (recall
+        memories) and U (remember)."""
         return OwnTool(spec_of("M0", self.language), self._think)
 
     async def _carry_out(self, given: Arguments, where: Where) -> Done:

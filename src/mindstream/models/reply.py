@@ -508,7 +508,8 @@ DECODER = json.JSONDecoder(strict=False, parse_int=_int, parse_float=_float, par
 
 
 def clean(value: Any) -> Any:
-    """Return a value without control characters in its texts and names, into which JSON escapes can put them."""
+    """Return a value without control characters in its texts and keys. Escapes in JSON, such as `\\u0007`, can produce
+    them."""
     if isinstance(value, str):
         return without_controls(value)
     if isinstance(value, list):

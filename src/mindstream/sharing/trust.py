@@ -67,10 +67,8 @@ class Mentions:
             self.by_source.setdefault(name, {}).setdefault(source, set()).add(pair)
 
     def agenda(self, source: str, named: Iterable[str]) -> str:
-        """Return a name in an answer that at least TWICE answers of its source mention and no other source mentions.
-
-        Returns "" if there is no such name.
-        """
+        """Return the first of these names that at least two answers (`TWICE`) of this source mention, and no answer of
+        another source: the source may have planted it. "": there is none."""
         for name in named:
             sources = self.by_source.get(name, {})
             if len(sources) == 1 and len(sources.get(source, ())) >= TWICE:

@@ -77,7 +77,8 @@ PROVIDERS = {"google": "gcp.gemini"}
 
 
 def span_name(operation: str, subject: str = "") -> str:
-    """Return the span name `operation subject`, or the operation alone without a subject, as for memories."""
+    """Return the span name `operation subject`, or only `operation` if there is no subject (as in operations on
+    memories)."""
     return f"{operation} {subject}" if subject else operation
 
 

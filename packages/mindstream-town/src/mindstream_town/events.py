@@ -254,7 +254,7 @@ class Decided(TownEvent):
     recalled: NoWords[tuple[tuple[str, float], ...]] = ()
     """Ids of the recalled records, with their scores."""
     choice: Name = Field("", exclude_if=not_)
-    """The chosen answer if there were several; `p` is its probability."""
+    """The chosen answer, whose probability is `p`; "": the question was to be answered with yes or no."""
 
 
 class SpokenLine(Frozen):

@@ -1,4 +1,6 @@
-"""Schedulers of a simulation: in lock-step, or out of order, ahead of residents who cannot affect the others.
+"""Schedulers of a simulation: in lock-step, or out of order.
+
+Out of order, a resident may run ahead of those who cannot affect it.
 
 As in AI Metropolis (Xie 2024), residents of the same step who may perceive each other form a group, which runs a step
 together. A group waits only for residents at an earlier step who could come near enough before the group's next step.
@@ -29,9 +31,8 @@ class Apart(Protocol):
     perceives."""
 
     def __call__(self, spot: Spot, across: Ints, down: Ints) -> Ints:
-        """Return a number of steps for each of the residents at the positions (across, down). In fewer steps, that
-        resident can neither perceive another one who stays at `spot`, nor change what that other one perceives. 0: both
-        must run together."""
+        """Return for each resident, at the positions (across, down), the least number of steps that it needs before it
+        can perceive a resident who stays at `spot`, or change what that one perceives. 0: both must run together."""
 
 
 class Group(NamedTuple):

@@ -112,9 +112,15 @@ SETTINGS: Mapping[str, tuple[Any, str, str]] = {
     "budget_calls": (int, "N", "Maximum number of model calls."),
     "budget_tokens": (int, "N", "Maximum number of model tokens."),
     "budget_usd": (float, "X", "Maximum model cost in US dollars."),
-    "redact": (str, "NAME", "The redactor that removes addresses, numbers and keys from all input: presidio [none]."),
+    "redact": (
+        str,
+        "NAME",
+        "The redactor of personal data and secrets in all input, such as e-mail addresses, phone and card numbers, and"
+        " API keys: presidio [none].",
+    ),
 }
-"""Type, metavar and help of the flags that set fields of the settings; `town` is the data folder of a town."""
+"""Type, metavar and help of the flags, by the field of the settings that they set. `town` is no field: its flag sets
+`data`, in commands about a town."""
 LIMITS = {"budget_calls": "max_calls", "budget_tokens": "max_tokens", "budget_usd": "max_usd"}
 FLAGS = {"roles": "role", "town": "data", **LIMITS}
 """For each field whose flag has another name: the name of the flag."""

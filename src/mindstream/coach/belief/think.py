@@ -337,7 +337,7 @@ def _letters(text: str) -> str:
 
 
 LONGEST_WORDS, LONGEST_PATCH = 6_000, 16_000
-"""Maximum length of words to the user, and of a belief's changes, in characters."""
+"""Maximum length, in characters, of an offer or follow-up to the user, and of a patch of the belief (as JSON)."""
 LONGEST_QUOTE = 400
 MOST_EDITS = 12
 """Maximum number of plan edits at once."""

@@ -578,7 +578,8 @@ class Recaller:
         return Recall(returned, ids[k:])
 
     async def records_at(self, columns: Columns, rows: Sequence[int]) -> list[Record]:
-        """Return the records of these rows without vectors, read from the store if necessary."""
+        """Return the records of these rows, but without their vectors. Records that are not in memory are read from the
+        store."""
         return await self._records(columns, [columns.ids[at] for at in rows])
 
     async def _records(self, columns: Columns, ids: Sequence[str]) -> list[Record]:

@@ -154,7 +154,7 @@ class SqliteStore(SqlStore):
         tenant: the tenant whose streams are visible; "": streams without a tenant.
     """
 
-    # The index is named because SQLite would otherwise scan all finished work, too (index work_once).
+    # The index is named because SQLite would otherwise use the index work_once, and scan all finished work, too.
     open_work_table = "work INDEXED BY work_open"
     of_stream = "+stream = ?"  # "+" prevents the use of an index, so that rows are read in the order of the file
     _database: Database

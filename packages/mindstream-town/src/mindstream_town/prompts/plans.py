@@ -186,8 +186,8 @@ def check_waking_hours(wake: str, bed: str, starts: Sequence[str]) -> None:
     awake = (minute_of(bed) - minute_of(wake)) % DAY_MINUTES
     if awake < LEAST_AWAKE:
         raise ValueError(
-            f"the day from wake {wake} to bed {bed} has {awake} waking minutes: give the times of getting up and of"
-            " going to bed"
+            f"the day from wake {wake} to bed {bed} has {awake} waking minutes, but needs {LEAST_AWAKE}: `wake` is the"
+            " time of getting up, `bed` that of going to bed"
         )
     if all((minute_of(each) - minute_of(wake)) % DAY_MINUTES >= awake for each in starts):
         raise ValueError(f"nothing begins between wake {wake} and bed {bed}: plan those hours")
@@ -372,7 +372,7 @@ class Acquaintance(Frozen):
 
 
 class ResidentKeys(Frozen):
-    """The keys of a town file that a resident's description supports."""
+    """The keys of a town file that can be read from a resident's description."""
 
     day: list[DayPart] = Field(min_length=1, max_length=60)
     bed: int = Number
@@ -381,7 +381,7 @@ class ResidentKeys(Frozen):
 
 
 class PrepareResident(Prompt[ResidentKeys]):
-    """Which keys of a town file does a resident's description support?"""
+    """Which keys of a town file can be read from a resident's description?"""
 
     role = "planner"
 

@@ -182,7 +182,7 @@ def doing(turn: ResidentTurn) -> str:
 
 
 def _is_settled(turn: ResidentTurn) -> bool:
-    """Return whether a talk has settled what a resident's current act is for."""
+    """Return whether a talk has already given the result of a resident's current planned act."""
     act, block = turn.state.act, turn.state.block_at(turn.minute)
     return act is not None and block is not None and block.settled and block.what == act.what
 
@@ -800,7 +800,7 @@ def close_questions(turn: ResidentTurn, blocks: Iterable[Block]) -> None:
         if is_waiting and block.end > minute and block in turn.state.blocks:
             start = max(block.start, minute)
             settled = {"start": start, "minutes": block.end - start, "open": "", "whom": ()}
-            settled |= {"settled": not block.agreed}  # an appointment is still kept
+            settled |= {"settled": not block.agreed}  # an appointment is not settled: the resident still goes to it
             settled |= {"weight": min(block.weight, PASSING_DEED)}  # low, because the talk itself is remembered
             now = block.model_copy(update=settled)
             turn.write(TasksPlanned(step=turn.step, blocks=(now,)))

@@ -105,7 +105,10 @@ class SceneDay(Frozen):
                 )
         spans = self.spans()
         if spans[-1][1] - spans[0][0] < LEAST_AWAKE:
-            raise ValueError(f"the day has {spans[-1][1] - spans[0][0]} minutes: plan from getting up to going to bed")
+            raise ValueError(
+                f"the day has {spans[-1][1] - spans[0][0]} minutes, but needs {LEAST_AWAKE}: plan from getting up to"
+                " going to bed"
+            )
         return self
 
     def spans(self) -> list[tuple[int, int, SceneItem]]:
