@@ -186,8 +186,8 @@ class LessonWritten(Event):
     """The evidence for the lesson: tasks, corrections, documents."""
     writer: Person[Agent]
     asked_by: Person[Agent] = ""
-    """The user whose statements the lesson is based on, if the pool admits this user only by its member `*` (everyone),
-    not by name; else ""."""
+    """The user whose statements the lesson is based on, if this user is neither the pool's owner nor listed as a member
+    by name; else ""."""
     said_by: Person[Agent] = ""
     """The person whose verdict the lesson is based on; erasing that person's data removes the words of this row."""
     task: Name = ""

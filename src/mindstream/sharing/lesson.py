@@ -38,8 +38,8 @@ class Lesson:
     Attributes:
         applies: when the lesson applies; "": always.
         sources: the evidence for the lesson: tasks, corrections, documents.
-        asked_by: the user whose statements the lesson is based on, if the pool admits this user only by its member `*`
-            (everyone), not by name; else "".
+        asked_by: the user whose statements the lesson is based on, if this user is neither the pool's owner nor listed
+            as a member by name; else "".
         private: whether only `asked_by`, or the writer if `asked_by` is "", is shown the lesson until it is shared.
         untrusted: whether third-party content was part of the work that the lesson was learned from. The owner can
             vouch for the lesson, which ends this.
