@@ -516,7 +516,8 @@ class MaintenanceStore(Protocol):
         """
 
     async def compact(self) -> None:
-        """Free unused space; afterwards the files contain no erased byte."""
+        """Free unused space. Afterwards the data files contain no erased byte; PostgreSQL's write-ahead log may contain
+        some."""
 
     async def close(self) -> None:
         """Complete the pending writes and close the store."""

@@ -106,7 +106,7 @@ async def find_expired(place: TenantData, rule: Rule) -> Expired:
 
 
 async def erase_expired(place: TenantData, rule: Rule) -> Expired:
-    """Erase a tenant's expired data, and compact the store, so that its files contain no erased byte.
+    """Erase a tenant's expired data, then compact the store (`compact`).
 
     Raises:
         StorageError: the erasure failed before its end; data that were already erased remain erased.
