@@ -161,8 +161,9 @@ class _Worker:
         spawning = get_context("spawn")
         self._line, there = spawning.Pipe()
         self._process = spawning.Process(target=serve, args=(there,), daemon=True)
-        resource_tracker.ensure_running()  # otherwise the first worker would start it, which unblocks SIGINT
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # a starting process ignores Ctrl-C
+        resource_tracker.ensure_running()  # else `start` would start it below and thereby unblock SIGINT
+        # the new process inherits this, so that Ctrl-C does not end it while it starts
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             self._process.start()
         finally:

@@ -285,7 +285,7 @@ class MindstreamSaver(BaseCheckpointSaver[str]):
         if id_:
             found = await memory.records([_key(CHECKPOINT, thread, namespace, id_)])
         else:
-            for n in (4, 64, ALL):  # more, if the newest are checkpoints of subgraphs (other namespaces)
+            for n in (4, 64, ALL):  # read more if the newest are all of other namespaces (subgraphs)
                 latest = await memory.latest(CHECKPOINT, n, episode=_thread_episode(thread))
                 if found := [each for each in latest if _place(each)[1] == namespace]:
                     break

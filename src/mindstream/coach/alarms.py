@@ -184,7 +184,7 @@ class Alarms:
         """Restore the state from the `Alarmed` events of all sessions, oldest first."""
         for event in events:
             self._count(event)
-        self._since = GAPS[-1]  # a returning user is asked again
+        self._since = GAPS[-1]  # so that no GAP delays an open question when the user returns
 
     def judge(self, situation: Situation, read: str | None = None) -> Verdict:
         """Return the verdict on an utterance, from its words and the questions asked before; the state is not changed.
@@ -465,7 +465,7 @@ class SafetyClassifier:
                 self._alarms.keep(verdict)
                 stream, session = self._talker.stream, self._talker.session
                 entries = [Entry(each, AGENT) for each in verdict.events(session, heard)]
-                if text := verdict.whole or verdict.ask:  # otherwise the alarm was taken back
+                if text := verdict.whole or verdict.ask:  # there is no text if the alarm was taken back
                     record = await build_chat_record(stream, text, AGENT, session)
                     follow_up = FollowUp(text=text, answers=heard, record=record.id)
                     entries.insert(0, Entry(follow_up, AGENT, (record,)))

@@ -356,7 +356,8 @@ class Answering:
                             await self._speak(answer, exchange)
             finally:
                 self._answering.discard(heard)
-                if is_visible(answer.words) and not answer.written:  # it was cancelled while it waited for the reasoner
+                # true if the answer was cancelled while it waited for the reasoner
+                if is_visible(answer.words) and not answer.written:
                     await self._log.keep(answer)
 
     @contextlib.asynccontextmanager

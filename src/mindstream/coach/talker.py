@@ -569,9 +569,8 @@ class _Answer:
         if self.ask.late:
             return [self.say("late")]
         hint = find_hint(self.ask.pack, self.ask.utterance)
-        if (hint and hint.alarm.is_danger) or spoke_of_danger(
-            self.ask.pack, self.said
-        ):  # do not repeat words about danger
+        # do not repeat words about danger
+        if (hint and hint.alarm.is_danger) or spoke_of_danger(self.ask.pack, self.said):
             return [self.say("alarm_heard"), "" if self.ask.asked_after else self.say("alarm_open")]
         if self.ask.utterance.rstrip().endswith(("?", "？")) and (quoted := self._quoted()):
             return [quoted]

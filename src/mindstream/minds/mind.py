@@ -176,7 +176,7 @@ def streamed_at_home(
         items = method(self, *args, **more)
         try:
             return items if self.home.is_here() else self.home.iterate(items)
-        except RuntimeError:  # no loop runs yet: decide when the first item is requested
+        except RuntimeError:  # no loop runs yet: check this when the first item is requested
             return _later(self.home, items)
 
     return carried
@@ -480,7 +480,7 @@ class Mind:
             handling = await self.responder.attend(cleaned.text, one_answer=one_answer)
             heard, *redacted = await self._write_down(cleaned, handling, by or handling.by or self.memory.name, once)
         try:
-            async with self._taking_in:  # utterances in progress are committed before anything is answered
+            async with self._taking_in:  # wait until utterances that arrived meanwhile are committed, too
                 pass
         except asyncio.CancelledError:
             self.reasoners.release(heard.seq)

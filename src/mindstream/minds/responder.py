@@ -476,7 +476,7 @@ async def gather_context(
     except ModelError:  # the embedder is unavailable
         found = []
     talk = [record for record in newest if record.episode == session]
-    if len(newest) == HISTORY and len(talk) < HISTORY:  # other conversations take place at the same time
+    if len(newest) == HISTORY and len(talk) < HISTORY:  # messages of other conversations are among the newest
         talk = await memory.latest("chat", HISTORY, episode=session)
     own_talk = [record for record in talk if record.seq < heard or not record.data.get("by_user")]
     own_lines, now = lines(own_talk), memory.clock.now()

@@ -111,7 +111,7 @@ def _inner(value: Any, schema: JsonSchema) -> list[Any]:
         return value if len(value) == 1 else []
     if not isinstance(value, dict) or value.keys() & schema.get("properties", {}).keys():
         return []
-    if len(value) > 1 and not value.keys() <= WRAPPERS:  # more than the keys of a call or of a copied schema
+    if len(value) > 1 and not value.keys() <= WRAPPERS:  # it has keys that neither a call nor a copied schema has
         return []
     key = next((key for key in GIVEN if key in value), "") if len(value) > 1 else next(iter(value), "")
     inner = value.get(key)

@@ -202,7 +202,8 @@ class Planner(Explained):
             tools = checked_tools(self.tools)
             specs = [tool.spec for tool in tools]
             shown = await find_exemplars(self.exemplars, task) if self.exemplars else ()
-            has_lessons = any(isinstance(each, LessonText) for each in shown)  # a remembered plan was made without them
+            # with lessons, no remembered plan is used, because it was made without them
+            has_lessons = any(isinstance(each, LessonText) for each in shown)
             is_planned = how in UNPLANNED or plan or begun.plan
             plans = None if is_planned or has_lessons else self.remembered
             known = await plans.find(task, specs) if plans else None

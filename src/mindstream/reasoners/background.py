@@ -722,9 +722,8 @@ class Background:
                 await self._fail(slot, run, reason, cause)
         finally:
             erasures.READING.reset(outer)
-            slot.run = run.thinking = (
-                None  # breaks a reference cycle: `thinking` refers to the context, which refers to the run
-            )
+            # break a reference cycle: `thinking` refers to the context, which refers to the run
+            slot.run = run.thinking = None
 
     async def _read_again(self, run: Run, erased: ErasedMeanwhile) -> None:
         """Release a run's work after texts that the run had read were erased, so that it is done again without them."""

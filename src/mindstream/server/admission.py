@@ -419,7 +419,7 @@ class ResponseSender:
             return self._has_ended
         if CLOCK.elapsed() - self._checked >= TOKEN_CHECK_S:
             self._checked = CLOCK.elapsed()
-            with contextlib.suppress(StorageError):  # checked again after TOKEN_CHECK_S
+            with contextlib.suppress(StorageError):  # the token is checked again after TOKEN_CHECK_S
                 self._has_ended = await left_of(self._scope)() <= 0
             if self._has_ended:
                 await self._send({"type": "http.response.body", "body": b"", "more_body": False})

@@ -196,7 +196,7 @@ async def _judge(pool: Pool, exemplar: Exemplar, scorer: Model) -> ExemplarJudge
     records = (await _record(pool, exemplar, state),) if admitted else ()
     again = None
     if judged.ungraded and standing.ungraded + 1 < MAX_UNGRADED:
-        # the lease has expired at once (0.0): any process may judge the pair when it is offered again
+        # with a lease of 0 s, any process may judge the pair when it is offered again
         again = NewWork((SLOT + exemplar.id,), pool.owner_token, 0.0)
     await pool.memory.commit(Entry(judged, "scorer", records), finish=done, wake=again)
     if admitted:

@@ -172,9 +172,7 @@ class PoolLearner(Retriever):
     def _is_taught_by_us(self, state: PoolState) -> bool:
         newest = state.versions[-1] if state.versions else None
         if newest is None or not newest.labeller:
-            return (
-                True  # trained without a model's labels; only an explicit call of `train` changes to a model's labels
-            )
+            return True  # no model's labels so far: only an explicit call of `train` introduces them
         return self.labeller is not None and self.labeller.key == (newest.basis, newest.labeller)
 
     async def _is_our_turn(self) -> bool:

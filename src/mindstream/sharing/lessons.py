@@ -329,9 +329,8 @@ async def _learn(
             touched[action] = (*touched.get(action, ()), *(each.id for each in own))
             continue
         text, applies = (" ".join(redaction.clean(each).text.split()) for each in (edit.text, edit.applies))
-        is_checked = (
-            edit.basis == "check" and not verdict.by and not verdict.relayed
-        )  # a relayed check may not have run
+        # a relayed check may not have run
+        is_checked = edit.basis == "check" and not verdict.by and not verdict.relayed
         is_sound = is_checked or (edit.basis == "person" and is_said)
         old = own[0] if own and action != "add" else None
         wanted = set(terms(text))

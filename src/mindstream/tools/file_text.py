@@ -142,7 +142,7 @@ def table(rows: Iterable[tuple[int, Sequence[str]]], unit: str) -> Iterator[Line
         text = _row([*row, *[""] * (len(names) - len(row))])
         yield text, unit, number
         size += len(text)
-    if head:  # there is no row below the names
+    if head:  # the column names are the last row
         yield _row(names), unit, head
     yield "", unit, 0
 

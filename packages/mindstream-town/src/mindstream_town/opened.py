@@ -67,7 +67,7 @@ def read_profile(given: Iterable[str], without: Iterable[str]) -> Profile:
         key, equals, value = word.strip().partition("=")
         if not equals:
             raise InputError(f"expected KEY=VALUE, such as vision=4, found {word!r:.99}")
-        # [:-1]: no `compat`, because it has no effect
+        # without the last field, `compat`, which has no effect
         values[_known(key.strip(), [*Profile.model_fields][:-1], "constant")] = value.strip()
     for word in without:
         values[SWITCHES[_known(word.strip(), SWITCHES, "part of a resident")]] = False

@@ -542,7 +542,7 @@ class GrowingRecording:
                 self._begin(setting)
                 await self._add(store, setting)
         except BaseException:
-            self._begin(None)  # rows may be applied partly, so the next call reads everything again
+            self._begin(None)  # some rows may have been applied, so the next call reads everything again
             raise
         self._version = version
 

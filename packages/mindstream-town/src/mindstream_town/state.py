@@ -267,7 +267,7 @@ def _changed(state: ResidentState, event: Event, profile: Profile) -> dict[str, 
             return {"embodied": event.person}
         case Released():
             confided = state.confided or bool(state.briefing and state.briefing.lets_on)
-            return {"embodied": "", "briefing": None, "confided": confided}  # the rest of the day is planned again
+            return {"embodied": "", "briefing": None, "confided": confided}
     return {}
 
 

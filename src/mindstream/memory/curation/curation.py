@@ -168,7 +168,8 @@ async def evidence_of(stream: Stream, id_: str) -> Drawn:
         InputError: there is no such record.
     """
     id_, found = checked_id(id_), dict[str, Record]()
-    owner: dict[str, str] = {id_: ""}  # for each record: the record nearest to the root that names it as evidence
+    # for each record: of the records that name it as evidence, the one nearest to `id_`
+    owner: dict[str, str] = {id_: ""}
     levels = [[id_]]
     for _ in range(MAX_DEPTH):
         there = await stream.records(levels[-1])

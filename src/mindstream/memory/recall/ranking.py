@@ -191,7 +191,7 @@ def _find_called(term: str, columns: Columns) -> int:
     if np.count_nonzero(said == caller) < BY_ONE * len(holds):
         return -1
     episodes, index = _count_distinct(group[talk & (by == caller)]), columns.lexical
-    if (  # first compare with the whole stream: records that were selected by this word contain it too often
+    if (  # compare with the whole stream first: records that this word has selected contain it too often
         index.counts([term])[0] * index.groups < EPISODES * episodes * index.all_groups
     ):
         return -1
@@ -427,7 +427,7 @@ def relevance(
     total = total + parts["vector"]
     if weights.asks and (asking := columns.only_asks.values & candidates).any():
         rows = np.flatnonzero(asking)
-        added = columns.lexical.lengths(rows) - held[rows]  # terms that the query does not have
+        added = columns.lexical.lengths(rows) - held[rows]  # for each row: number of terms that are not in the query
         share = np.minimum(np.maximum(added / np.float32(weights.asks), 0), 1)
         for values in (total, *parts.values()):
             values[rows] = np.where(values[rows] > 0, values[rows] * share, values[rows])

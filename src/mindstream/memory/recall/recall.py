@@ -184,8 +184,8 @@ class Touches:
 
     async def _later(self) -> None:
         await self._clock.sleep(LATER_S)
-        if self._waiting:  # otherwise a commit has already written them
-            with contextlib.suppress(Exception):  # the changes of strength stay in the queue; `close` raises the error
+        if self._waiting:  # otherwise a commit has already written the touches
+            with contextlib.suppress(Exception):  # the touches stay in the queue; `close` raises the error
                 await self.settle()
 
     async def _write(self, touches: Sequence[Touch], commit: Commit, *, are_last: bool = False) -> list[Logged]:

@@ -474,7 +474,7 @@ class Columns:
                 around = (int(self.before.values[at]), int(self.after.values[at]))
                 self.vectors.give(at, vector, [near for near in around if near >= 0])
                 self.compared.values[at] = True
-        if self.ahead <= WHOLE:  # if more than WHOLE records are left to read, the later ones would replace these
+        if self.ahead <= WHOLE:  # only WHOLE records are held: if more are to be read, they would replace these
             for record in without_vectors(changes.records):
                 self.hold(record)
 

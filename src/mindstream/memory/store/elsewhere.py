@@ -65,9 +65,8 @@ def find(connection: Sql, person: str, own: StreamKey) -> list[Left]:
     ):
         if tenant_of(stream) != wall:
             continue
-        if stream in naming or (
-            kind == "chat" and '"by_user": false' not in data
-        ):  # `by_user` false: the record is of another speaker who has the same name as the user
+        # `by_user` false: the record is of another speaker who has the same name as the user
+        if stream in naming or (kind == "chat" and '"by_user": false' not in data):
             left = found.setdefault(stream, Left(stream))
             left.ids.add(id_)
             left.words.append(text)

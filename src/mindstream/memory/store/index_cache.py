@@ -316,7 +316,8 @@ class IndexCache:
 
     async def _write(self, stream: StreamKey) -> None:
         """Write columns to a file, then use the columns of the file instead, which need less memory."""
-        while (held := self._held.get(stream)) is not None and held.shortened:  # more erasures may follow
+        # after an erasure, wait: if more follow, the file would have to be written again
+        while (held := self._held.get(stream)) is not None and held.shortened:
             held.shortened = False
             await self._rest()
         known = await self._store.last_erasure()

@@ -322,7 +322,7 @@ def marks(values: Iterable[object]) -> str:
 def among(connection: Sql, sql: str, values: Sequence[Any], *more: Any) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of a query with a condition `IN ({})`, executed for at most MAX_VALUES values at a time."""
     for some in batches(values, MAX_VALUES):
-        if isinstance(some[0], str):  # no stored text has half a surrogate pair, which no database accepts
+        if isinstance(some[0], str):  # no database accepts half a surrogate pair, and no stored text has one
             some = [each.encode("utf-8", "replace").decode() for each in some]
         yield from connection.execute(sql.format(marks(some)), [*some, *more])
 

@@ -535,9 +535,8 @@ def checked_commit(commit: Commit) -> Commit:
         if odd := set(revision.emptied) - {"forgotten", "valid_until", "superseded_by"}:
             raise InputError(f"only forgotten, valid_until and superseded_by can be emptied, not {sorted(odd)}")
         if revision.level is not None:
-            check_whole(
-                revision.level, "level", -1, MAX_LEVEL + 1
-            )  # recall may raise a record one level above MAX_LEVEL
+            # recall may raise a record one level above MAX_LEVEL
+            check_whole(revision.level, "level", -1, MAX_LEVEL + 1)
         _check_times(revision, accessed=0.0, forgotten=0.0, valid_until=EARLIEST)
         check_vector(revision.vector)
     entries = tuple(_checked_entry(entry, commit.mind) for entry in commit.entries)

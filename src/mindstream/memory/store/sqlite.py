@@ -49,7 +49,7 @@ class OwnChanges:
     missing number shows a commit of another process."""
 
     def __init__(self) -> None:
-        self._first, self._last = 0, -1  # all commits with these and the numbers between them are by this process
+        self._first, self._last = 0, -1  # all commits from number `_first` to `_last` are by this process
         self._read: dict[StreamKey, tuple[int, int]] = {}
         """For each stream, the last change that was read, and the number of the last commit at that time."""
         self._made: dict[StreamKey, list[tuple[int, Change]]] = {}

@@ -89,9 +89,7 @@ class Vectors:
             column.append(0)
         if before >= 0:
             neighbour = self._alone.pop(before, None)
-            if (
-                neighbour is None
-            ):  # the vector of the row before is not kept: use its sum, of which it is the largest part
+            if neighbour is None:  # the earlier row's own vector is not kept: use its sum, mostly that vector
                 row = restore(self.sums.values[before])
                 neighbour = row / max(float(np.linalg.norm(row)), 1e-6)
             self._add(before, NEIGHBOUR * own)
@@ -212,7 +210,7 @@ class Vectors:
             yield
 
     def _settle(self, *, bits: bool = False) -> None:
-        if self.behind:  # the index cache calls `settling` in portions
+        if self.behind:  # many rows are left: the index cache settles them in portions
             return
         for _ in self.settling(bits=bits):
             pass

@@ -457,10 +457,11 @@ class Rewoo:
         self._tools = tools
         self._why = ""
         self._is_bare_why = False  # whether the last line was only "Plan:", so that the reason may follow
-        # forms of ids that the plan uses instead of E1, each with the number to add: 1 if it counts from 0, else 0
+        # other forms of step ids than E1 in this plan; the value: 1 if they count from 0 (added to each number), else 0
         self._forms: dict[tuple[str, str], int] = {}
         self._open: list[str] = []  # lines of a step whose bracket is still open
-        self._is_over = self._is_bare = False  # `_is_bare`: whether the steps are named without `#`
+        self._is_over = False  # whether the rest of the text is no part of the plan
+        self._is_bare = False  # whether the plan writes ids of steps without `#`
 
     def read_line(self, line: str) -> list[PlannedStep]:
         if self._is_over:

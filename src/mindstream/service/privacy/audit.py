@@ -29,7 +29,7 @@ async def note(
         counts: the numbers of affected rows, by name.
         about: the stream that the action is about; "": none.
     """
-    with contextlib.suppress(ReadOnlyData):  # only exports can run on it; no entry is added then
+    with contextlib.suppress(ReadOnlyData):  # such data can only be exported, and no entry is added then
         await store.note((clock or SystemClock()).now(), Deed(did, "command", machine_user(), about, tenant, counts))
 
 

@@ -93,9 +93,8 @@ def look(
     dangers = dangers_of(seen) if odd else []
     return [
         *(each for each in dangers if each not in noticed),
-        *(
-            each for each in noticed if not state.partner or each.who != state.partner
-        ),  # the partner of a talk is no news
+        # the partner of a talk is no news
+        *(each for each in noticed if not state.partner or each.who != state.partner),
     ]
 
 

@@ -301,7 +301,7 @@ class ResidentTurn:
         """Start and count the model call of a prompt whose reply a later turn needs; see `reply_to`."""
         if not self.has_rules(prompt.role):
             later = self.resident.later
-            task = later.get(prompt) or self._start(prompt)  # a step that failed is repeated
+            task = later.get(prompt) or self._start(prompt)  # a failed step that is repeated has started it already
             self.resident.later = dict([*later.items()][-MOST_OPEN:]) | {prompt: task}
             self.calls += self.lives_in_scenes
 

@@ -875,7 +875,7 @@ async def remember_deed(turn: ResidentTurn) -> None:
         more.append(f"no talk with {', '.join(unasked)} came about")
     hosts = _hosts(turn, act)
     alone = {*act.whom} - present - {*absent} - hosts if _is_over(turn, act) else set[str]()
-    if alone:  # without those whom the resident has seen there since an hour before the act
+    if alone:  # leave out people whom the resident saw there during the act or in the hour before
         alone -= await _noticed(turn, act, AN_HOUR)
     if alone:
         more.append(f"did not meet {', '.join(sorted(alone))}")

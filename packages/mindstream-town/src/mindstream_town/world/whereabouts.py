@@ -60,7 +60,8 @@ class Whereabouts:
         self.steps: dict[str, int] = {}
         self.marked: set[str] = set()
         self.entered: set[str] = set()
-        self._walking: dict[str, tuple[int, tuple[Spot, ...]]] = {}  # for each walk: first step and tiles
+        # for each walking resident: the first step and the tiles of the walk
+        self._walking: dict[str, tuple[int, tuple[Spot, ...]]] = {}
         self._residents: dict[int, dict[str, None]] = {}
         self._odd: dict[int, dict[str, None]] = {}
         self._arena: dict[str, int] = {}
