@@ -159,7 +159,8 @@ class LiveFlags:
         bool,
         switch(
             "--as-published",
-            "Run as the published M0/M1/M2 system: sets --forever, and --dream-tools R,U,M0 unless you name others.",
+            "Run as in the M0/M1/M2 proposal of 2024: sets --forever, and --dream-tools R,U,M0 if you do not give"
+            " --dream-tools.",
         ),
     ] = False
     dream_tools: Annotated[

@@ -71,8 +71,8 @@ async def create(
         bool,
         switch(
             "--as-published",
-            "As in Gao 2024: grade, label and serve each pair together with the examples that the prompt for its answer"
-            " contained; they precede its query.",
+            "As in Gao 2024: grade, label and serve each pair with the examples from the prompt for its answer, put"
+            " before its query.",
         ),
     ] = False,
     json: AsJson = False,

@@ -38,13 +38,14 @@ HOURS = 2**50
 
 
 def silence_after(seq: int) -> int:
-    """Return the negative number that stands, as `Work.cause`, for the silence after this row of the log."""
+    """Return the `Work.cause` (a negative number) of work that is caused by a silence: no further event of certain
+    kinds was logged for some time after this row of the log."""
     return -seq
 
 
 def hour(at: Moment) -> int:
-    """Return the negative number that stands, as `Work.cause`, for an hour of the day that is reached at this
-    moment."""
+    """Return the `Work.cause` (a negative number) of work that is caused by an hour of the day; the hour is reached at
+    this moment."""
     return -HOURS - round(at * 1000)
 
 

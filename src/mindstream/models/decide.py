@@ -1,6 +1,6 @@
 """Typed questions that are answered with probabilities: yes or no, one of several, a score on a scale.
 
-    class IsUrgent(YesNo, Question):                      # is_urgent.md is next to this module
+    class IsUrgent(YesNo, Question):          # its prompt text is is_urgent.md, next to the module of the class
         '''Does this message want an answer today?'''
         message: str
 

@@ -75,7 +75,8 @@ LATE = _compiled(CLOSE)
 SEEN = _compiled(rf"(?P<open>{OPEN})|(?P<close>{CLOSE}|{FINAL}|{_PLAIN_ANSWERS})")
 """Matches the marks that open or close thoughts, in a reply that is read as a whole."""
 MAX_MARK = 120
-"""Maximum length of a mark, in characters."""
+"""Maximum length, in characters, of a mark: a tag or phrase, such as `<think>`, at which thoughts or the answer begin
+or end."""
 _LITERALS = (
     *(f"<{slash}{tag}>" for tag in _TAGS.split("|") for slash in ("", "/")),
     *f"{_MORE_OPEN} {_MORE_CLOSE} {_WRAPPERS} {_ENDS} {_NEXT} {_LAST}".split(),

@@ -311,7 +311,7 @@ async def _is_of_talk(store: Store, mind: StreamKey, work: Work, session: str | 
     """Return whether work is about an utterance of a session. If `session` is None, return whether it is about any
     utterance or a correction, or was caused by silence or a set time.
 
-    Other work, such as that of a life, has its own commands.
+    Other work, such as that of a life, is stopped by other commands.
     """
     if work.cause < 0:
         return session is None

@@ -63,7 +63,8 @@ async def open_pool(settings: Settings, name: str) -> AsyncIterator[Pool]:
 
 
 async def open_labeller(models: Models) -> Labeller | None:
-    """Return the model that labels which exemplars help, with its method; None: the role `labeller` has no model.
+    """Return the model that labels which exemplars help, and how it gives the labels (see `find_labeller`); None: the
+    role `labeller` has no model.
 
     Raises:
         ModelError: the model is not available.

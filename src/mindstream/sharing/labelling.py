@@ -157,7 +157,7 @@ def does_it_help(pair: Pair, candidates: Sequence[Pair]) -> DoesItHelp:
 AMONG, WEIGHED = 60, 16
 """For each exemplar, WEIGHED other exemplars (its candidates) are labelled by how much they help as examples for it.
 The candidates are evenly spread over the AMONG exemplars that are most relevant by BM25. The WEIGHED most relevant ones
-alone would be too similar to one another to show which other properties make an answer likely."""
+alone would be too similar to one another to show which properties, besides relevance, make an exemplar helpful."""
 CONCURRENT = 4
 """Maximum number of concurrent model calls for labelling."""
 

@@ -35,8 +35,8 @@ class Member:
             agent only reads.
         private: whether only the agent itself can read its offers until it shares them (`Pool.release`).
         tokens: maximum number of tokens of all exemplars in a prompt.
-        user: the user for whom the agent works, if this user is not a member. Lessons from this user's verdicts are
-            private until a member shares them.
+        user: the user for whom the agent works, if the pool does not list this user by name. Lessons from this user's
+            verdicts are private until a member shares them.
         render: formats an exemplar for a prompt.
     """
 

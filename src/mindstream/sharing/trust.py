@@ -59,9 +59,9 @@ class Mentions:
     by_source: dict[str, dict[str, set[str]]] = field(default_factory=dict)
 
     def add(self, source: str, pair: str, named: Iterable[str]) -> None:
-        """Record the names in an answer.
+        """Note that an answer of `source` mentions these names.
 
-        `pair`: an id that is the same for all pairs with the same words, so that such pairs count once.
+        `pair`: the id of the answer's pair. Pairs with the same words have the same id, so that they count once.
         """
         for name in named:
             self.by_source.setdefault(name, {}).setdefault(source, set()).add(pair)

@@ -22,8 +22,9 @@ WORDS = 0.3
 """Weight of shared words (BM25) relative to the cosine, both in standard deviations: one rare word can still decide."""
 CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_.\-/]+")
 MAX_TEXT, MAX_SHOWN = 1_000, 200
-"""Maximum number of characters of a need (the words that are searched for) and of a tool's description that are
-compared, and of a line about a tool that the model sees."""
+"""MAX_TEXT: number of characters that are compared, at most, of the need (what the model looks for) and of a tool's
+description. MAX_SHOWN: the same for the description of an argument; also the maximum length of the line about a tool
+that the model sees."""
 
 
 class ToolIndex:

@@ -205,8 +205,8 @@ async def _hinted(context: RunContext, pack: Pack) -> str:
 
 
 async def _talk(context: RunContext) -> list[Record]:
-    """Return the newest lines before the newest utterance, without the utterances of this run; if this conversation has
-    few lines, also lines of earlier conversations."""
+    """Return the last lines of this conversation before the newest utterance, leaving out the utterances of this run.
+    If there are fewer than LINES, put lines of earlier conversations before them."""
     talk = list(context.conversation[-LINES:])
     if len(talk) < LINES and context.utterances:
         began = min([talk[0].seq if talk else context.utterances[0].seq, context.utterances[0].seq])

@@ -25,8 +25,8 @@ CAPS_S = (12 * HOUR_S, DAY_S, 3 * DAY_S, 7 * DAY_S)
 PASSED_OVER_S = (7 * DAY_S, 14 * DAY_S, 30 * DAY_S, 60 * DAY_S, 90 * DAY_S)
 ASLEEP_S = (7 * DAY_S, 14 * DAY_S, 30 * DAY_S, 60 * DAY_S)
 OCCASION_S = HOUR_S
-"""Minimum time, in seconds, since a record was written or last returned for a return to count as a new request for the
-record."""
+"""A recall that returns a record counts as a new request for it only if at least this many seconds have passed since
+the record was written, and since it was last returned."""
 MIN_ASKED, MIN_DAYS = 20, 14
 """MIN_ASKED: minimum number of new requests for records (see OCCASION_S) for a meaningful result. MIN_DAYS: minimum
 number of days in the log for it."""

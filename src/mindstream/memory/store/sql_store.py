@@ -179,11 +179,12 @@ class SqlStore(Store):
         await asyncio.wait([self._index(stream)])
 
     async def read(self, look: Callable[[Any], T]) -> T:
-        """Run a function of a connection (see log/sql) on the committed data of one moment."""
+        """Call a function with a connection (see log/sql) that sees only the committed data of one moment; return its
+        result."""
         return await self._database.read(look)
 
     async def write(self, change: Callable[[Any], T], about: Sequence[str] = ()) -> T:
-        """Run a function of a connection in a transaction; `about`: the affected streams."""
+        """Call a function with a connection, in a transaction; return its result. `about`: the affected streams."""
         return await self._database.write(change, about)
 
     def key(self, name: StreamName) -> StreamKey:

@@ -110,7 +110,12 @@ class WorkReleased:
 
 @dataclass(frozen=True, slots=True)
 class WorkKept:
-    """Work of a slot, on these causes, that `owner` has not started and keeps for later: its lease is extended."""
+    """Work that `owner` has not started and keeps for the next run of the slot; the commit extends its lease.
+
+    Attributes:
+        causes: the log rows that caused the work.
+        lease: the new end of the lease.
+    """
 
     slot: str
     causes: tuple[int, ...]
@@ -203,7 +208,8 @@ class Closure:
 
 
 def erases_no_name(_: str) -> bool:
-    """The default of `Erasure.is_meant`: only the words of the erased records are removed, and no further texts."""
+    """The default of `Erasure.is_meant`: no text must be removed completely, so only the words of the erased records
+    are removed."""
     return False
 
 

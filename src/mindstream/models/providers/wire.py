@@ -148,9 +148,8 @@ class Client:
             got = await self._session.request(
                 method, url, data=data, headers=all_headers, proxy=self._proxy, allow_redirects=False
             )
-        except (
-            aiohttp.ServerTimeoutError
-        ) as error:  # replaced, because callers take a TimeoutError for a silent endpoint
+        except aiohttp.ServerTimeoutError as error:
+            # replaced, because it is a TimeoutError, which callers take for a silent endpoint
             raise aiohttp.ClientConnectionError(str(error)) from error
         coding = got.headers.get("content-encoding", "").strip().lower()
         response = Response(got, self._whole_bytes, is_packed=coding in PACKED_CODINGS)

@@ -260,8 +260,8 @@ def read_json_plan(text: str, tools: Sequence[ToolSpec] = ()) -> Plan:
         raise InputError(f"expected JSON with a list of steps under one of {', '.join(STEPS[:3])}, found none")
     steps = _with_usual_ids(steps)
     written = json.dumps(steps, ensure_ascii=False, default=str)
-    # `$1` is a reference if an earlier step has this number, otherwise an amount of dollars. In a plan that writes
-    # references as `#E1` (then `scan_text` changes it) `$1` is always an amount, so `earlier` stays empty.
+    # `$1` is a reference if an earlier step has this number, otherwise an amount of dollars. If the plan writes
+    # references as `#E1` (so that `scan_text` changes `written`), `$1` is always an amount: `earlier` gets no steps.
     earlier = Compiler(tools)
     found: tuple[PlannedStep, ...] = ()
     for number, each in enumerate(steps, 1):

@@ -53,12 +53,13 @@ class LessonShape(Reply):
     """A lesson and its evidence.
 
     `state`: confirmed by a verdict, or only assumed. `sources`: the tasks, corrections and documents it was learned
-    from. `asked_by`: the user whose words it is based on, if not a member. `untrusted`: it was learned from third-party
-    content. `confirmed_by`, `contradicted_by`: how many tasks confirmed and contradicted it. `right`, `wrong`: how many
-    answers that were given with this lesson were right and wrong. `useful`: when such an answer was last right.
-    `disputes`: ids of lessons that contradict it. `retired`: why it is no longer shown, "" if it is shown. `by_hand`:
-    who wrote the text by hand, which `confirmed_by` counts as one task, "" if a model did. `version`: changes with each
-    amendment of the text.
+    from. `asked_by`: the user whose words it is based on, if the pool does not list this user by name, else "".
+    `untrusted`: it was learned from third-party content. `confirmed_by`, `contradicted_by`: how many tasks confirmed
+    and contradicted it; `confirmed_by` is one more if the owner or a member listed by name wrote the lesson by hand, or
+    if the owner vouched for it. `right`, `wrong`: how many answers that were given with this lesson were right and
+    wrong. `useful`: when such an answer was last right. `disputes`: ids of lessons that contradict it. `retired`: why
+    it is no longer shown, "" if it is shown. `by_hand`: the person who wrote the current text without naming a source,
+    "" if it has another source, such as a task. `version`: changes with each amendment of the text.
     """
 
     id: str

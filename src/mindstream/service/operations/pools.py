@@ -56,8 +56,8 @@ class CreateRequest(PoolName):
 
     `domain`: the topic of the pool, by default its name. `members`: the other users that may offer and recall pairs;
     `*`: every user of the tenant. `private`: other members cannot read a user's pairs unless the user shares them.
-    `form`: the text by which the exemplars are embedded. `as_published`: exemplars are also graded, labelled and served
-    with the examples of their prompts.
+    `form`: the text by which the exemplars are embedded. `as_published`: each exemplar is also graded, labelled and
+    served with the examples from the prompt for its answer, put before its query.
     """
 
     domain: str = Field("", max_length=1_000)

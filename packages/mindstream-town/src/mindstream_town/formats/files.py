@@ -137,7 +137,7 @@ def write_text(path: Path, text: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8", newline="") as file:
             file.write(text)
-    except FileExistsError as error:  # of the file, or of a file in the place of its folder
+    except FileExistsError as error:  # the file exists, or a file is in the place of its folder
         raise InputError(f"{error.filename} exists already: name another file, or remove it") from None
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror}") from None

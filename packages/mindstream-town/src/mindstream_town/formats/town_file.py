@@ -616,7 +616,7 @@ def _is_extra(entry: Any, place: KeyPath) -> bool:
 
 def _build_world(name: Address, tables: TownTables, folder: Path, faults: Faults) -> World:
     if tables.map is not None and tables.roads:
-        raise InputError("a town needs either a [map] or [[roads]], not both")
+        raise InputError("a town can have a [map] or [[roads]], not both: remove one of them")
     if tables.map is None and not tables.roads:
         places = {_address(name, each.name, "places"): each for each in tables.places}
         objects: dict[Address, Sequence[str]] = {place: each.objects for place, each in places.items()}
@@ -862,8 +862,8 @@ def _first_spot(world: World, spots: tuple[Spot, ...]) -> Spot:
 
 
 def _check_ways(world: World, residents: tuple[Person, ...]) -> None:
-    """Refuse a town with a place, or with another resident's start, that the first resident with a start cannot
-    reach."""
+    """Check that the first resident with a start can reach, from there, every place and every other resident's start;
+    raise InputError otherwise."""
     placed = [(each, each.start) for each in residents if each.start is not None]
     if not placed:
         return

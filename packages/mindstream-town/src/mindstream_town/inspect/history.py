@@ -131,7 +131,7 @@ class History:
 
 
 def step_of(setting: Setting, moment: Moment) -> int:
-    """Return the first step at or after a moment."""
+    """Return the first step at or after a moment; fractions of a second are ignored."""
     return -(-int(moment - setting.start) // setting.profile.step_s)
 
 

@@ -36,7 +36,7 @@ function One({ pool, one, texts, mayChange }) {
   });
   const share = () => askChange({
     title: "Show this lesson to all members?", verb: "Share it", grave: false,
-    preview: async () => html`<p class="words card">${one.text}</p><p>${one.asked_by ? `The lesson is based on words of ${one.asked_by}, who is not a member.` : "A private lesson is seen only by its writer until it is shared. If the pool’s owner shares a lesson, it counts as confirmed and trusted."}</p>`, act: act("share"),
+    preview: async () => html`<p class="words card">${one.text}</p><p>${one.asked_by ? `The lesson is based on words of ${one.asked_by}, whom the pool does not list by name.` : "A private lesson is seen only by its writer until it is shared. If the pool’s owner shares a lesson, it counts as confirmed and trusted."}</p>`, act: act("share"),
   });
   return html`
     <li class="stack">
