@@ -209,7 +209,7 @@ def named_tool(name: str, tools: Sequence[ToolSpec]) -> ToolSpec | None:
 def match_name(name: str, names: Sequence[str]) -> str | None:
     """Return the one of `names` that a model's spelling means; None if there is none.
 
-    The spelling may differ in letter case, and have a prefix (`functions.`), a number or a special token.
+    The spelling may differ in letter case, have a prefix (`functions.`), and end in a number (`:0`) or special token.
     """
     if name in names:
         return name

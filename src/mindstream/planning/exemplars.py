@@ -76,8 +76,8 @@ def choose_exemplars(named: str, tools: Sequence[ToolSpec]) -> tuple[str, ...]:
 
 
 def shipped_exemplars(tools: Sequence[ToolSpec]) -> tuple[str, ...]:
-    """Return the shipped exemplars whose tools are all in `tools`. In them, SEARCH is replaced by the name of the first
-    of these tools with an argument `query`."""
+    """Return the shipped exemplars that use only tools in `tools`. SEARCH, in the exemplars, stands for the first of
+    these tools that has an argument `query`, and is replaced by its name."""
     search = next((each.name for each in tools if "query" in each.arguments), "")
     names = {each.name for each in tools} | ({SEARCH} if search else set())
     return tuple(

@@ -400,7 +400,7 @@ NUMBER = re.compile(r"^\s*(?:\d+[.):]|[-*•])\s*")
 
 
 def goes_in_circles(text: str) -> bool:
-    """Return whether a text repeats itself; code blocks may repeat a line."""
+    """Return whether a text repeats itself at its end. Within a code block, only adjacent repetitions count."""
     tail = text[-WINDOW:]
     if repeats_its_end(tail):
         return True

@@ -169,7 +169,7 @@ def _names(rows: Sql, person: str) -> bool:
 
 
 async def erase_outside_data(data: Location, tenant_key: str, outside: OutsideData, clock: Clock) -> None:
-    """Delete the access tokens that were made for a person, which contain the name, and the visited forks of towns.
+    """Delete a person's access tokens, which contain the name, and the forks of towns that the person visited.
 
     Raises:
         StorageError: a fork cannot be deleted.

@@ -155,7 +155,9 @@ def _cost(name: str, asked: AtMost) -> float | None:
 
 
 async def evaluate(settings: Settings, wish: MemoryWish, told: Progress = lambda *_: None) -> MemoryEvaluated:
-    """Answer the questions of the conversations with each arm, judge the answers and report; stored answers are reused.
+    """Answer the conversations' questions with each compared memory (arm), judge the answers, and report the results.
+
+    Stored answers are reused.
 
     Raises:
         InputError: a file cannot be used.

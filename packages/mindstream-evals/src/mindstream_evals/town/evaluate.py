@@ -112,7 +112,7 @@ def other_resident(names: Sequence[str], name: str, question: str, seed: int) ->
 
 
 def pairs_of(comparisons: Sequence[Comparison], answers: Mapping[tuple[str, str, str], Answer]) -> list[Pair]:
-    """Return the pairs with both answers."""
+    """Return the two answers of each comparison; comparisons without both answers are left out."""
     keys = [((*each.item.key, each.first), (*each.item.key, each.second)) for each in comparisons]
     return [Pair(answers[one], answers[two]) for one, two in keys if one in answers and two in answers]
 

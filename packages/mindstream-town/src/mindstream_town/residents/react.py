@@ -306,7 +306,7 @@ LATEST_HOUR = 23
 
 
 async def react(turn: ResidentTurn, new: Sequence[Percept], others: Mapping[str, ResidentState]) -> None:
-    """React to objects first, then to people who have come into sight, the nearest first."""
+    """React to objects; if the resident does nothing about them, to the people among the new percepts, in order."""
     if await react_to_things(turn, others) or turn.state.is_talking(turn.step):
         return
     if turn.is_paper("decider") and turn.is_paper():

@@ -32,7 +32,8 @@ def reach_of(world: World, vision: int, aside: int) -> Apart:
 
 
 def _radii(world: World, vision: int, aside: int) -> dict[int, int]:
-    """Return, by arena with objects, the largest distance from which a resident can change what another one sees."""
+    """Return, for each arena with objects, the largest distance at which a resident that uses one of them can change
+    what another resident sees."""
     found: dict[int, int] = {}
     for address in world.places:
         if address.level == OBJECT and (spots := world.spots(address)):
