@@ -269,7 +269,7 @@ class Prompt(BaseModel, Generic[R_co]):
         """Return an answer without the parts that the prompt and the turns do not support, and a description of the
         removed parts ("" if there are none).
 
-        The wrapper `Repair` shows the description to the model once.
+        By default, nothing is removed. The wrapper `Repair` shows the description to the model once.
         """
         return reply, ""
 

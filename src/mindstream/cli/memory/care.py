@@ -59,7 +59,8 @@ SHOWN_FINDINGS, SHOWN_RECORDS = 5, 20
 """Maximum number of audit findings that are shown, and of records to be forgotten; further ones are only counted."""
 WHICH = "Also forget similar records? Type their numbers, or Enter for none"
 WITHOUT_MESSAGES: tuple[Kind, ...] = tuple(kind for kind in KINDS if kind != "chat")
-"""All kinds of records except messages: what `forget` removes if it keeps messages, which may also say other things."""
+"""All kinds of records except messages. `forget` removes only these if messages are to be kept, because a message may
+also say other things."""
 
 
 @command(app, "data user embedder", "mindstream memory audit --user ann")

@@ -916,7 +916,7 @@ class Generative:
 
 @dataclass(frozen=True, slots=True)
 class Cosine:
-    """Rank by the cosine of the record's vector with the question's alone (Gao 2024)."""
+    """Rank only by the cosine of the record's vector and the question's vector (Gao 2024)."""
 
     def rank(self, candidates: Candidates, n: int) -> Ranking:
         rows = candidates.rows

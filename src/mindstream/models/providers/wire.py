@@ -339,7 +339,7 @@ class Response:
             await asyncio.sleep(seconds)
 
     async def drain(self) -> None:
-        """Read the bytes after the end of the stream, for at most DRAIN_S."""
+        """Read and drop the bytes that follow the last event of a stream, for at most DRAIN_S seconds."""
         if not self._content.at_eof():
             with suppress(TimeoutError, Refusal, *BODY_ERRORS):
                 async with asyncio.timeout(DRAIN_S):

@@ -141,7 +141,8 @@ class _Spoken(Layer):
 
 
 def _complaints(request: Request, text: str, calls: tuple[Call, ...]) -> tuple[tuple[Message, ...], str, Any]:
-    """Return the turns that show a model its mistake, the mistake, and the parsed reply if there is no mistake."""
+    """Return the turns that show a model its mistake, the mistake ("" for none), and the parsed reply (None for tool
+    calls, or after a mistake)."""
     if not calls:
         try:
             return (), "", request.prompt.parse(text)

@@ -81,7 +81,7 @@ class Pooled:
     judge: str
 
     async def examples(self, arm: Arm, question: str) -> list[Example]:
-        """Return the lessons, the exemplars, or both."""
+        """Return the examples for a question that an arm of the comparison uses: lessons, exemplars, or both."""
         found = await self.member.examples(question)
         return [each for each in found if arm == "both" or bool(each.lessons) == (arm == "lessons")]
 

@@ -385,7 +385,7 @@ async def rewrite_day(turn: ResidentTurn, kept: Sequence[Agreement]) -> None:
 
 
 def _bedtime(turn: ResidentTurn) -> int:
-    """Return the minute at which the resident next goes to bed; after 24:00 if that is past midnight."""
+    """Return the minute of this day at which the resident next goes to bed; over 1,440 if it is past midnight."""
     blocks = turn.state.blocks
     return next((each.start for each in blocks if each.asleep and each.start > turn.minute), blocks[-1].end)
 

@@ -491,8 +491,8 @@ async def _untold(turn: ResidentTurn, ids: Collection[str]) -> list[Record]:
 
 
 async def _newest_insights(turn: ResidentTurn) -> list[Record]:
-    """Return the newest insights (up to MOST_INSIGHTS) that state what the resident will do about them, of the newest
-    LOOKED_THROUGH thoughts, the oldest first."""
+    """Return the insights that state what the resident will do about them: the newest MOST_INSIGHTS, the oldest of them
+    first. Only the newest LOOKED_THROUGH thoughts, and those of this turn, are searched."""
     of_this_turn = [record for entry in turn.rows for record in entry.records]
     newest = (*await _latest(turn, "thought"), *of_this_turn)
     return [each for each in newest if each.by == BY and THEN in each.data][-MOST_INSIGHTS:]

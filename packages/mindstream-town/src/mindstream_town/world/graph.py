@@ -166,7 +166,8 @@ class PlaceRoutes:
 
 
 def spread(neighbours: Mapping[Spot, Sequence[Spot]], ends: Iterable[Spot], most: int | None = None) -> dict[Spot, int]:
-    """Return the distance of each spot to the nearest of `ends`, up to `most`, nearest first."""
+    """Return the distance of each spot to the nearest of `ends`, the nearest spots first; spots that are farther than
+    `most` are left out (None: no limit)."""
     field = dict.fromkeys(ends, 0)
     wave, steps = list(field), 0
     while wave and (most is None or steps < most):
