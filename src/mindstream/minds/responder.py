@@ -542,7 +542,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """The selection: for each part, the positions of the kept items and the number of removed items."""
+    """The result of `fit`: for each part of a prompt, the positions of the kept items and the number of removed ones."""
 
     places: dict[str, list[int]]
     cut: dict[str, int]

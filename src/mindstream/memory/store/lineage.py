@@ -138,8 +138,8 @@ class _Lineage:
         return {id_: self.nodes[id_] for id_ in found if id_ in self.nodes}
 
     def reach(self, start: Iterable[str], step: Any) -> set[str]:
-        """Return the ids in `start` and all that are reached from them by repeating `step` (`below` or `earlier`), which
-        returns the next ids of each id."""
+        """Return the ids in `start` and all ids that are reached from them by repeating `step` (`below` or
+        `earlier`)."""
         seen, ready = set(start), list(start)
         while ready:
             ready = [id_ for found in step(ready).values() for id_ in found if id_ not in seen]
