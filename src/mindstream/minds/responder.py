@@ -542,7 +542,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """The result of `fit`: for each part of a prompt, the positions of the kept items and the number of removed ones."""
+    """The result of `fit`: for each part of a prompt, the positions of the kept items and the number of the others."""
 
     places: dict[str, list[int]]
     cut: dict[str, int]
