@@ -60,7 +60,7 @@ OLD_ONES = (
 
 
 def take(connection: Sql, key: StreamKey, unique: str, seq: int) -> None:
-    """Use a unique name of a stream.
+    """Mark a unique name of a stream as used, by the log row `seq`.
 
     Raises:
         Conflict: an earlier commit has used the name.
