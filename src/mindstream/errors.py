@@ -78,8 +78,10 @@ class ReadOnlyData(StorageError):  # noqa: N818
 
 
 class Conflict(StorageError):  # noqa: N818 (the field's word)
-    """The current state does not allow what was requested, mostly because another writer was first: read the state
-    again and retry."""
+    """The current state does not allow what was requested.
+
+    Mostly because another writer was first: read the state again and retry.
+    """
 
 
 class LeaseLost(Conflict):

@@ -116,4 +116,4 @@ def test_evidence_is_a_tree_down_to_observations(first: Path) -> None:
     assert "fox near the house" in told and "── " in told and "gone00001 does not exist any more" in told
     (row,) = run("memory", "evidence", "note00001", "--data", first, "--json").rows
     assert [each["id"] for each in row["drawn_from"]] == ["seen00001"] and row["missing"] == ["gone00001"]
-    assert "no memory 'note99999'" in mistaken(run("memory", "evidence", "note99999", "--data", first))
+    assert "no memory with the id 'note99999'" in mistaken(run("memory", "evidence", "note99999", "--data", first))

@@ -79,7 +79,7 @@ async def test_recall_gives_dates_and_strengthens_nothing(tmp_path: Path) -> Non
         first, second = (await call(tool, query="where is the spare key?")).splitlines()
         assert first == "2023-11-14 (note by facts): The spare key hangs behind the door."
         assert second == "2023-11-14 (evidence, from outside): A page says that keys rust."
-        with pytest.raises(ToolError, match="the arguments do not fit: query"):
+        with pytest.raises(ToolError, match="the arguments do not fit the tool's schema: query"):
             await call(tool, query=" ")
 
 

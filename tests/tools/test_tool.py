@@ -88,7 +88,7 @@ async def test_arguments_are_converted_to_their_declared_types() -> None:
     ],
 )
 async def test_invalid_arguments_are_reported_and_nothing_is_called(given: dict[str, Any], words: str) -> None:
-    with pytest.raises(ToolError, match="find: the arguments do not fit: ") as caught:
+    with pytest.raises(ToolError, match="find: the arguments do not fit the tool's schema: ") as caught:
         await tool(find)(Call("find", json.dumps(given)))
     assert words in str(caught.value) and len(str(caught.value)) < 300
 
