@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -626,7 +625,7 @@ def taken_of(
         who = [find_name(one.setting, name) for name in each.who] or [one.name, other]
         address = find_place(each.place, named)
         parts = {find_name(one.setting, part.who): part.what.strip() for part in each.parts}
-        what = {name: _of_own(one.setting, parts.get(name, each.what), name, who) for name in dict.fromkeys(who)}
+        what = {name: _of_own(parts.get(name, each.what), name) for name in dict.fromkeys(who)}
         told = [f"{name}: {what[name]}" for name in what] if len({*parts.values()}) > 1 else [each.what]
         told = [*what.values()] if len(who) == 1 else told
         agreed.append(
@@ -646,13 +645,9 @@ def taken_of(
     return Taken(about=other, memo=memo[:6], agreed=agreed)
 
 
-def _of_own(setting: Setting, what: str, name: str, who: Sequence[str]) -> str:
-    """Return an act as the plan of one of those who do it (`who`) has it: "Ann keeping a table" becomes "keeping a
-    table" for Ann, and "folding with Ann", which is another's part, "Bo Lee: folding with Ann" for Ann."""
-    own, others = what.removeprefix(f"{name} ") or what, [each for each in who if each != name]
-    first = name.split()[0]
-    names = name in own or (find_name(setting, first) == name and first in re.findall(r"\w+", own))
-    return f"{', '.join(others)}: {own}" if names and others else own
+def _of_own(what: str, name: str) -> str:
+    """Return an act in the form that follows a name: "Ann keeping a table" becomes "keeping a table" for Ann."""
+    return what.removeprefix(f"{name} ") or what
 
 
 def _learn_places(turn: ResidentTurn, scene: Scene, places: Sequence[str]) -> None:
