@@ -10,6 +10,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from keys import key_of
 
 from mindstream import SqliteStore
 from mindstream.errors import StorageError
+from mindstream.log.database import connect
 from mindstream.log.events import Said
 from mindstream.memory.store.store import Commit, Entry
 from mindstream.memory.store.tables import MIGRATIONS
@@ -173,3 +175,18 @@ def test_control_characters_in_a_damaged_file_do_not_reach_the_error(folder: Pat
     with pytest.raises(StorageError, match="doctor --mend") as refused:
         SqliteStore(folder)
     assert str(refused.value).isprintable()
+
+
+def test_a_connection_that_never_waits_can_be_made_while_another_holds_the_file(tmp_path: Path) -> None:
+    """SQLite locks the file for itself, for example, while it recovers the log of a killed process."""
+    opened(tmp_path)
+    other = sqlite3.connect(tmp_path / FILE, check_same_thread=False)
+    other.execute("PRAGMA locking_mode = EXCLUSIVE")
+    other.execute("CREATE TABLE held (n)")
+
+    release = threading.Timer(0.2, other.close)
+    release.start()
+    with contextlib.closing(connect(tmp_path / FILE, 0)) as connection:
+        assert connection.execute("PRAGMA busy_timeout").fetchone() == (0,)
+        assert connection.execute("SELECT count(*) FROM held").fetchone() == (0,)
+    release.join()

@@ -314,35 +314,41 @@ def _transact(connection: sqlite3.Connection, gathered: list[Pending[Any]], path
     return settled
 
 
-def connect(path: Path, wait_s: float = BUSY_S) -> sqlite3.Connection:
-    """Connect to a database, without a check of its tables (see `open_database`).
+def open_database(path: Path, migrations: Sequence[Migration]) -> sqlite3.Connection:
+    """Open a database and migrate its tables, even while other processes open or migrate it."""
+    return connect(path, prepare=lambda connection: _bring_up_to_date(connection, migrations, path))
+
+
+def connect(
+    path: Path, wait_s: float = BUSY_S, prepare: Callable[[sqlite3.Connection], None] | None = None
+) -> sqlite3.Connection:
+    """Connect to a database, without a check of its tables (see `open_database`), and call `prepare`.
+
+    SQLite waits for most locks. It fails at once while another process changes the journal mode, or recovers the log of
+    a killed process; even a pragma that only sets an option can fail so, because it reads the schema. In these cases
+    the attempt is repeated for up to BUSY_S seconds.
 
     In a folder that cannot be written, SQLite can open a file only as immutable, that is, on the assumption that no
     process changes it.
+
+    Args:
+        wait_s: maximum wait of later statements for another connection's lock, in seconds.
     """
     unchanging = not os.access(path.parent, os.W_OK) and not path.with_name(f"{path.name}-wal").exists()
     address = f"{path.absolute().as_uri()}?mode=ro&immutable=1" if unchanging else path
-    connection = sqlite3.connect(address, timeout=wait_s, isolation_level=None, check_same_thread=False, uri=unchanging)
-    connection.text_factory = readable_text
-    connection.execute("PRAGMA synchronous = FULL")
-    connection.execute("PRAGMA temp_store = MEMORY")
-    connection.execute("PRAGMA secure_delete = ON")
-    return connection
-
-
-def open_database(path: Path, migrations: Sequence[Migration]) -> sqlite3.Connection:
-    """Open a database and migrate its tables, even while other processes open or migrate it.
-
-    SQLite waits for most locks. It fails at once while another process changes the journal mode, or recovers the log of
-    a killed process. In this case the attempt is repeated for up to BUSY_S seconds.
-    """
     clock = SystemClock()
     until = clock.elapsed() + BUSY_S
     while True:
-        connection = connect(path, ATTEMPT_S)
+        connection = sqlite3.connect(
+            address, timeout=ATTEMPT_S, isolation_level=None, check_same_thread=False, uri=unchanging
+        )
+        connection.text_factory = readable_text
         try:
-            _bring_up_to_date(connection, migrations, path)
-            connection.execute(f"PRAGMA busy_timeout = {BUSY_S * 1000:.0f}")
+            for option in ("synchronous = FULL", "temp_store = MEMORY", "secure_delete = ON"):
+                connection.execute(f"PRAGMA {option}")
+            if prepare is not None:
+                prepare(connection)
+            connection.execute(f"PRAGMA busy_timeout = {wait_s * 1000:.0f}")
             return connection
         except sqlite3.OperationalError as error:
             connection.close()
