@@ -235,6 +235,26 @@ def test_the_documented_towns_can_be_read() -> None:
     assert [resident.name for resident in roads.residents] == ["Odd Berg"]
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('w = "washbasin"\n', ""),
+        ("###.########.#########.#####", "###.########.###############"),
+        ('home = "Ferry House:room"', 'home = "Ferry House:bedroom"'),
+        ("age = 58", 'age = "58"'),
+    ],
+)
+def test_the_documented_mistakes_are_refused_with_the_documented_words(tmp_path: Path, old: str, new: str) -> None:
+    page = (Path(__file__).parents[3] / "docs/own-town.md").read_text("utf-8")
+    whole = next(each for each in re.findall(r"```toml\n(.*?)```", page, re.DOTALL) if "[conditions]" in each)
+    assert old in whole
+    (tmp_path / "lockport.toml").write_text(whole.replace(old, new, 1))
+    with pytest.raises(InputError) as refused:
+        load_town(tmp_path / "lockport.toml")
+    said = str(refused.value).replace(f"{tmp_path}/", "").splitlines()
+    assert any(line in said for line in re.findall(r"^lockport\.toml:.*$", page, re.MULTILINE)), said
+
+
 def test_every_key_of_a_town_file_is_in_the_documentation() -> None:
     page = (Path(__file__).parents[3] / "docs/own-town.md").read_text("utf-8")
     for table in TABLES:
