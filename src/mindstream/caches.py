@@ -22,7 +22,7 @@ class Holder(Protocol):
     """An object that holds words of one or more streams."""
 
     def forget(self, stream: str, /) -> None:
-        """Drop all words of a stream."""
+        """Drop all words of a stream that the object holds."""
 
 
 class Opener(Protocol):

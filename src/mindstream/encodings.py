@@ -251,7 +251,7 @@ def _oddities(text: str) -> int:
 
 
 def _scripts(text: str) -> set[str]:
-    """Return the names of the alphabets of a text's letters."""
+    """Return the scripts of a text's letters, such as LATIN or CYRILLIC, by the first words of their Unicode names."""
     return {unicodedata.name(each, "?").partition(" ")[0] for each in set(text) if each.isalpha() and each not in "ªºµ"}
 
 

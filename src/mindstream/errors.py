@@ -48,7 +48,7 @@ class SettingsError(UserError):
 
 
 class PackError(UserError):
-    """A pack cannot be used; the message names file and line."""
+    """A pack cannot be used. If a file of it is at fault, the message names the file, and the line if it is known."""
 
 
 class InputError(UserError):

@@ -83,7 +83,7 @@ class Location:
 
     def part(self, name: str) -> Location:
         """Return the location of a part of the data with its own streams: a subfolder, or in a database a tenant that
-        mindstream creates."""
+        mindstream creates. A database location that names a tenant already is returned unchanged."""
         if self.folder is not None:
             return Location(self.folder / name)
         return replace(self, tenant=self.tenant or f"{OWN}{name}")

@@ -104,8 +104,8 @@ class MindstreamStorage:
         """Forget the records that meet all conditions, with every version; return their number."""
         found = await self._all(*named, **filters, memory=memory)
         if found:
-            # `self.forget` empties the cache only for the stream `_stream`: "" keeps it, and `_all` removes these
-            # records from it
+            # `self.forget` empties the cache only for the stream `_stream`. With "" the cache stays, and `_all` removes
+            # these records from it.
             self._stream = ""
             await memory.forget(*(each.stored for each in found))
             await self._all(memory=memory)

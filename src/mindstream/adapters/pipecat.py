@@ -62,7 +62,8 @@ class CoachProcessor(FrameProcessor):
         self._answered = asyncio.Event()
 
     async def process_frame(self, frame: Frame, direction: FrameDirection) -> None:
-        """Answer transcriptions; pass on other frames. Only the end of the pipeline waits for the coach."""
+        """Answer transcriptions; pass on other frames. A new transcription, an interruption or a cancellation stops the
+        answer in progress; the end of the pipeline waits for it."""
         await super().process_frame(frame, direction)
         if isinstance(frame, TranscriptionFrame):
             await self._drop()

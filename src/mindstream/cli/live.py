@@ -306,7 +306,8 @@ class _Session:
 
     @property
     def waits(self) -> bool:
-        """Whether this command waits while a person has paused the life: in a terminal, or if it was told to wait."""
+        """Whether this command waits while a person has paused the life: in a terminal, or with --wait-for-input,
+        --forever or --for."""
         return self.in_terminal or self.flags.wait_for_input or self.flags.forever or bool(self.flags.for_)
 
     async def live(self, life: Life, since: int, until: Moment | None, out: Path | None) -> int:

@@ -227,7 +227,7 @@ class Commands:
         self._ask_line = ask_line
 
     async def run(self, line: str) -> bool:
-        """Run a command; return False if it is /quit."""
+        """Run a command; return False if it is /quit or /exit."""
         command, _, rest = line.partition(" ")
         if not rest.strip() and (example := WANTING.get(command.lower())):
             self._screen.complain(f"{command} WORDS: {example}")

@@ -309,7 +309,8 @@ class Alarms:
         return Verdict(alarm, "taken_back", "answer", first=believe)
 
     def _words(self, alarm: Alarm, language: Language) -> str:
-        """Return an alarm's words: the full ones once per session, then shorter ones that refer to them."""
+        """Return an alarm's words: the full ones once per session, then shorter ones that refer to them, if the pack
+        has such."""
         again = phrases(self._pack, "alarm_again", language)
         times = self._told[alarm.id]
         return again[(times - 1) % len(again)] if times and again else in_language(alarm.say, language)

@@ -247,7 +247,8 @@ class Handover:
         return shown + self._show(text[:at])
 
     def finish(self) -> str:
-        """End the reply: return the text that was still held back, and set `way` if a mark ended the reply."""
+        """End the reply: return the text that was still held back. Set `way` if the whole reply is a mark without
+        brackets, or if the reply ended with the mark for waiting."""
         rest, self._held = self._held, ""
         if not self._began and (bare := BARE.match(rest)) and bare[1].lower() in NAMES:
             self._decide(bare[1].lower())

@@ -333,7 +333,7 @@ class Layer:
         """Wait until the request may be sent; set `request` or `inner` if another request or model is needed."""
 
     async def start(self) -> None:
-        """Prepare for the first part, which has arrived."""
+        """Act when the first part has arrived, before `take` gets it."""
 
     def take(self, part: Part) -> Sequence[Part]:
         """Return the parts to pass on in place of this one."""
@@ -454,7 +454,8 @@ class _Stack:
         return parts
 
     async def end(self, failure: Exception | None) -> tuple[tuple[Model, Request] | None, Sequence[Part]]:
-        """End the innermost layer; return the model and the request to ask again, if any, and the last parts."""
+        """Ask the innermost layer whether to ask again. If so, return the model and the request; else end the layer,
+        and return None and its last parts."""
         layer = self.layers[-1]
         try:
             if await layer.again(failure):

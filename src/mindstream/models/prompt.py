@@ -304,7 +304,8 @@ def _answer(text: str, schema: JsonSchema) -> Any:
 def _values(text: str, schema: JsonSchema) -> list[Any]:
     """Return the JSON values in a reply that are of the schema's type (object or list).
 
-    A value inside a JSON string, or inside a list of one item, counts too.
+    A value inside a JSON string counts too, and so does a value of the other type that `fit` can convert, such as an
+    object in a list of one item.
 
     Raises:
         ReplyInvalid: there is no such value.

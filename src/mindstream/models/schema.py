@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from jsonschema_rs import ValidationError
 
 MAX_SCHEMA = 200_000
-"""Maximum length of a schema in characters; longer ones are ignored."""
+"""Maximum length of a schema in characters. Values are not checked against a longer one."""
 MAX_VISITS = 100_000
 """Maximum number of checks of a value's parts against parts of a schema; each nested `anyOf` can double the number."""
 MAX_BACKTRACKS = 10_000

@@ -51,8 +51,8 @@ class SolveSettings:
     Attributes:
         text: the task.
         how: the strategy.
-        tools: names of tools (see `tools/named.py`). None: `calculator`, with `llm` if a model is configured, or else
-            with `recall` if there are no documents.
+        tools: names of tools (see `tools/named.py`). None: `calculator` and, with a model, `llm`; without a model,
+            `recall` if there are no documents.
         docs: folders of documents to search.
         trust_docs: the user vouches for the documents: a plan is revised with what they say.
         mcp: MCP servers, as command lines or URLs; requests to the hosts of these URLs are allowed.

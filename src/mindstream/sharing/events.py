@@ -276,8 +276,8 @@ class RetrieverTrained(Event):
     labeller: Name = ""
     """The model that labelled; "": the stand-in (text similarity, see `StandIn` in retriever.py), without a model."""
     learned_from: int
-    """Number of exemplars for which the version was trained on labels, which say how helpful other exemplars (the
-    candidates) are as its examples."""
+    """Number of exemplars with labels that the version was trained on. A label says how helpful another exemplar (a
+    candidate) is as an example for this one."""
     held_out: float
     """Share of the held-out exemplars for which the retriever ranks a helpful example first; 0 if too few are held
     out."""

@@ -362,7 +362,8 @@ class OrderDetector:
 
 
 async def build_detector(embedder: Embedder, trusted: Sequence[tuple[str, str]]) -> OrderDetector:
-    """Build a detector, calibrated on the trusted pairs (query, answer) of a pool."""
+    """Build a detector of orders (sentences in answers that tell the reader to do something), calibrated on a pool's
+    trusted pairs of a query and its answer."""
     orders = np.asarray(await embedder.embed(_known("order")), np.float64)
     harmless = np.asarray(await embedder.embed(_known("harmless")), np.float64)
     spoken = [(at, each) for at, (_, answer) in enumerate(trusted) for each in _sentences(answer)][

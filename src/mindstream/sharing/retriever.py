@@ -264,7 +264,7 @@ def _sigmoid(scores: Floats) -> Floats:
 
 
 SAME_PROBLEM = 0.98
-"""Questions with a higher cosine than this count as the same problem."""
+"""Questions with at least this cosine count as the same problem."""
 
 
 class Pair(Protocol):

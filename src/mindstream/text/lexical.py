@@ -126,8 +126,8 @@ class Postings:
                 self._new[key] = array("I", moved.astype(np.uint32).tobytes())
 
     def copying(self, below: int, found: dict[str, Array]) -> Iterator[Callable[[], None]]:
-        """Collect all numbers below `below` into arrays, in steps. Each step yields a function that does the rest of
-        the step in any thread.
+        """Collect all numbers below `below` into arrays, in steps, and put the arrays into `found`. Each step yields a
+        function that does the rest of the step in any thread.
 
         Numbers may be added between two steps. The collected arrays do not change later.
         """

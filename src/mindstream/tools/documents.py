@@ -313,7 +313,8 @@ class Portion:
     text: str
 
     def lines(self) -> Iterator[Line]:
-        """Yield the portion's lines, each with the headings above it."""
+        """Yield the portion's lines (a paragraph or whole sentences of it, a list item, or a table row), each with the
+        headings above it."""
         above = open_headings([], 1, self.under) if self.under else []
         texts = self.text.splitlines()
         headings = {

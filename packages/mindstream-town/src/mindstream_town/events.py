@@ -325,7 +325,7 @@ class Overheard(TownEvent):
     said: Quotes[str] = Field("", exclude_if=not_)
     """The words, if a user said them to all residents nearby."""
     gathered: float = Field(0.0, exclude_if=not_)
-    """Importance of the records; 0 if they are rated later."""
+    """Total importance of the records; 0 if they are rated later."""
 
 
 class ResultAsked(TownEvent):

@@ -103,7 +103,7 @@ class TownState:
         return max(self.reached.values(), default=self.step)
 
     def apply(self, row: Logged) -> None:
-        """Apply a row."""
+        """Update the state by a row of the log of the town or of a resident."""
         event = row.event
         if isinstance(event, TownReached):
             self.reached |= event.reached

@@ -68,7 +68,8 @@ class Table:
 
 @dataclass(frozen=True)
 class Sizes:
-    """The numbers of entries in tables and timelines at some moment."""
+    """How long a recording is at some moment: numbers of entries in its tables (`texts`, `blocks`, `things`) and, by
+    resident and name, in the timelines (`people`)."""
 
     texts: int
     blocks: int
@@ -335,7 +336,7 @@ WIDE, HIGH = 14, 8
 """Width and height of a place's box, in units of spots."""
 CORNER = 0.8
 APART = 1.35
-"""Minimum distance between the centres of two places, as a multiple of a box's size."""
+"""Minimum distance between the centres of the boxes of two places, as a multiple of a box's size (WIDE, HIGH)."""
 ROUNDS = 200
 MOST_DRAWN = 80
 """Maximum number of places that are laid out by distance; more are drawn in rows, because the layout takes too long."""

@@ -243,12 +243,12 @@ def _changed(state: ResidentState, event: Event, profile: Profile) -> dict[str, 
             return {"currently": event.currently, "about": event.about or state.about}
         case Talked():
             return _after_talk(state, event, profile)
+        case Overheard() if event.said:
+            return {"gathered": state.gathered + event.gathered}
         # events of the mode `paper`
         case ActFinished():
             done = (*state.done, Done(event.start, event.minutes, event.what))
             return {"done": done} | _unrated(state, event.step, event.records)
-        case Overheard() if event.said:
-            return {"gathered": state.gathered + event.gathered}
         case Overheard():
             return _unrated(state, event.step, event.records)
         case MemoriesRated():

@@ -114,7 +114,8 @@ def aside(event: Event, *, verbose: bool = True) -> str:
 
 
 def _named(event: Event) -> str:
-    """Return the line for an event of a kind that has no special format: its kind and its fields."""
+    """Return the line for an event that `aside` has no format for: its kind, and its text or fields; for dead-lettered
+    work (`set_aside`), the reason."""
     if event.kind == "set_aside":
         slot, reason, attempts = (getattr(event, name, "") for name in ("slot", "reason", "attempts"))
         return f"{slot}: given up after {attempts} attempts: {short(str(reason), 300)}"

@@ -101,7 +101,8 @@ def load(name_or_folder: str | Path) -> Pack:
     """Load a pack: a shipped one by name, another by the path of its folder (a `Path`, or a string with a slash).
 
     Raises:
-        PackError: there is no such pack, or it is invalid; the message names file and line.
+        PackError: there is no such pack, or it is invalid; then the message names the file, and the line if it is
+            known.
     """
     named = isinstance(name_or_folder, str) and not is_path(name_or_folder)
     folder = SHIPPED / name_or_folder if named else Path(name_or_folder)

@@ -324,7 +324,7 @@ def _in_chinese(start: int, clause: str, cues: Sequence[tuple[str, ...]]) -> Ite
 
 
 def _is_of_others(before: str) -> bool:
-    """Return whether, by the words before it, a match is about another person than the user."""
+    """Return whether the words before a match show that it is about another person than the user."""
     last = next(reversed(list(OTHERS.finditer(before))), None)
     return last is not None and not re.search(r"\b(?:i|i'm|im|i've|me|my|we|us)\b", before[last.end() :], re.IGNORECASE)
 

@@ -786,7 +786,7 @@ class Ranking(NamedTuple):
 
 
 SAMPLED = 8
-"""Interval of the values from which `highest_rows` takes its sample: every eighth."""
+"""Interval of the sample that `highest_rows` takes of the values: every eighth one."""
 GROUPS_PER_VALUE = 4
 """`nth_highest` divides its values into GROUPS_PER_VALUE * n groups."""
 

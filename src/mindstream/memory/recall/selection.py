@@ -294,7 +294,7 @@ class Part(Columns):
         return super().written_in(spans) if self._told is None else self._told.written
 
     def _hear(self, said: Mapping[str, tuple[int, int]]) -> None:
-        """Replace the statistics of how much each speaker says by those of the whole stream."""
+        """Replace the counts of each speaker's messages and words by those of the whole stream (`said`)."""
         for name in said:
             self.number(name)
         messages, words = ([said.get(name, (0, 0))[at] for name in self.names] for at in (0, 1))

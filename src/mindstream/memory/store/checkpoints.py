@@ -17,7 +17,7 @@ class Checkpoint:
     """A version of derived data.
 
     Attributes:
-        version: must be one more than the stored version; otherwise writing raises Conflict.
+        version: must be one more than the stored version, if there is one; otherwise writing raises Conflict.
     """
 
     name: str
@@ -32,10 +32,11 @@ TABLE = (
 
 
 def write(connection: Sql, stream: str, new: Checkpoint, seq: int) -> None:
-    """Store a version of a checkpoint in place of the version before it; the first version is stored without a check.
+    """Store a version of a checkpoint in place of the version before it. If none is stored, or the stored one is
+    damaged, any version is accepted.
 
     Raises:
-        Conflict: the stored version is not the one before.
+        Conflict: another version than the one before is stored.
     """
     old = read(connection.execute(QUERY, (stream, new.name)).fetchall(), new.name)
     if old is not None and old.version != new.version - 1:

@@ -240,8 +240,8 @@ class Speakers:
         self._usual: Doubles | None = None
 
     def add(self, by: int, words: int, by_user: object) -> None:
-        """Count a message and its words; `by_user`: the value of the field `by_user` of the message's data; None if
-        missing.
+        """Count a message of the speaker with the number `by`, and its words; `by_user`: the value of this field in the
+        message's data, None if it is missing.
         """
         missing = by + 1 - len(self._messages)
         self._messages += [0] * missing

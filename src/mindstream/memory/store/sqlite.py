@@ -77,7 +77,7 @@ class OwnChanges:
         self._read[stream] = upto, number
 
     def add(self, number: int, commit: Commit, logged: Sequence[Logged]) -> None:
-        """Add a commit of this process, once it is durable."""
+        """Add a commit of this process, once it is durable; `number`: its number among the commits of all processes."""
         stream = commit.mind
         if number not in (self._last, self._last + 1):
             self._first = number

@@ -90,8 +90,8 @@ class Gathered:
         self._error: BaseException | None = None
 
     async def next(self, gap_s: float = 0.0) -> list[Arrival]:
-        """Wait for arrivals and return all of them; [] at the end. Raise the generator's error after everything that
-        arrived before it."""
+        """Wait for arrivals and return all of them; [] at the end (see `Arrivals.next`). Raise the generator's error
+        after everything that arrived before it was returned."""
         if gap_s and not self._ended.is_set():
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(gap_s):

@@ -730,7 +730,8 @@ class ToolCalls:
         return len(self._calls) > self._most
 
     def take(self, delta: Any, place: int | None) -> str:
-        """Add a delta; return the text that the delta adds.
+        """Add a delta of a tool call. Return the piece of the arguments that it adds; if it adds none, the tool's name,
+        or "".
 
         Args:
             place: the position of this call in a chunk with several calls, used if the server sends no index.

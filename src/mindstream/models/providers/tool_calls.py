@@ -292,7 +292,8 @@ def _closed(**properties: JsonSchema) -> JsonSchema:
 
 
 def _moved(schema: JsonSchema, prefix: str, shared: dict[str, Any]) -> JsonSchema:
-    """Return a schema for use within another; its definitions are moved to `shared`, with a prefix."""
+    """Return a schema for use within another. Its definitions are moved to `shared`, with a prefix to their names, and
+    its references are changed accordingly."""
 
     def move(node: Any) -> Any:
         if isinstance(node, list):

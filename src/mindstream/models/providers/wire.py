@@ -421,7 +421,8 @@ class EventReader:
         """Return the values that the end of the response completes; call it once.
 
         Raises:
-            ValueError: an event is not JSON, or the body has no event; the events before it were returned.
+            ValueError: an event is not JSON (the events before it were returned), or the body is neither events nor
+                JSON.
         """
         rest, self._rest = self._rest, ""
         found = self._values([*_LINE_END.split(rest.removesuffix("\r")), ""])

@@ -208,7 +208,8 @@ def complaint(call: Call, tools: Sequence[ToolSpec]) -> str | None:
 
 
 class Mend(Layered):
-    """Wraps `Repair`: after its last attempt, accepts the last reply if it is valid when parsed as JSON5.
+    """Wraps `Repair`, for requests with a schema: after its last attempt, accepts the last reply if it is valid when
+    parsed as JSON5.
 
     The call is reported as `mended`; such a reply is checked like any other.
     """

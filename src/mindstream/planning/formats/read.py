@@ -479,7 +479,8 @@ def _read_again(text: str, tools: Sequence[ToolSpec]) -> Plan | None:
 
 
 def _with_usual_names(text: str) -> str:
-    """Return a text in which the steps that begin as OTHER_NAME, and the references to them, have ReWOO's names."""
+    """Return a text with ReWOO's names of steps (`#E1`) in place of names such as `$1` (OTHER_NAME), also in
+    references."""
     begun = {(found[1][0], found[2]) for found in OTHER_NAME.finditer(text)}
 
     def named(found: re.Match[str]) -> str:

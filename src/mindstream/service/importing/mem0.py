@@ -35,7 +35,8 @@ def read(source: Source, tally: Tally) -> Iterator[Item]:
 
 
 def _unpacked(page: Any) -> tuple[list[Any], list[Any]]:
-    """Return the memories and the relations in a page of results. Any other value is a memory itself."""
+    """Return the memories and the relations in a page of results; if the value is no such page, it is itself the only
+    memory."""
     if not isinstance(page, dict) or any(isinstance(page.get(name), str) for name in TEXTS):
         return [page], []
     inner = next((page[name] for name in LISTS if isinstance(page.get(name), list | dict)), None)

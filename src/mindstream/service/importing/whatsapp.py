@@ -30,7 +30,8 @@ ORDERS = {"dmy": (2, 1, 0), "mdy": (2, 0, 1), "ymd": (0, 1, 2)}
 
 
 def read(source: Source, tally: Tally) -> Iterator[Item]:
-    """Yield the messages, in order."""
+    """Yield the messages in the order of the file; notices, media and lines before the first message are counted as
+    lost."""
     found: list[tuple[re.Match[str], list[str]]] = []
     for line in source.text().splitlines():
         if begun := LINE.fullmatch(line):

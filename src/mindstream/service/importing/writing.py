@@ -279,7 +279,8 @@ def _is_once(record: Record, now: Moment) -> bool:
 
 
 def _entries(records: Sequence[Record], now: Moment) -> tuple[Entry, ...]:
-    """Return a row of the log for the records whose text may exist only once, and one for the others."""
+    """Return a log entry for the records that must not repeat a stored text (see `_is_once`), and one for the others;
+    an entry without records is left out."""
     parts = [[each for each in records if _is_once(each, now) == once] for once in (True, False)]
     return tuple(
         Entry(

@@ -247,7 +247,8 @@ class Arm:
     control: Control = ""
 
     def cell(self, agent: str, test: int) -> Cell:
-        """Return the cell of a test in this condition; conditions of several studies may share a cell."""
+        """Return the cell (a test question answered under one condition) of a test in this arm. Arms of several studies
+        may share a cell; all arms without exemplars do."""
         if not self.shots:
             return zero_shot(agent, test)
         return Cell(agent, test, self.shots, self.pool, self.form, self.stage, self.control)

@@ -707,7 +707,8 @@ def _rules(
 def _describe_person(
     table: Resident, name: Address, world: World, residents: Collection[str], faults: Faults
 ) -> Person | None:
-    """Return a resident as a `Person`; None if the table is invalid."""
+    """Return a resident as a `Person`; None if its home or start is invalid. All faults are added to `faults`; faulty
+    parts of the table are left out."""
     number = faults.numbers.get(table.name, 0)
 
     def check(key: str, read: Callable[[], T]) -> T | None:

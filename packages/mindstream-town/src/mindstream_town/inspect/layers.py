@@ -246,7 +246,8 @@ def _lines(text: str, longest: float) -> list[str]:
 
 
 def _loops(tiles: Collection[Spot]) -> list[list[Spot]]:
-    """Return the closed outlines of a set of tiles as lists of corners, including outlines of holes."""
+    """Return the closed outlines of a set of tiles, including outlines of holes, as lists of all corners of tiles along
+    them; the last corner is the first one again."""
     here = tiles if isinstance(tiles, set) else set(tiles)
     edges: dict[Spot, list[Spot]] = {}
     for x, y in sorted(here):
@@ -289,7 +290,7 @@ def _soft_outline(tiles: Collection[Spot]) -> str:
 
 
 def _soft_stroke(loop: list[Spot]) -> str:
-    """Draw a loop through the middles of its sides, so that corners are cut."""
+    """Return SVG path data of a loop, drawn through the middles of its sides, so that corners are cut."""
     middles = [(x + i, y + j) for (i, j), (x, y) in pairwise(loop)]
     around = zip([middles[-1], *middles], middles, [*middles[1:], middles[0]], strict=False)
     bends = [at for last, at, to in around if (at[0] - last[0], at[1] - last[1]) != (to[0] - at[0], to[1] - at[1])]

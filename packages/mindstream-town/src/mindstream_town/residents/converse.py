@@ -223,7 +223,8 @@ def minutes_of(lines: Sequence[SpokenLine]) -> int:
 
 
 async def come_to_mind(speaker: ResidentTurn, other: ResidentTurn) -> list[Record]:
-    """Return the memories for a talk: about the other, about the speaker's own days, promises, and appointments."""
+    """Return the speaker's memories for a talk: about the other, about its own days, of promises, and of appointments;
+    none that it may not tell."""
     found = [
         *await speaker.recall(other.name, OF_OTHER, kinds=OF_PEOPLE),
         *await speaker.recall(speaker.at_heart, TO_TELL, kinds=TELLABLE),

@@ -29,7 +29,8 @@ def words_of(place: str) -> str:
 
 
 def with_article(words: str) -> str:
-    """Put "the" before a place unless it begins with a name: `the stove in …`, `Ada Brook's room`."""
+    """Put "the" before a place, unless it begins with "the" or with a capital letter, as names do: `the stove in …`,
+    `Ada Brook's room`."""
     return words if words[:1].isupper() or words.startswith("the ") else f"the {words}"
 
 

@@ -370,7 +370,7 @@ def _keep_unchanged(save: Save, saved: Save, history: History, first: int) -> Sa
 
 
 def _mind_of(history: History, person: Person, step: int) -> tuple[Scratch, PlaceTree]:
-    """Return a resident's scratch and known places after a step."""
+    """Return the content of a resident's scratch.json and its known places, after a step."""
     state = history.state(person.name, max(step, 0))
     scratch = export_scratch(history.setting, person, state, step, _talk(history, person.name, state.act)[1])
     return scratch, PlaceTree(parse_address(place) for place in sorted(state.knows))

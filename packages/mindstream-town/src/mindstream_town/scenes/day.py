@@ -320,9 +320,9 @@ async def plan_scenes(turn: ResidentTurn, day: int) -> None:
 
 
 def _shown_for_plan(turn: ResidentTurn, records: Sequence[Record]) -> tuple[Memory, ...]:
-    """Return memories, each with the weekday of its creation, what the resident will do about it, and if it applies,
-    one remark: that the resident keeps the memory to itself, who still has to hear it, or that no one has heard it
-    yet."""
+    """Return memories as the plan's prompt shows them, each with the weekday of its creation and, if known, what the
+    resident will do about it. A remark may follow the weekday: that the resident keeps the memory to itself, who still
+    has to hear it, or that no one has heard it yet."""
     written = [f"{datetime.fromtimestamp(each.created, UTC):%A}" for each in records]
     waiting = {id_: f"{STILL_UNTOLD} {', '.join(names)}" for id_, names in still_to_tell(turn.state).items()}
     heard = [
@@ -975,7 +975,7 @@ def _began(turn: ResidentTurn, act: Act) -> int:
 
 
 def _is_over(turn: ResidentTurn, act: Act) -> bool:
-    """Return whether the plan has no block for this minute, or one that is not the act's. Otherwise the act may still
+    """Return whether the plan has no block for this minute, or the block of another act. If not, the act may still
     continue."""
     block = turn.state.block_at(turn.setting.minute(turn.step))
     return block is None or (block.what, block.agreed) != (act.what, act.agreed)
@@ -1166,12 +1166,13 @@ def is_appointment_due(setting: Setting, step: int, state: ResidentState, other:
 
 
 def may_meet(setting: Setting, step: int, state: ResidentState, other: ResidentState) -> bool:
-    """Return whether two residents in sight of each other may begin a scene now.
+    """Return whether two residents in sight of each other may begin a scene now; never from LATEST_HOUR on.
 
     At an appointment with each other they may do so even if they are busy or have met shortly before. A resident that
     has come to speak to the other (`is_errand_to`) may begin one scene during the act for which it has come, if their
     last scene was REST_BEFORE_ERRAND minutes ago or earlier. A resident that has to tell the other something
-    (`has_to_tell`) may do so at any hour of the day, but within the limit of scenes per hour.
+    (`has_to_tell`) may do so regardless of the share of its budget that is free at this hour (`pace`), but within the
+    limit of scenes per hour.
     """
     if not setting.profile.talks or setting.when(step).hour >= LATEST_HOUR:
         return False
@@ -1370,7 +1371,7 @@ LOOKED_THROUGH, MAX_EVENING_MEMORIES, MAX_EVENING_PER_QUESTION = 120, 14, 3
 MIN_EVIDENCE = 2
 """Minimum memories that an insight must cite as evidence."""
 MAX_MEMORY_CHARACTERS = 400
-"""Maximum characters of a memory in the prompt."""
+"""Maximum characters of a memory, or of an activity of the day's plan, in a prompt."""
 MIN_IMPORTANCE = 10.0
 """Minimum total importance of the memories since the last reflection, for a reflection at bedtime or midnight."""
 
@@ -1431,8 +1432,9 @@ async def think_about_the_day(turn: ResidentTurn) -> None:
 
 
 async def _evening_come_to_mind(turn: ResidentTurn) -> list[Record]:
-    """Return the results and the most important memories of the last 24 hours, and memories related to the resident's
-    concerns, in the order of time. Descriptions, plans, and memories of appointments that are over are left out."""
+    """Return the results of acts and the most important memories of the last 24 hours, and memories related to the
+    resident's concerns, in the order of time. Descriptions, plans, and memories of appointments that are over are left
+    out."""
     memory = turn.resident.memory
     newest = await memory.store.latest(memory.key, ("observation", "thought"), LOOKED_THROUGH, now=turn.now)
     own = [each for each in newest if each.created > turn.now - DAY_S and not _is_in_passing(each)]

@@ -586,11 +586,12 @@ async def _keep(
 
 
 async def _heard_now(turn: ResidentTurn, told: Sequence[Record], remembered: Sequence[str]) -> list[Record]:
-    """Return the memories passed on by another that the resident keeps in the same words: those that it did not know
-    and does not remember in other words. Memories with an appointment are left out, because `keep` adds them.
+    """Return those memories in `told` that the resident keeps word for word, because it neither knew them nor remembers
+    them in other words. Memories with an appointment are left out, because `keep` adds them.
 
     Args:
-        remembered: what the resident remembers of the talk anyway.
+        told: memories that the other resident told in the talk.
+        remembered: the texts that the resident remembers of the talk in its own words.
     """
     new = [each for each in told if appointment_of(each.data) is None and not repeats(each.text, remembered)]
     texts = [each.text for each in new]
