@@ -111,7 +111,7 @@ def rewrite(versions: Sequence[Record], without: Without) -> tuple[list[Record],
 
     Args:
         versions: all versions of the slot, the oldest first.
-       without: the records and words that are removed.
+        without: the records and words that are removed.
     """
     as_they_are, states = replay(versions, Without()), replay(versions, without)
     rewritten, before = [], Fields()
