@@ -28,8 +28,8 @@ encoding is preferred."""
 CP1252_BONUS = 1.12
 """Factor for the score of windows-1252, which is far more frequent than similar encodings."""
 MAX_WORDS, MAX_WORD = 400, 100
-"""MAX_WORDS: maximum number of words that are checked for implausible characters. MAX_WORD: maximum number of
-characters that are checked of each word."""
+"""MAX_WORDS: maximum number of words with non-ASCII characters that are checked for implausible ones. MAX_WORD: maximum
+number of characters that are checked of each word."""
 SIGNS = frozenset("€£¥¢°§©®™«»‹›“”„‘’‚…–—·•¿¡²³½¼¾×±ªº´¸¦µ№、。「」，！？：；（）")
 """Characters other than letters that are usual in texts."""
 UNUSUAL_SIGNS = re.compile("[\ue000-\uf8ff\u3100-\u312f\ufe50-\ufe6f]")

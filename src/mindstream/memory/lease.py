@@ -22,7 +22,7 @@ from mindstream.memory.store.store import Fence, NewWork, WorkStore
 from mindstream.memory.stream import Stream
 
 LEASE_S, MIN_RENEWAL_S = 10.0, 0.5
-"""Lease duration, and minimum renewal interval, in seconds."""
+"""Lease duration, and minimum renewal interval (for a lease of a second or more), in seconds."""
 LOOK_S, WATCH_S = 0.1, 1.0
 
 

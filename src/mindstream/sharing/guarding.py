@@ -305,8 +305,8 @@ NEAREST_SENTENCES = 3
 """The similarity of a sentence to known sentences is the mean over this number of the most similar ones."""
 
 TRUSTED_QUANTILE = 0.99
-"""Quantile of the trusted pairs' contrasts (see `OrderDetector`) that becomes the threshold for orders: nearly all
-trusted pairs stay below it."""
+"""Quantile of the trusted pairs' contrasts (see `OrderDetector`) from which the threshold for orders is computed, so
+that nearly all trusted pairs stay below it."""
 MIN_THRESHOLD, MARGIN = -0.02, 0.08
 """Thresholds of a sentence's contrast (see `OrderDetector`) above which the sentence counts as an order. With enough
 trusted pairs the threshold is calibrated on them, and is at least MIN_THRESHOLD; with too few it is MARGIN; in between

@@ -286,7 +286,7 @@ LIMITS = ("max_tokens", "max_completion_tokens")
 ROLES = "roles"
 """Pseudo-field in `lacks`: the endpoint refuses the system role, or several messages of one role in a row."""
 MAX_ENDPOINTS = 1_000
-"""Maximum number of endpoints whose findings are stored."""
+"""Maximum number of endpoints and models whose findings are stored; if there are more, all findings are discarded."""
 _THINKERS = re.compile(r"(?<![a-z0-9])(r1|qwq|think|thinking|reasoning|reasoner)(?![a-z0-9])", re.IGNORECASE)
 """Names of models whose chat templates insert the opening mark of the thoughts, so that the reply lacks it."""
 
