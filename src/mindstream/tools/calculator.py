@@ -379,9 +379,11 @@ FUNCTIONS = OF_NUMBERS.keys() - {"mod", "//", "**"}
 
 
 def written(value: Real) -> str:
-    """Write a number exactly, as a whole number or a finite decimal, if possible; else as a fraction with its rounded
-    value, or as the rounded value alone ("≈ 0.3333333333") if the fraction has more than 24 characters or the number is
-    a float."""
+    """Write a number exactly, as a whole number or a finite decimal, if possible; else as a fraction, followed by its
+    rounded value ("1/3 ≈ 0.3333333333").
+
+    If the fraction has more than 24 characters, or the number is a float, only the rounded value is written.
+    """
     if isinstance(value, float):
         short = f"{value:.10g}"
         return short if abs(value - float(short)) < TINY * max(1.0, abs(value)) else f"≈ {short}"

@@ -252,7 +252,8 @@ def find_path(lines: Sequence[Line], heard: Sequence[Record], now: Moment) -> li
 
 
 def _longest_common(lines: Sequence[Line], heard: Sequence[Record], current: AbstractSet[int]) -> list[int | None]:
-    """Match as many lines as possible with records, in order; of records with the same words, prefer valid ones."""
+    """Return for each line the index of its record in `heard`, or None. As many lines as possible get one, in order; of
+    records with the same words, valid ones (`current`) are preferred."""
     gain = [MATCH + (place in current) for place in range(len(heard))]
     same = [[is_same(line, each) for each in heard] for line in lines]
     best = [[0] * (len(heard) + 1) for _ in range(len(lines) + 1)]

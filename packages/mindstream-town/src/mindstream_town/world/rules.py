@@ -30,9 +30,10 @@ class Hours:
 
 @dataclass(frozen=True, slots=True)
 class PlaceRule:
-    """The rule of a place, which also applies to everything in it that has no rule; for a field with None, the rule of
-    the surrounding place holds. (`days` belong to `hours`. Whether residents may enter is decided by the narrowest rule
-    that has `owners` or `public`.)
+    """The rule of a place, for the place itself and everything in it.
+
+    For a field with None, the rule of the surrounding place holds. Two pairs of fields are always taken from one rule:
+    `hours` with `days` (the narrowest rule with `hours`), and `owners` with `public` (the narrowest with one of them).
 
     Attributes:
         hours: opening hours; empty: always open.
