@@ -382,7 +382,7 @@ def written(value: Real) -> str:
     """Write a number exactly, as a whole number or a finite decimal, if possible; else as a fraction, followed by its
     rounded value ("1/3 ≈ 0.3333333333").
 
-    If the fraction has more than 24 characters, or the number is a float, only the rounded value is written.
+    A fraction of more than 24 characters is left out. A float is rounded to ten digits, with "≈" if that changes it.
     """
     if isinstance(value, float):
         short = f"{value:.10g}"
