@@ -127,7 +127,7 @@ def explain_arguments(
 
 
 def explain_attribute(thing: object, name: str) -> NoReturn:
-    """Raise an AttributeError that names the method that was probably meant."""
+    """Raise an AttributeError. If a public method or field was probably meant, the message names it."""
     kind = type(thing)
     if name.startswith("__"):
         raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}")

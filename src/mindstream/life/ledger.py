@@ -60,7 +60,7 @@ class Ledger(BaseModel):
 
     def apply(self, event: TaskChanged) -> None:
         """Apply an event. If two processes have added different tasks with the same number, the second task gets
-        another number."""
+        another number. Of the finished tasks, only the KEPT that changed last remain."""
         held = self.tasks.get(event.task)
         if held is not None and held.text != event.text:
             same = self._find_left(event.text)

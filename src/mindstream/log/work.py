@@ -132,7 +132,7 @@ def claim(
     """Claim a slot's open work and return it, oldest first; [] if another process runs the slot.
 
     Args:
-        before: claim only work whose cause is below this; None: all.
+        before: claim only work whose cause (a log row) has a lower number than this; None: all.
     """
     rows = connection.execute(
         f"SELECT {COLUMNS} FROM work WHERE mind = ? AND slot = ? AND done IS NULL ORDER BY id", (mind, slot)

@@ -237,7 +237,7 @@ def _matching_answer(token: str, answers: Sequence[str], marks: Sequence[str]) -
 
 
 def _normalised(answers: Sequence[str], weights: dict[str, float], basis: Basis) -> Probabilities:
-    """Scale weights so that they sum to 1 over the answers.
+    """Scale weights so that they sum to 1 over the answers; none becomes 0 (see MIN_PROBABILITY).
 
     Raises:
         ReplyInvalid: no weight is for one of these answers, or the weights are not probabilities.

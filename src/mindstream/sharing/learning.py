@@ -176,7 +176,8 @@ class PoolLearner(Retriever):
         return self.labeller is not None and self.labeller.key == (newest.basis, newest.labeller)
 
     async def _is_our_turn(self) -> bool:
-        """Wait a while if the process that made the last version is active; return whether this process should train.
+        """Return whether this process should train; False if no exemplar is new. If another process trained the last
+        version recently, wait a while for it to train again.
 
         That process is preferred because it has labelled the pool's exemplars already.
         """

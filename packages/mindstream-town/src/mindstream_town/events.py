@@ -161,7 +161,7 @@ class MovedIn(TownEvent):
 
 
 class TownImported(TownEvent):
-    """The town continues a saved simulation, whose last step is this one; in the town's own stream."""
+    """The town continues a saved simulation, whose last step is this one. The event is in the town's own stream."""
 
     kind = "town_imported"
     source: Name

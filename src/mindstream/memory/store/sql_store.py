@@ -76,8 +76,8 @@ class SqlDatabase(Protocol):
         """Run `change` in a transaction and return its result once it is durable; `about`: the affected streams."""
 
     async def read(self, look: Callable[[Any], T], *, once: bool = False) -> T:
-        """Run `look` on the committed data of one moment. `once`: `look` executes a single statement, so it needs no
-        transaction for that."""
+        """Run `look` on the committed data of one moment. `once`: `look` executes a single statement, which needs no
+        transaction to see one moment."""
 
     async def glance(self, look: Callable[[Any], T]) -> T:
         """Read a few rows by an index; each statement of `look` sees what is committed when it runs."""

@@ -134,7 +134,7 @@ async def reflection_entry(stream: Memory, model: Model) -> Entry:
 
 
 async def reflect_if_due(stream: Memory, model: Model, start: float = START) -> list[Record]:
-    """Rate unrated records, then reflect if the counter is at 0 or below. Without a language model, do nothing.
+    """Rate unrated records, then reflect if a reflection is due (see `counter`). Without a language model, do nothing.
 
     Raises:
         ModelError: the model failed; no thought is written.

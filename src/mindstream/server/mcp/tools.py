@@ -72,8 +72,8 @@ ARGUMENTS: Mapping[str, Mapping[str, str]] = {
 }
 """For each tool: the fields of the request that models see, with descriptions that are clear without the REST path."""
 NAMES = {"memory": {"id": "memory_id", "text": "content"}, "operations": {"id": "operation_id"}}
-"""For each package of operations: request fields whose tool arguments have another name, with that name. Only for the
-tools with an entry in ARGUMENTS."""
+"""For each package of operations: the names of tool arguments that differ from the names of the request's fields, by
+field. They apply only to tools with an entry in ARGUMENTS."""
 
 
 @dataclass(frozen=True)

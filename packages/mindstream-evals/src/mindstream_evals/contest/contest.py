@@ -42,7 +42,8 @@ MOST_BYTES = 20_000_000
 
 
 class SaidLine(Frozen):
-    """A scripted line of the user. A session with a higher number takes place `days` after the one before.
+    """A scripted line of the user. `days`: in the first line of a session, the number of days since the last line of
+    the previous session; ignored in other lines.
 
     `key`: the content that a right answer must have, if the line is graded; neither side sees it.
     """
@@ -203,7 +204,7 @@ PATIENCE_S = 3_600.0
 
 
 class DaysLater(SystemClock):
-    """The system clock, shifted by a number of days."""
+    """The system clock, set forward by `ahead_s` seconds (the days between scripted sessions)."""
 
     def __init__(self) -> None:
         self.ahead_s = 0.0

@@ -77,9 +77,12 @@ class MemoryWish:
     """The options of an evaluation.
 
     Attributes:
-        file: conversations with questions. out: file of the answers; None: next to `file`.
-        tokens: token limit of messages found by memory or BM25; whole_tokens: token limit of the whole conversation.
-        questions: number of questions, drawn equally from all types; 0: all. types: only these types; empty: all.
+        file: conversations with questions.
+        out: file of the answers and verdicts; None: next to `file`.
+        tokens: token limit of messages found by memory or BM25.
+        whole_tokens: token limit of the whole conversation.
+        questions: number of questions, drawn equally from all types; 0: all.
+        types: only questions of these types; empty: all types.
     """
 
     file: Path

@@ -231,8 +231,8 @@ class Embodied:
         return self._speaks_since(heard) or (await self._live(None) if self.waits else "")
 
     async def _live(self, until: int | None) -> str:
-        """Run up to a step, or until the current act ends, or until a resident speaks; return that resident's name; "":
-        none spoke."""
+        """Run up to a step (None: until the current act ends), but stop if another resident speaks to this one. Return
+        the speaker's name; "": none spoke."""
         doing, heard = self.resident.state.act, self.resident.state.talk
 
         def stop() -> bool:

@@ -54,7 +54,8 @@ BED = "22:30"
 SOMETHING = "a thing or two of what is to be done now"
 """A text with the length of a typical task."""
 MUNDANE = 3
-"""Typical importance (1 to 10) that a model gives to a memory; the rule gives higher ones."""
+"""Typical importance (1 to 10) that a model gives to a memory. The estimate uses it because the rule that rates without
+a model gives higher values."""
 
 
 @dataclass
@@ -117,8 +118,8 @@ class Counting:
 
 
 def _a_day_out(who: str, date: str, places: Sequence[str]) -> list[tuple[str, str]]:
-    """Return times and places of a typical day: work; at noon and after work, the place that all visit at that
-    hour of the date; else home ("")."""
+    """Return times and places of a typical day: work; at noon and after work, a place that is drawn for the date and
+    is the same for all residents; at other times home ("")."""
     work = chance.pick(places, who, "work") if places else ""
     noon, evening = (chance.pick(places, date, hour) if places else "" for hour in ("noon", "evening"))
     return [("06:30", ""), ("08:30", work), ("12:00", noon), ("13:00", work), ("17:00", evening), ("18:30", "")]

@@ -349,7 +349,8 @@ def surroundings_of(turn: ResidentTurn, *, of_day: bool = False) -> str:
 
 async def rewrite_day(turn: ResidentTurn, kept: Sequence[Agreement]) -> None:
     """Plan the rest of the day again in one call, if there are agreements for it; agreements that the reply leaves out
-    are added. The prompt also shows the earlier appointments, so that the reply can keep their times and places."""
+    are added. The prompt also shows the resident's other appointments for the rest of the day, so that the reply can
+    keep their times and places."""
     agreed = [each for each in kept if is_ahead_today(turn, each.appointment)]
     if not agreed:
         return

@@ -238,8 +238,8 @@ COMES = 0.6
 
 @rule(TakeFromTalk)
 def keep_what_was_told(ask: TakeFromTalk) -> Taken:
-    """Rule: keep the news word for word; a draw for each person decides whether an invitation is accepted. An
-    invitation during work or school hours is declined."""
+    """Rule: keep the first six news items word for word. A random draw for each person decides whether an invitation is
+    accepted; one during work or school hours is declined."""
     kept, agreed = list[Learned](), list[Agreed]()
     for number, news in enumerate(ask.told[:6], 1):
         at, text = news.appointment, news.text[:400]

@@ -551,7 +551,8 @@ def _minutes_done(turn: ResidentTurn, block: Block, minute: int) -> int:
 
 
 def _fitted(tasks: Sequence[Task], minutes: int) -> list[Task]:
-    """Return tasks that fill these minutes exactly: the last one is extended, surplus tasks are dropped."""
+    """Return tasks that fill these minutes exactly: if they are too short, the last one is extended; if they are too
+    long, the one that exceeds the minutes is shortened, and later ones are dropped."""
     fitted, left = [], minutes
     for task in tasks:
         taken = min(task.minutes, left)

@@ -366,8 +366,8 @@ class ResidentTurn:
 
     @contextmanager
     def failing(self, prompt: str) -> Iterator[None]:
-        """Attribute model calls to this resident and step, and convert model errors into StepFailed with the prompt's
-        name."""
+        """Attribute model calls to this resident and step, and convert model errors except BudgetSpent into StepFailed
+        with the prompt's name."""
         try:
             with calls_for(Cause(resident=self.name, step=self.step)):
                 yield

@@ -998,7 +998,7 @@ def _hosts(turn: ResidentTurn, act: Act) -> frozenset[str]:
 
 
 def give_up_visit(turn: ResidentTurn) -> None:
-    """Send a visitor home for the rest of a visit if none of those who live there is in sight."""
+    """Send a visitor home for the rest of a visit if it has arrived and no inhabitant of the place is in sight."""
     act, minute = turn.state.act, turn.setting.minute(turn.step)
     block = turn.state.block_at(minute)
     if act is None or block is None or (block.what, block.place) != (act.what, act.place):
@@ -1327,8 +1327,8 @@ AT_FIRST, AT_LAST = 0.4, 0.75
 
 
 def pace(minute: int) -> float:
-    """Return the share of the daily budget that a resident's use of models today, with a chance meeting, may reach at a
-    minute of the day.
+    """Return the share of the daily budget below which a resident's spending must be at a minute of the day, so that a
+    chance meeting is allowed.
 
     The rest is left for planned talks, for others who come to speak to the resident, and for the evening.
     """
