@@ -234,7 +234,8 @@ def one_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _tidied(layer: Mapping[str, Any], origin: Callable[[str], str]) -> dict[str, Any]:
-    """Strip white space from the texts of one source, because scripts with CRLF line ends leave it there.
+    """Strip white space (from paths only line ends) from the texts of one source, because scripts with CRLF line ends
+    leave it there.
 
     An empty text switches off a setting that is off by default. If the default of a setting is None, an empty text
     leaves it unset, except for a flag.

@@ -116,10 +116,10 @@ def run_plan(chosen: Chosen, options: PlanOptions, file: PlanFile, task: TaskTex
 
 def _changed(plan: Plan, id: str, tool: str, text: str | None, why: str | None) -> Plan:
     """Return a plan with a changed step. If the plan has no step with this id, and a tool is given, a new step is
-    added.
+    added. Without an id and changes, the plan is returned as it is.
 
     Raises:
-        InputError: there is no such step, or none is named.
+        InputError: the plan has no step with this id, and no tool is given; or changes are given without an id.
     """
     if not id:
         if tool or text is not None or why is not None:

@@ -44,8 +44,8 @@ def silence_after(seq: int) -> int:
 
 
 def hour(at: Moment) -> int:
-    """Return the `Work.cause` (a negative number) of work that is caused by an hour of the day; the hour is reached at
-    this moment."""
+    """Return the `Work.cause` of work that is caused by a time and not by a log row: a negative number, made from the
+    moment at which this time is reached."""
     return -HOURS - round(at * 1000)
 
 

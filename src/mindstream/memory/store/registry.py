@@ -18,7 +18,7 @@ from mindstream.log.sql import Sql
 
 TypedKeys: TypeAlias = dict[tuple[str, StreamKind, str], list[StreamKey]]
 UNIQUES = {"pool_created": "created", "town_began": "began"}
-"""Events that a stream can contain only once, each with its name in the table `uniques`, which prevents a second one."""
+"""Events that a stream can contain only once, each with its name in the table `uniques`, which refuses a second one."""
 
 
 TABLES = (

@@ -193,7 +193,8 @@ class Screen:
 
         Args:
             verb: the verb of the command that was run; "": no command was run.
-            more: a line to add. cut_by: name of the resident who interrupted the command; "": none did.
+            more: a line to add; "": none.
+            cut_by: name of the resident who interrupted the command; "": none did.
         """
         seen = await self.me.look(self._told)
         self._told = self.me.town.step

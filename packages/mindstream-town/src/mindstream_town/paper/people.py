@@ -191,8 +191,8 @@ def _to_rate(turn: ResidentTurn, records: Sequence[Record]) -> RateImportance | 
 
 
 TOLD, WAITED, ALONG, SOON = 6, 5, 60, 60
-"""TOLD: maximum news in the prompt. In minutes: WAITED, how long a resident waits for a person; ALONG, how long it
-joins another's activity at most; SOON, by how much it leaves early at most to avoid a person."""
+"""TOLD: maximum number of news items in the prompt. WAITED: minutes that a resident waits for a person. ALONG: maximum
+minutes that it joins another's activity. SOON: maximum minutes by which it leaves early to avoid a person."""
 
 
 async def react_to_people(turn: ResidentTurn, new: Sequence[Percept], others: Mapping[str, ResidentState]) -> None:
