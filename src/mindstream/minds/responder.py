@@ -542,7 +542,8 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """The result of `fit`: for each part of a prompt, the positions of the kept items and the number of the others."""
+    """The result of `fit`: for each part of a prompt, the positions of the kept items (`places`) and the number of
+    items left out (`cut`)."""
 
     places: dict[str, list[int]]
     cut: dict[str, int]

@@ -202,7 +202,8 @@ def _messages(error: ValidationError) -> Iterator[str]:
 
 
 def _messages_of_branches(branches: list[list[ValidationError]], error: ValidationError, where: str) -> Iterator[str]:
-    """Yield the messages of the alternative schema that was most likely meant."""
+    """Yield the messages of the alternative schema that was most likely meant: of those that allow the value's type,
+    the one with the fewest errors. If none allows it, yield one message with all allowed types."""
     wrong_types = [
         [each for each in branch if each.kind.name == "type" and each.instance_path == error.instance_path]
         for branch in branches

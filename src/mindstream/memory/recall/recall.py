@@ -473,7 +473,7 @@ class Recaller:
         second: SecondStage | None = None,
         confidence: bool = True,
     ) -> Recall:
-        """Return the k records that answer `query` best. This changes no record.
+        """Return the records that answer `query` best, at most k. This changes no record.
 
         Args:
             floor: return no records if the certainty (the estimated probability that one of them answers the query) is

@@ -81,8 +81,8 @@ class Numbered:
         return steps
 
     def end(self) -> list[PlannedStep]:
-        """Return the item whose lines were collected, as a step, and forget these lines; [] if there are no lines.
-        Steps are numbered in their order."""
+        """Return the item whose lines were collected, as a step that runs after the step before it, and forget these
+        lines; [] if there are no lines."""
         words, self._lines = "\n".join(self._lines).strip(), []
         if not words:
             return []

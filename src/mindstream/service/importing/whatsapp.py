@@ -65,8 +65,9 @@ def _chat(name: str) -> str:
 def _order(stamps: Sequence[re.Match[str]]) -> str:
     """Return the order of day, month and year in the dates.
 
-    "ymd" if the first date begins with four digits. Otherwise "dmy" or "mdy": the one with which more dates are valid,
-    or, if the numbers are equal, fewer dates are earlier than the date before them.
+    "ymd" if the first date begins with four digits. Otherwise "dmy" or "mdy": the one with which more dates are valid
+    or, if these numbers are equal, fewer dates are earlier than the date before them. If both counts are equal, "mdy"
+    for dates with slashes and times with AM or PM, else "dmy".
     """
     if stamps and len(stamps[0][2]) == 4:
         return "ymd"

@@ -291,7 +291,7 @@ StampText = Annotated[str, _checked(STAMP)]
 
 
 def parse_as(kind: type[T], data: JsonValue, where: str, **more: object) -> T:
-    """Read an object as a frozen dataclass; unknown keys go into its field `extra`.
+    """Read an object as a frozen dataclass; unknown keys go into its field `extra`. `more`: values of further fields.
 
     Raises:
         InputError: a key is missing or invalid; the message begins with `where` and names the key.

@@ -26,8 +26,8 @@ FLOORS = (
     ("learn", ("class", "library", "college", "school", "office", "study", "studio")),
     ("hall", ("",)),
 )
-"""Kinds of floor with their words. The first kind with a word in the arena's name applies, else in the sector's
-name."""
+"""Kinds of floor with their words. The first kind with a word in the arena's name applies, else the first with a word
+in the sector's name, else `hall`."""
 OUTDOORS = ("green", "paved")
 ROOMS = tuple(kind for kind, _ in FLOORS if kind not in OUTDOORS)
 SHAPES = (

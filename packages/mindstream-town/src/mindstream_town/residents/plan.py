@@ -240,7 +240,8 @@ def blocks_of(
 
 
 def _kept(turn: ResidentTurn, at: Appointment, item: Stretch) -> Stretch:
-    """Return an item moved to the time and place of its appointment."""
+    """Return an item moved to the time of its appointment, if that is on this day, and to its place, if the resident is
+    let in there."""
     begins, _ = _minutes_of(turn, at)
     later = begins - item.start if 0 <= begins < DAY_MINUTES else 0
     place = at.place if at.place and is_let_in(turn.setting, turn.person, at) else item.place

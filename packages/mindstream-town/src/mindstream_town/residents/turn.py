@@ -405,7 +405,8 @@ class ResidentTurn:
         Args:
             acts: answers that count as a yes. After any other answer, the resident does not decide about `other` again
                 for a while.
-            recalled: memories that the decision is based on. other: the resident that the decision is about.
+            recalled: memories that the decision is based on.
+            other: the resident that the decision is about.
 
         Raises:
             StepFailed: the model did not answer; no rule replaces an unavailable model.

@@ -187,8 +187,9 @@ class Briefing(Frozen):
     """What a person with secrets may show of itself in today's conversations.
 
     Attributes:
-        hides: the numbers of the lines that reveal a secret.
-        clear: the numbers of the lines of `LetOn.recent` that reveal nothing; the others are not shown.
+        hides: the numbers of the lines of `LetOn` that reveal a secret.
+        clear: the numbers of the lines of `LetOn.recent` that reveal nothing; its other lines are not shown.
+        lets_on: the texts about its secrets that the person would tell particular people.
     """
 
     hides: list[int] = Field(default_factory=list, max_length=200)

@@ -288,8 +288,8 @@ def _where(turn: ResidentTurn, place: str) -> str:
 
 
 async def _come_to_mind(turn: ResidentTurn, other: ResidentTurn, place: str) -> list[Record]:
-    """Return what the other resident has to be told, untold news, the most important memories of today, memories about
-    the other, the place, and recent events, without secrets.
+    """Return what the other resident has to be told, untold news, appointments, the most important memories of today,
+    recent results of acts, and memories about the other, the place and what matters to the resident; without secrets.
 
     Appointments are left out if they are over, or if the other knows them and the plan in the prompt contains them.
     Each remaining appointment is shown once.
