@@ -106,7 +106,7 @@ class ManualClock:
 
     def __init__(self, now: Moment = 1_700_000_000.0) -> None:
         self._now = now
-        self._moved: asyncio.Event | None = None  # set while a task sleeps
+        self._moved: asyncio.Event | None = None  # None if no task sleeps
 
     def now(self) -> Moment:
         return self._now

@@ -162,7 +162,7 @@ class _Worker:
         self._line, there = spawning.Pipe()
         self._process = spawning.Process(target=serve, args=(there,), daemon=True)
         resource_tracker.ensure_running()  # else `start` would start it below and thereby unblock SIGINT
-        # the new process inherits this, so that Ctrl-C does not end it while it starts
+        # the new process inherits the blocked signal, so that Ctrl-C does not end it while it starts
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             self._process.start()

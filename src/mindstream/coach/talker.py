@@ -79,7 +79,8 @@ class Decision:
         waits: whether the talker waits for the reasoner before it answers.
         thinks: whether the reasoner is woken; if not, the reasoner sees the utterance when it is woken the next time.
         why: the reason in a few words, for the log.
-        hands_over: whether the talker itself decides, at the beginning of its reply (see the top of this module).
+        hands_over: whether the talker itself decides, at the beginning of its reply, whether the answer waits (see the
+            top of this module).
     """
 
     waits: bool

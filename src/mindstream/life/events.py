@@ -212,7 +212,7 @@ class Proposed(Event):
 
     kind = "proposed"
     tasks: Quotes[tuple[str, ...]] = ()
-    """Proposed tasks for the ledger; (): M2 found no work."""
+    """Proposed tasks for the ledger; (): M2 (the role that decides) found no work."""
     because: Quotes[str] = ""
     until: Moment | None = None
     """When M2 (the role that decides) wants to look for work again; None: it named no time."""

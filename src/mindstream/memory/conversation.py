@@ -96,7 +96,7 @@ def dated_line(record: Record, now: Moment | None = None) -> DatedLine:
 
 
 def lines(records: Sequence[Record]) -> tuple[Line, ...]:
-    """Return chat records as lines, with an empty `later`."""
+    """Return chat records as lines, without the time since the previous conversation (`later`)."""
     return tuple(Line(by_user=bool(record.data.get("by_user")), text=record.text, by=record.by) for record in records)
 
 

@@ -129,10 +129,10 @@ class FakeModel:
 
 
 def _checked_line(line: Any) -> Any:
-    """Return a line of a script.
+    """Check that a model can answer with a line of a script, and return the line.
 
     Raises:
-        InputError: a model cannot answer with it.
+        InputError: it cannot.
     """
     if isinstance(line, str | BaseModel | ModelError | Call) or callable(line):
         return line

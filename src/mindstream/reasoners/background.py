@@ -674,7 +674,7 @@ class Background:
         return await self._take(slot, before) if ours else []
 
     async def _unheld(self, slot: Slot) -> list[Work]:
-        """Return a slot's open work, except for the utterance that is about to be answered and all later ones."""
+        """Return a slot's open work, except work on the utterance that is about to be answered and on later ones."""
         before = min(self._held, default=None)
         return [
             work for work in await self.work() if work.slot == slot.name and (before is None or work.cause < before)

@@ -367,7 +367,8 @@ class _Run:
     began: Logged
     solving: Solving
     since: Moment
-    """When the run began, or its last row was written. If the next row is a plan, its planning began then."""
+    """When the run's last row was written; before its second row, when the run began. If the next row is a plan, its
+    planning began then."""
 
 
 class Runs:

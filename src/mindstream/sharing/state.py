@@ -352,7 +352,8 @@ class PoolState:
             yield f"it was derived from exemplars that do not exist: {', '.join(sorted(unknown))}"
 
     def _drew_withdrawn(self, standing: Standing, writer: str) -> bool:
-        """Return whether a pair was derived from an exemplar of a writer who later withdrew all exemplars."""
+        """Return whether a pair was derived from an exemplar of `writer` that was offered before all exemplars of this
+        writer were withdrawn."""
         since = self.withdrawn_writers.get(writer, 0)
         roots = (self.standings.get(id_) for id_ in standing.roots)
         return any(root.seq < since and root.exemplar.writer == writer for root in roots if root)

@@ -1,6 +1,6 @@
 """Split text into terms, the form of words that recall compares: lower case, stemmed, without stop words.
 
-English words are replaced by their stem (irregular forms by their base, other words by Snowball). Words of other
+English words are replaced by their stem (by Snowball; irregular forms first by their base form). Words of other
 alphabets are used as they are, without accents. Chinese, Japanese, Korean and Thai texts are split into pairs of
 neighbouring characters; a character without a neighbour is a term itself.
 """

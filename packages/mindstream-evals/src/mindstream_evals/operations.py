@@ -24,8 +24,8 @@ class PersonAnswer(Ask):
 class EvaluateRequest(StatusRequest):
     """The residents, conditions and size of an evaluation.
 
-    `questions`: number per resident. `pairs`: number of pairs of answers to judge, in total. 0: all. `shuffled`: as a
-    control, also judge answers of other residents.
+    `questions`: number per resident; 0: all. `pairs`: number of pairs of answers to judge, in total; 0: all.
+    `shuffled`: as a control, also judge answers of other residents.
     """
 
     residents: list[Annotated[str, Field(min_length=1, max_length=100)]] = Field([], max_length=1_000)

@@ -119,7 +119,7 @@ def describe_laws(laws: Strength) -> list[str]:
 
 
 def describe_span(seconds: float) -> str:
-    """Return a duration: 90 minutes, 16 hours, 30 days."""
+    """Return a duration in words, such as `90 minutes`, `16 hours` or `30 days`."""
     if seconds >= 2 * DAY_S:
         return f"{seconds / DAY_S:.3g} days"
     if seconds >= 2 * HOUR_S:

@@ -289,8 +289,8 @@ LOOKED_BACK = 100
 
 
 async def read_briefing(stream: Memory, slot: str) -> Briefing:
-    """Return the briefing for the talker in a slot's last thought. Return an empty one if the slot has no thought among
-    the LOOKED_BACK log rows that end with the newest thought of any slot."""
+    """Return the briefing for the talker in a slot's last thought. Only the newest thought of any slot and about
+    LOOKED_BACK log rows before it are searched; if the slot has no thought there, return an empty briefing."""
     last = await stream.store.last(stream.key, Thought.kind)
     rows = [] if last is None else [last]
     if last and not (isinstance(last.event, Thought) and last.event.slot == slot):

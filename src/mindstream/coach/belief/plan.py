@@ -239,7 +239,8 @@ the forecasts are summarized for the next forecast."""
 
 @dataclass
 class Bin:
-    """Steps of similar likelihood: their number (`steps`), mean likelihood (`thought`), and the share that was done."""
+    """Steps of similar likelihood: their number (`steps`), their mean likelihood (`thought`), and the share that was
+    done (`done`)."""
 
     steps: int = 0
     thought: float = 0.0

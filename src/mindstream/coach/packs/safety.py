@@ -42,7 +42,7 @@ LATELY = 3
 
 
 async def look_over(pack: Pack, text: str) -> None:
-    """Analyse a long text in a thread, so that later calls are answered from the cache."""
+    """Search a long text for hints of danger in a thread, so that later searches of it are answered from the cache."""
     if len(text) > MAX_INLINE and pack.alarms:
         await asyncio.to_thread(find_hint, pack, text)
 

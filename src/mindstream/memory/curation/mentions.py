@@ -267,7 +267,9 @@ def _name_piece(words: list[Token]) -> list[Piece]:
 
 
 def _run(wanted: str) -> Piece:
-    """Return the piece that matches a word of a script without spaces. A name in katakana must be a whole word."""
+    """Return the piece for a word of a script without spaces. It matches the word within longer text, with exceptions:
+    a name in katakana must be a whole word, and a Chinese name of two or three characters must not be followed by its
+    last character."""
     folded = _folded(wanted)
     before = f"(?<![{KATAKANA}])" if re.match(f"[{KATAKANA}]", folded) else ""
     after = f"(?![{KATAKANA}])" if re.search(f"[{KATAKANA}]$", folded) else ""

@@ -260,8 +260,8 @@ def _best(rows: Ints, scores: Floats, n: int) -> Ints:
 
 
 def _nearest(columns: Columns, vectors: Floats, passing: Mask) -> list[Ints]:
-    """Return, for each wording of the question that has a vector, the rows with the most similar vectors: NEAR to about
-    twice NEAR rows. If there are two wordings, messages are compared with the first, other records with the second."""
+    """Return, for each wording of the question that has a vector, about NEAR to 2 * NEAR rows with the most similar
+    vectors. If there are two wordings, messages are compared with the first, other records with the second."""
     if len(vectors) == 1:
         asked = [(vectors[0], passing)]
     else:

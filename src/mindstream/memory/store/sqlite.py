@@ -33,7 +33,8 @@ from mindstream.memory.store.word_index.segments import LARGEST, SEARCHED_FROM, 
 from mindstream.paths import usable
 
 MOST = 128
-"""Maximum number of changes of a stream that wait to be taken; if there are more, they are read from the database."""
+"""Maximum number of a stream's changes by this process that are kept until its columns take them; if there are more,
+the columns read them from the database."""
 STREAMS = 1_000
 """Maximum number of streams whose changes are remembered; when it is reached, all are forgotten."""
 Change = Record | Revision

@@ -60,7 +60,7 @@ _loading = threading.Lock()
 
 
 def engine(at: Address) -> Engine:
-    """Return the loaded model of a GGUF file, with a context window of the address's size. Loading takes seconds, so
+    """Return the loaded model of a GGUF file, with a context window of `at.window` tokens. Loading takes seconds, so
     call this in a thread.
 
     Raises:

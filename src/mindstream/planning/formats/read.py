@@ -344,7 +344,7 @@ def _usual(given: Any, names: Mapping[str, str]) -> Any:
 
 
 def _is_numbered(value: Mapping[str, Any], kind: type) -> bool:
-    """Return whether each key is the number of a step, and each value is of a kind."""
+    """Return whether each key is the number of a step, and each value has the type `kind`."""
     return bool(value) and all(
         STEP_NUMBER.fullmatch(key.strip()) and isinstance(each, kind) for key, each in value.items()
     )
@@ -454,7 +454,8 @@ def read(text: str, tools: Sequence[ToolSpec] = (), format: FormatName = "rewoo"
 
 
 def read_other(text: str, tools: Sequence[ToolSpec]) -> Plan | None:
-    """Read a planner's text that has no step in ReWOO's format: JSON, LLMCompiler's calls, or a form of `_as_rewoo`.
+    """Read a planner's text that has no step in ReWOO's format: JSON, LLMCompiler's calls, or a form that `_as_rewoo`
+    reads, such as a table or a ReAct trace.
 
     Return None if the text has no steps in these formats, or if a step names an unknown tool.
     """

@@ -504,8 +504,8 @@ def _write_over(new: Path, path: Path) -> None:
 
 
 def _rebuild(path: Path, fresh: sqlite3.Connection, copy: Path) -> Mended:
-    """Write the rows that can be kept into a new database, and the originals of rows that are left out or changed into
-    the file ASIDE."""
+    """Write the rows that can be kept into a new database. Write the original rows that this leaves out or changes to
+    the file ASIDE. Raise StorageError if no row of the log or of the records can be read."""
     with looking_into(path) as old:
         tables = Tables(old)
     gone = [table for table in ("log", "records") if tables.lost[table] and not tables.rows[table]]

@@ -98,7 +98,8 @@ class Connection:
 
     async def _ready(self) -> _Life:
         """Return a child process that accepts calls, after starting it if needed; a cancelled caller does not stop the
-        start. Raise ToolError if it fails to start, or has failed less than REST_S seconds ago."""
+        start. Raise ToolError if the process is not ready in time or fails to start, or if the last start failed less
+        than REST_S seconds ago."""
         life = self._life
         if life is None or life.is_retired or life.task.done():
             if self._clock.elapsed() < self._rests_until:
@@ -162,7 +163,7 @@ class _Life:
             self._process.stdin.close()
 
     async def ask(self, **wish: object) -> dict[str, Any]:
-        """Have the child process call a tool, and return its report."""
+        """Have the child process call a tool, and return the report that it sends about the call."""
         number = next(self._numbers)
         self._asked[number] = answered = asyncio.get_running_loop().create_future()
         try:

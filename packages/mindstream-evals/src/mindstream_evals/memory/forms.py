@@ -234,8 +234,11 @@ def _moment(text: str, before: Sequence[TalkMessage]) -> Moment:
 
 
 def draw(talks: Sequence[AskedTalk], wanted: Sequence[tuple[str, str]]) -> list[AskedTalk]:
-    """Return the conversations with only the wanted (conversation, question) ids; conversations without any are
-    left out."""
+    """Return the conversations with only their wanted questions; conversations without any are left out.
+
+    Args:
+        wanted: pairs of a conversation's id and a question's id.
+    """
     named = set(wanted)
     kept = (
         replace(talk, questions=tuple(each for each in talk.questions if (talk.id, each.id) in named)) for talk in talks

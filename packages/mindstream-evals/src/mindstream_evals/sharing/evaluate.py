@@ -89,8 +89,8 @@ class Chosen:
     question: str
 
     async def examples(self, query: str, k: int) -> list[Example]:  # noqa: ARG002
-        """Return the exemplars of the arm for `self.question`, [] in an arm without experience; `query` and `k` are
-        ignored."""
+        """Return what the arm (the compared condition) shows for `self.question`, [] in an arm without experience;
+        `query` and `k` are ignored."""
         return await self.experience.examples(self.arm, self.question) if self.experience else []
 
     async def offer(self, query: str, answer: str, shown: Sequence[Example]) -> None:

@@ -165,7 +165,7 @@ class Bikes:
         return sum_of / self.rules.units / (1 + self.rules.tax / 100)
 
     def regulars(self, year: int) -> float:
-        """Count the regular members of a season."""
+        """Count the regular members of a year's season: those with at least `rules.regular` rides."""
         grouped = f"SELECT mb FROM rd WHERE {self._where(year)} GROUP BY mb HAVING count(*)>={self.rules.regular}"
         return self._one(f"SELECT count(*) FROM ({grouped})")
 

@@ -225,7 +225,7 @@ class Resident(Table):
     @field_validator("day", mode="before")
     @classmethod
     def _of_rows(cls, day: Any) -> Any:
-        """Accept a row (from, to, what, where) as a table."""
+        """Accept each part of the day also as a list: from, to, what and, optionally, where."""
         every = day if isinstance(day, list) else []
         row = ("from", "to", "what", "where")
         return [

@@ -118,7 +118,7 @@ async def _speak(one: Speaker, two: Speaker) -> tuple[list[SpokenLine], str]:
 
 async def _come_to_mind(speaker: Speaker) -> None:
     """Recall memories about the other, memories that matter to the speaker and may be told, promises, and appointments.
-    If at least ENOUGH memories name the other, summarise the relation to the other."""
+    If a minimum of memories (ENOUGH) name the other, summarise the relation to the other."""
     turn, other = speaker.turn, speaker.other
     of_other = [each.record for each in await turn.recall(other, OF_OTHER, kinds=OF_PEOPLE)]
     found = await turn.recall(turn.at_heart, TO_TELL, kinds=TELLABLE, touch=False)

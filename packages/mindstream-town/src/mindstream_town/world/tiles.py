@@ -1,4 +1,4 @@
-"""A world of tiles, with walls and the narrowest place at every tile. It is immutable."""
+"""A world of tiles: where the walls are, and for each tile the innermost place that contains it. It is immutable."""
 
 from __future__ import annotations
 
