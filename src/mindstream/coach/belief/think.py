@@ -655,8 +655,8 @@ def _plan(ask: Think, named: set[str]) -> dict[str, Any]:
     """Return the fields of `Thinking` with the plan's changes. If the talker waits and the user was not told of the
     current step yet, add the text that tells of it. If there is no step to take, return only a text that says so.
 
-    If the user was told of the current step and says the pack's phrase for continuing (`next_word`), the current step
-    becomes a habit (`going_on`) and the next step the current one.
+    If the user knows the current step already (`told`) and says the pack's phrase for continuing (`next_word`), this
+    step becomes a habit (`going_on`) and the next step the current one.
     """
     plan, words = ask.plan, [each.casefold() for each in phrases(ask.pack, "next_word", ask.language)]
     goes_on = any(text.strip(' .!。！“”"').casefold() in words for text in ask.utterances)
