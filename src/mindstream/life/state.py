@@ -444,8 +444,8 @@ class LifeBudget:
         )
 
     def _of_day(self, spent: LifeSpent, now: Moment) -> tuple[tuple[str, float | None, float], ...]:
-        """Return the daily limits: the limited quantity (`{}` stands for the s of the plural), the limit, and the amount
-        spent on the day of `now`."""
+        """Return the daily limits: the limited quantity (`{}` stands for the s of the plural), the limit, and the
+        amount spent on the day of `now`."""
         usd, tokens = (spent.usd_today, spent.tokens_today) if spent.day == day_of(now) else (0.0, 0)
         return ("US dollar{} a day", self.usd_per_day, usd), ("token{} a day", self.tokens_per_day, tokens)
 

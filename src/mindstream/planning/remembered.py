@@ -59,8 +59,8 @@ class RememberedPlans:
         return None
 
     async def keep(self, solution: Solution, tools: Sequence[ToolSpec]) -> bool:
-        """Store the plan of a solution if it solved its whole task and `check` finds no fault, unless the task is longer
-        than LONGEST or a remembered plan fits it already. Return whether the plan was stored."""
+        """Store the plan of a solution if it solved its whole task and `check` finds no fault, unless the task is
+        longer than LONGEST or a remembered plan fits it already. Return whether the plan was stored."""
         if len(solution.task) > LONGEST or not _ended_well(solution) or check(solution.plan, tools):
             return False
         if await self.find(solution.task, tools):
