@@ -60,7 +60,8 @@ def _add(to: WeakSet[Any], one: object) -> None:
 
 
 def remember(most: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Return a decorator that caches a pure function for its last `most` arguments; results must be immutable."""
+    """Return a decorator that caches the results of a pure function for the last `most` different arguments. Results
+    must be immutable."""
 
     def remembering(function: Callable[P, R]) -> Callable[P, R]:
         cached = lru_cache(most)(function)

@@ -122,7 +122,8 @@ async def _retain(documents: Sequence[Document], memory: Memory) -> list[str]:
 
 
 def _document(found: Recalled) -> Document:
-    """Return a record as a document, with its own metadata, or else with the fields of the record."""
+    """Return a record as a document. Its metadata are those of the document that was stored; for a record that was no
+    document of LangChain, they are the record's fields."""
     record = found.record
     return Document(page_content=record.text, metadata=metadata_of(record, BY)[0], id=record.id)
 

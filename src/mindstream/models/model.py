@@ -76,7 +76,7 @@ class ToolSpec:
 
     @cached_property
     def arguments(self) -> dict[str, Any]:
-        """The schemas of the arguments by name, in order; {} if the tool takes none."""
+        """The schemas of the arguments by name, in the order of `parameters`; {} if the tool takes none."""
         found = self.parameters.get("properties")
         return found if isinstance(found, dict) else {}
 

@@ -208,7 +208,8 @@ class BoundedBody:
 
 KEPT_S = 2.0
 """Interval in seconds at which a token's spending is exchanged with other processes: by a background task if this
-process has spent something, and by the first request after that interval."""
+process has spent something, and by the first request after that interval. If several processes share the state, model
+calls and requests near a limit (NEAR) exchange it at once."""
 NEAR = 0.8
 """Share of a limit. If more than this share is spent, every request exchanges spending with other processes."""
 Spent: TypeAlias = tuple[int, int, float]

@@ -51,8 +51,8 @@ queries. From MIN_SEEDS to ENOUGH_SEEDS, the weight of the measurement grows fro
 MAX_SEEDS = 400
 """Maximum number of seed exemplars (those that the owner added) with which a pair is compared."""
 NEAR, AROUND = 5, 20
-"""Numbers of seed pairs (pairs that the owner added), the most similar ones. NEAR: a pair is compared with these
-directly. AROUND: its contrasts (see `_contrast`) are computed over these.
+"""Maximum numbers of the most similar seed pairs (pairs that the owner added) with which a new pair is compared: NEAR
+for its similarities, AROUND for its contrasts (see `_contrast`).
 """
 BLUR = 0.05
 """Added to the standard deviation that a contrast (see `_contrast`) is divided by, so that it stays finite."""

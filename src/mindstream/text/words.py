@@ -84,8 +84,8 @@ def terms(text: str) -> list[str]:
 
 
 def _pairs(run: str) -> list[str]:
-    """Return the pairs of neighbouring characters, without pairs that consist of function characters. A single
-    character is returned as it is, unless it is a function character."""
+    """Return the pairs of neighbouring characters of a run, except pairs of two FUNCTION_CHARACTERS. A run of one
+    character is returned as it is, unless that is a function character."""
     if len(run) == 1:
         return [] if run in FUNCTION_CHARACTERS else [run]
     pairs = [run[i : i + 2] for i in range(len(run) - 1)]

@@ -70,7 +70,8 @@ class Scheduler:
         """For each resident that others wait for: one member of each waiting group."""
 
     def groups(self, last: int) -> Iterator[Group]:
-        """Yield groups that may run, at most up to the step `last`; the caller reports a finished step with `done`."""
+        """Yield the groups of residents that may run now, with limits of at most the step `last`. The caller reports
+        each finished step with `done`."""
         while ready := [number for number in self._open if self.steps[number] < last]:
             for number in sorted(ready, key=self.steps.__getitem__):
                 if number not in self._open or self.steps[number] >= last:

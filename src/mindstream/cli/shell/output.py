@@ -178,7 +178,7 @@ class Axes:
 
 
 def fitting_top(shares: Iterable[float]) -> float:
-    """Return the upper end of the y axis: the smallest of 0.25, 0.5 and 1 that no share exceeds."""
+    """Return the upper end of the y axis: the smallest of 0.25, 0.5 and 1 that no share exceeds; 1 without shares."""
     highest = max(shares, default=1.0)
     return next((top for top in (0.25, 0.5) if highest <= top), 1.0)
 

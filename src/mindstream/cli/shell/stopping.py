@@ -22,7 +22,7 @@ IGNORED = 2
 
 
 def run_until_stopped(doing: Coroutine[Any, Any, int], words: Callable[[], str], *, interrupt: bool = True) -> int:
-    """Run a coroutine and return the exit code; if a signal stops it, print `words()`.
+    """Run a coroutine and return its exit code. If a signal stops it, print `words()` and return 128 plus the signal.
 
     Signals that the process was started to ignore (nohup, background jobs) stay ignored.
 

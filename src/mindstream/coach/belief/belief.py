@@ -4,7 +4,7 @@ A mini-reasoner is the prompt of one phase of the conversation. Source: Christak
 
 In one run, the mini-reasoner of the believed phase thinks, with tools, and returns the next belief (with its phase),
 the plan, and a briefing for the talker. It reads the utterances and the talker's answers. If the talker waits, and the
-mini-reasoner changes to a phase that plans but plans nothing itself, the mini-reasoner of the new phase thinks as well.
+mini-reasoner changes to a phase with planning but writes no plan, the mini-reasoner of that phase thinks as well.
 """
 
 from __future__ import annotations

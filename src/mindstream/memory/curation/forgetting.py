@@ -327,8 +327,11 @@ async def _removal(stream: Stream, request: ForgetRequest, asked: list[str], sim
 
 
 def _apart(drawn: Iterable[Record], request: ForgetRequest) -> Iterator[Record]:
-    """Yield the derived records that do not mention the subject: they contain other statements of the message that they
-    were derived from. Only records of the kinds in PARTS are yielded; none if the request names records by id."""
+    """Yield those derived records (`drawn`) of the kinds in PARTS that do not mention the subject of the request: they
+    contain other statements of the message that they were derived from.
+
+    Yield none if the request has no subject, or names records by id.
+    """
     if request.about.strip() and not request.ids:  # a record that is named by id is forgotten completely
         is_mentioned = mentions(request.about)
         for record in drawn:

@@ -597,7 +597,7 @@ def _nearness(columns: Columns, vectors: Floats, candidates: Mask, total: Floats
 
 COVERED, UNHEARD_OF, NEAR, BIAS = 3.9, -5.0, 0.39, -2.2
 """Coefficients of the three signals of certainty (see `signs`), and the constant (BIAS) of their logistic function. The
-similarity (NEAR) is scaled like a BM25 score.
+signal of NEAR, the similarity of vectors, is scaled like a BM25 score, so its coefficient is small.
 """
 DATED = 2
 """A period in the question counts as at least this number of words. They count as found if a record that may be

@@ -205,7 +205,7 @@ COMPLAINTS = {
 
 
 class Tally:
-    """Counts the content of one reply.
+    """Counts the content of one reply, and compares it with the limits.
 
     Attributes:
         full: a description of the limit that was reached; "" if none was.
@@ -221,7 +221,8 @@ class Tally:
         self.full, self.said, self.called, self.late = "", False, False, False
 
     def count(self, of: str, amount: int) -> None:
-        """Count an amount: bytes of the reply, of thoughts or of arguments, or a number of calls."""
+        """Count an amount. `of` names its kind: bytes of the "reply", of a "thought" or of "arguments", or a number of
+        "calls"."""
         self._left[of] -= amount
         self.called = self.called or of == "calls"
         if self._left[of] < 0:

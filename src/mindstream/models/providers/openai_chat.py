@@ -682,9 +682,10 @@ class _PartialCall:
 
     @property
     def arguments(self) -> str:
-        """The joined arguments, without repetitions.
+        """The joined arguments.
 
-        If the last piece repeats all arguments, it is used alone. If each piece was sent twice, each is used once.
+        If they are no JSON object because the endpoint repeated pieces, the last piece that is an object is used alone;
+        if there is none, equal neighbouring pieces are joined once. If this is no object either, all pieces are joined.
         """
         pieces = self.pieces
         while len(pieces) > 1 and pieces[0].strip() in EMPTY:

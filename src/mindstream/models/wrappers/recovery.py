@@ -764,7 +764,8 @@ class Fallback(Layered):
 
     @property
     def name(self) -> str:
-        """The name of the model that answered this task's last request; of the first model if none was answered yet."""
+        """The name of the model that answered the last request of the current asyncio task; if none was answered yet,
+        the name of the first model."""
         return self._answered.get()
 
     def layer(self, request: Request) -> Layer:

@@ -30,7 +30,7 @@ from mindstream.planning.plan import TEXT, Plan, PlannedStep, Reference, Text, f
 Scan = Callable[[str], JsonValue]
 """A function that replaces the references in a text; each plan format has its own notation of references."""
 INPUT = "input"
-"""Name of the only argument of an unknown tool."""
+"""Name of the argument in a call of a tool that is unknown or declares no arguments."""
 PYTHON_PREFIXES = ("f", "F", "r", "R", "b", "u")
 """Letters before the quotation marks of texts in Python: f"{E1} * 2"."""
 KEY = re.compile(r"\s*+[\"'`“]?(\w[\w-]{0,99})[\"'`”]?\s*+(?:=(?!=)|[:：＝])\s*+")

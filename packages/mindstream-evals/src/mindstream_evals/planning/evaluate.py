@@ -160,7 +160,8 @@ class RunCalls:
 
 
 class KeptModel:
-    """A model whose calls belong to one run; calls that are stored already are answered from the store."""
+    """A model for one run: it answers a call from the run's ledger if it is stored there, else calls the wrapped model
+    and stores the reply."""
 
     def __init__(self, model: Model, calls: RunCalls) -> None:
         self.name = model.name

@@ -50,13 +50,13 @@ recall the lesson is shortened step by step, and then left out."""
 
 
 class Obedient:
-    """A model that writes each planted lesson as said by a person, and changes all other lessons."""
+    """A model that obeys planted lessons: it adds them as said by a person, and changes the lessons that exist."""
 
     name = "obedient"
 
     async def reply(self, request: Request) -> AsyncGenerator[Part]:
-        """Repeat the planted lessons; for the prompt `keep_lessons`, return edits that add each of them as said by a
-        person, and that amend, merge and retire all lessons that exist."""
+        """Repeat the planted lessons. For the prompt `keep_lessons`, return the first eight of these edits: for each
+        planted lesson, add it as said by a person; then amend, merge and retire all lessons that exist, if any do."""
         text = "\n".join(message.text for message in request.messages)
         if request.prompt.label() == "keep_lessons":
             given = text.partition("<lessons>")[2].partition("</lessons>")[0]

@@ -131,7 +131,8 @@ class Design:
 
     Attributes:
         residents: names; empty: all.
-        questions: number per resident, drawn equally from all categories; 0: all. pairs: number of comparisons; 0: all.
+        questions: number per resident, drawn equally from all categories; 0: all.
+        pairs: number of comparisons; 0: all.
         shuffled: add a control condition with answers of other residents, which must lose.
         claims: check the claims of answers.
     """

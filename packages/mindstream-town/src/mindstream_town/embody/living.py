@@ -94,7 +94,7 @@ def doing(state: ResidentState) -> str:
 
 async def live_as(turn: ResidentTurn, deed: Deed | None, ended: bool, taken: Mapping[str, Spot]) -> None:
     """Let the controlled resident perceive, then apply the user's action. `Say`, `End` and `Leave` are applied later,
-    after all turns of the step (`Encounters`).
+    after all turns of the step (`Encounters`). If there is no action and the resident's act has ended, it waits.
 
     Args:
         ended: whether the resident's act has ended.

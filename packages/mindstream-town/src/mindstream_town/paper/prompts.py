@@ -265,7 +265,7 @@ class RewriteDay(Prompt[RestOfDay]):
 
 @rule(RewriteDay)
 def put_it_in(ask: RewriteDay) -> RestOfDay:
-    """Rule: plan the agreements only."""
+    """Rule: plan only the agreements with an appointment; if there are none, plan the first agreement from now on."""
     kept = [
         Stroke(start=f"{at.start:%H:%M}", what=at.what[:200], keeps=number)
         for number, each in enumerate(ask.agreed, 1)

@@ -284,8 +284,9 @@ class Speaking(Frozen):
     def by_rule(self) -> tuple[str, list[int], bool]:
         """Return the line by rules, the numbers of the memories that it passes on, and whether it ends the talk.
 
-        Greet, and tell the most important news that the other has not heard, word for word. Each speaker tells one
-        thing; to an acquaintance, two.
+        The speaker's first line is a greeting. It and, to an acquaintance, also the second line pass on the most
+        important memory that the other does not know, word for word. A line with neither says goodbye. A line that
+        passes on nothing ends the talk, unless it is the first line of the talk.
         """
         mine = sum(line.startswith(f"{self.who}: ") for line in self.lines)
         untold = [n for n, each in enumerate(self.memories, 1) if n not in self.told and each.importance >= MATTERS]

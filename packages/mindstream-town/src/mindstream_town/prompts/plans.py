@@ -26,7 +26,8 @@ class Memory(Frozen):
     Attributes:
         written: the day on which the memory was created, in words; "": not shown.
         importance: from 1 to 10; 0: not rated.
-        appointment: the appointment that the memory is about. where: the place of the appointment in words.
+        appointment: the appointment that the memory is about; None: it is about none.
+        where: the place of the appointment in words; "": not shown.
     """
 
     text: str
