@@ -284,9 +284,10 @@ class Speaking(Frozen):
     def by_rule(self) -> tuple[str, list[int], bool]:
         """Return the line by rules, the numbers of the memories that it passes on, and whether it ends the talk.
 
-        The speaker's first line is a greeting. It and, to an acquaintance, also the second line pass on the most
-        important memory that the other does not know, word for word. A line with neither says goodbye. A line that
-        passes on nothing ends the talk, unless it is the first line of the talk.
+        The speaker's first line greets. It also passes on the most important memory that the other does not know, word
+        for word, if its importance is at least MATTERS; to an acquaintance, the second line passes on another one. A
+        line that neither greets nor passes on a memory says goodbye. A line that passes on none ends the talk, unless
+        it is the talk's first line.
         """
         mine = sum(line.startswith(f"{self.who}: ") for line in self.lines)
         untold = [n for n, each in enumerate(self.memories, 1) if n not in self.told and each.importance >= MATTERS]

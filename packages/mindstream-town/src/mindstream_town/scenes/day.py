@@ -166,8 +166,9 @@ def _knows(turn: ResidentTurn) -> tuple[str, ...]:
 
 
 def doing(turn: ResidentTurn) -> str:
-    """Return a resident's act as others see it. For an act at a place, add its state or, on the way there, the
-    destination, whether it is a duty, whether a talk has settled its result, and when it ends."""
+    """Return a resident's act as others see it. For an act at a place, add the state of the object in use (on the way
+    there, the destination instead), whether the act is a duty, whether a talk has given its result, and when it ends.
+    """
     act = turn.state.act
     if act is None or not act.place:
         return act.outwardly if act else turn.doing
