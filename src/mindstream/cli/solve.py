@@ -296,7 +296,8 @@ async def _solve(chosen: Chosen, task: SolveSettings, options: SolveOptions, beg
 
 
 def complain_of_tools(plan: Plan | None, faults: Iterable[Fault]) -> None:
-    """Print which flags offer the tools that a plan needs, unless the faults name tools with a similar name."""
+    """If a tool of the plan is missing, and no tool with a similar name is offered, print which flags offer the tools
+    that the plan needs."""
     missing = [fault for fault in faults if fault.kind == "tool" and not fault.advice.startswith("did you mean")]
     if plan and missing:
         complain(f"the plan's tools come with {flags_for(step.tool for step in plan.steps)}")

@@ -283,7 +283,7 @@ def complaints(error: ValidationError) -> str:
 
 
 def _answer(text: str, schema: JsonSchema) -> Any:
-    """Return the JSON value in a reply that has fields of a schema; if none has, the only value, fitted to the schema.
+    """Find in a reply the JSON value that has fields of a schema; if no value has any, fit the only one to the schema.
 
     Raises:
         ReplyInvalid: there is no such value, or there are several that differ: the model may have quoted one of them.

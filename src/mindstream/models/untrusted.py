@@ -28,14 +28,14 @@ def is_visible(text: str) -> bool:
 
 
 def legible(text: str) -> str:
-    """Return a text without characters that no file or endpoint accepts; halves of a character are joined."""
+    """Return a text without NUL and single surrogates, which no file or endpoint accepts; surrogate pairs are joined."""
     if text.isascii() and "\0" not in text:
         return text
     return ILLEGIBLE.sub("", with_whole_characters(text))
 
 
 def with_whole_characters(text: str) -> str:
-    """Return a text in which the two halves of a character are joined."""
+    """Return a text in which the two surrogates of a pair are joined to their character."""
     return PAIR.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
 
 

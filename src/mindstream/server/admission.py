@@ -139,8 +139,8 @@ def _too_many(allowed: str, wait_s: float) -> Refusal:
 
 
 class BoundedBody:
-    """Receives a request's body, within the limits of size and time. JSON is passed on as a whole; in it, each escaped
-    half of a surrogate pair is replaced by U+FFFD.
+    """Receives a request's body, within the limits of size and time. JSON is passed on as a whole; in it, U+FFFD
+    replaces each escaped surrogate whose other half is missing.
 
     Attributes:
         taken: number of bytes that were received.

@@ -152,7 +152,10 @@ class Issuer:
             return None
 
     async def _key(self, name: str) -> jwt.PyJWK | None:
-        """Return a key by its name, or None; fetch the keys if the name is unknown or they are older than KEPT_S.
+        """Return a key by its name; None: the issuer has no such key.
+
+        The keys are fetched if the name is unknown or they are older than KEPT_S, unless the last attempt was less than
+        RETRY_S ago (FIRST_RETRY_S until an attempt succeeds).
 
         Raises:
             Refusal: no keys could be fetched yet.

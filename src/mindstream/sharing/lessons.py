@@ -153,8 +153,8 @@ async def lessons_of(pool: Pool, agent: str, user: str = "", *, retired: bool = 
     """Return the lessons that an agent may be shown: the confirmed ones, then the assumed ones, each oldest first.
 
     Args:
-        user: the user for whom the agent works, if the pool does not list this user by name. Private lessons of other
-            users are not returned.
+        user: the user for whom the agent works; "": the agent's name is also the user's. Private lessons of other users
+            are not returned.
         retired: whether to return retired lessons, too.
 
     Raises:

@@ -188,7 +188,7 @@ class Perceived(TownEvent):
     """Percepts: subject, predicate, object."""
     records: Names = ()
     gathered: float = 0.0
-    """Total importance of the records."""
+    """Total importance of these records."""
     places: Names = ()
     """Addresses of places that the resident did not know before."""
     gone: Names = ()
@@ -281,7 +281,7 @@ class Talked(TownEvent):
     known: Names = ()
     """Ids of memories of which the resident was told again in the talk: it had them before, with the same text."""
     gathered: float = 0.0
-    """Total importance of the records."""
+    """Total importance of these records."""
     unrated: Names = Field((), exclude_if=not_)
     """Records whose importance is rated later, in a batch."""
 
@@ -305,7 +305,7 @@ class MemoriesRated(TownEvent):
     records: Names
     ratings: tuple[int, ...]
     gathered: float
-    """Total importance of the records."""
+    """Total importance of these records."""
 
 
 class IdentityRenewed(TownEvent):
@@ -386,7 +386,7 @@ class Met(TownEvent):
     """The resident who declined or ended the meeting."""
     records: Names = ()
     gathered: float = 0.0
-    """Total importance of the records."""
+    """Total importance of these records."""
     stance: Quotes[str] = Field("", exclude_if=not_)
     """The resident's attitude toward the other since this meeting, in words; "": unchanged."""
     avoids: bool | None = Field(None, exclude_if=lambda avoids: avoids is None)

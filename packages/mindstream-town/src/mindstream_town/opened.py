@@ -110,7 +110,7 @@ async def begin(settings: Settings, setting: Setting) -> None:
 
 
 def describe_bedless(setting: Setting) -> list[str]:
-    """Return, for each resident without a bed, what to add to the town file."""
+    """Return, for each resident (visitors excepted) without a bed, a message with what to add to the town file."""
     return [
         f"residents: {person.name}: has no bed at {words_of(person.home)}, only {_things_at_home(setting, person)}: add"
         ' bed = "…" with an object of the home, or draw an object called "bed" there'

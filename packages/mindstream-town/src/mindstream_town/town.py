@@ -520,7 +520,7 @@ class Town:
         (`whisper`). A resident knows the fact if one of its memories is, or is derived from, that memory.
 
         Raises:
-            InputError: none of those memories has half of these words.
+            InputError: none of those memories has at least half of these words.
         """
         from mindstream_town.metrics import find_fact, trace_fact
 

@@ -335,8 +335,8 @@ LONG = 120
 """Maximum length in characters of a sentence that the recogniser reads at once. It reads a longer one in windows, so
 that the beginning does not outweigh the end."""
 MANY = 64
-"""Maximum number of parts of a text (sentences, or windows of long ones) that are paired as they are. If there are
-more, short neighbours are first joined, so that there are fewer pairs."""
+"""Maximum number of parts of a text (sentences, or windows of long ones) of which each is paired with its neighbour. If
+there are more, short neighbours are joined first, so that there are fewer pairs."""
 WHOLE = 400
 """Maximum length in characters of a text that is also read as a whole; a longer one is only read in parts."""
 ABOVE = 0.0

@@ -57,7 +57,7 @@ class RecallLog:
     """How a memory was used, according to its log.
 
     Attributes:
-        name: the name of the stream, which is part of the random key of its sleeps.
+        name: the name of the stream; with the time of a sleep it determines which records that sleep draws.
         lives: the records that can decay, in the order of the log.
         happened: the recalls and sleeps, in the order of the log.
         asked: (moment, id) for each time that a recall returned a record and this counts as a new request for it (see

@@ -162,9 +162,10 @@ def find_bearer(word: str, columns: Columns, begins_sentence: bool = False) -> i
 
 
 def _find_resembling(word: str, columns: Columns, is_used: bool) -> int:
-    """Return the number of the speaker whose first name begins with a word, or differs from it in one letter.
-    Misspellings are considered only if no record of the stream contains the word (`is_used` False). -1: no speaker, or
-    several.
+    """Return the number of the speaker whose first name begins with a word of at least SHORT letters.
+
+    If no first name does, and no record of the stream contains the word (`is_used` False): the speaker whose first name
+    differs from it in one letter, both of at least LONG letters. -1: no speaker, or several.
     """
     firsts = [first for first in columns.named if len(word) >= SHORT and first.startswith(word)]
     if not firsts and not is_used and len(word) >= LONG:

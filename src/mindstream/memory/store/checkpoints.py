@@ -36,7 +36,7 @@ def write(connection: Sql, stream: str, new: Checkpoint, seq: int) -> None:
     damaged, any version is accepted.
 
     Raises:
-        Conflict: another version than the one before is stored.
+        Conflict: the new version is not the stored version plus 1.
     """
     old = read(connection.execute(QUERY, (stream, new.name)).fetchall(), new.name)
     if old is not None and old.version != new.version - 1:

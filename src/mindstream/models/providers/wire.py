@@ -346,7 +346,7 @@ class Response:
                     await self.whole()
 
     def close(self) -> None:
-        """Close the connection, unless the body was read to its end: then it is in the pool again."""
+        """Close the connection. If the body was read to its end, the connection is in the pool again, and stays open."""
         self._got.close()
 
 

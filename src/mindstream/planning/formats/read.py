@@ -272,8 +272,8 @@ def read_json_plan(text: str, tools: Sequence[ToolSpec] = ()) -> Plan:
 
 
 def _values(text: str) -> Iterator[Any]:
-    """Yield the values that may be the plan: the whole text as JSON, JSON within it, TOML, each code block as JSON,
-    YAML."""
+    """Yield the values that may be the plan: the whole text as JSON, JSON within it, the text as TOML, each code block
+    as JSON, and the text and each code block as YAML."""
     yield read_json(text.strip())
     for kind in (dict, list):
         with suppress(ReplyInvalid):

@@ -189,7 +189,7 @@ class ModelList(BaseModel):
 
 
 def add_models(api: FastAPI, runtime: Runtime) -> None:
-    """Add the routes below /v1/models."""
+    """Add the routes /v1/models and /v1/models/{model}."""
 
     async def names_for(request: Request) -> list[str]:
         principal = principal_of(request.scope)

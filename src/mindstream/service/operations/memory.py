@@ -164,7 +164,7 @@ class MemoryList(Reply):
 class Receipt(Reply):
     """Why a memory was recalled.
 
-    `parts`: the parts of its score. `ranks`: for each part of the score, its rank among the returned memories.
+    `parts`: the parts of its score. `ranks`: by each part of the score, the memory's rank among the returned memories.
     `strength`: 0 to 1, None for kinds that never decay. `age_s`, `last_recalled_s`: seconds since it was created, and
     since it was last recalled. `source`: `user`, `mind` (derived by the agent), or `foreign` (third-party content).
     `by`: who said it. `derived_from`: the ids of its sources.

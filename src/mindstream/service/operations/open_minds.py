@@ -256,7 +256,7 @@ class Payer:
 
 
 class _Charged(Layered):
-    """A model whose calls are all charged, including calls that repair or retry a reply."""
+    """A model that charges each of its calls, also one that repairs or retries a reply, once `Payer.of` is set."""
 
     def __init__(self, inner: Model, payer: Payer) -> None:
         super().__init__(inner)

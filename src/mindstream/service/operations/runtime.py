@@ -277,7 +277,7 @@ class Runtime:
             LOG.debug("a background task ended with %s", type(error).__name__)
 
     async def finish_tasks(self, within_s: float) -> None:
-        """Wait for background tasks, for at most `within_s` seconds; then cancel them."""
+        """Wait for background tasks, for at most `within_s` seconds; then cancel those that have not ended."""
         if self._tasks:
             _, late = await asyncio.wait(self._tasks, timeout=within_s)
             for task in late:

@@ -426,7 +426,7 @@ def score(votes: Sequence[str]) -> float:
 
 
 def interval(values: Sequence[float], seed: int = 0) -> tuple[float, float]:
-    """Return the 95 % interval of the mean, by bootstrap over conversations."""
+    """Return the 95 % confidence interval of the mean of values, one per conversation, by bootstrap."""
     draw = random.Random(seed)
     means = sorted(sum(draw.choices(values, k=len(values))) / len(values) for _ in range(DRAWS))
     return means[int(0.025 * DRAWS)], means[int(0.975 * DRAWS) - 1]

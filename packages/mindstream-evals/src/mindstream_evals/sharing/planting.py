@@ -219,8 +219,8 @@ async def plant(folder: Path, attempts: int, models: Models | None = None, *, tr
 
 
 async def _reached(town: _Town, lesson: str) -> tuple[tuple[str, ...], int]:
-    """Return the other users whose prompts contain the lesson, and the number of honest lessons that they are no longer
-    shown, summed over these users."""
+    """Return the users other than the attacker ("NAME in POOL") whose prompts contain the lesson; and the number of
+    honest lessons that users other than the attacker are no longer shown, summed over these users and their pools."""
     reached, lost = list[str](), 0
     readers = [
         (town.closed, OWNER, ""),

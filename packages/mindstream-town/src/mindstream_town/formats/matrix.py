@@ -123,8 +123,8 @@ def world_of_matrix(matrix: Matrix, skip: frozenset[int] = frozenset()) -> TileW
         skip: ids without a row in the tables, which are ignored.
 
     Raises:
-        InputError: an unknown or duplicate id, an arena outside its sector, or an object outside an arena; the message
-            has table or maze, row and column.
+        InputError: world_blocks.csv has not exactly one row, or there is an unknown or duplicate id, an arena outside
+            its sector, or an object outside an arena; the message names the table, or the row and column of the maze.
     """
     names = {name: _names(matrix.tables[name], name) for name in TABLES}
     if len(names["world"]) != 1:

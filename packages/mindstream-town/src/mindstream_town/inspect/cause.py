@@ -218,7 +218,8 @@ class Job(NamedTuple):
 
 def jobs_of(settings: Settings, outcome: Outcome, causes: Sequence[Cause], seeds: Sequence[int]) -> list[Job]:
     """Return the forks that show the effects of memories: for each memory and seed, one fork with all memories and one
-    without this memory, both from the step at which it was made."""
+    without this memory, both from the step at which it was made. Memories of the same step share the fork with all.
+    """
     arms = dict[tuple[int, tuple[str, ...], tuple[str, str] | None], None]()
     for each in causes:
         arms |= {(each.step, (), None): None, (each.step, each.records, (each.whose, each.text)): None}

@@ -381,10 +381,10 @@ def _person(principal: Principal, request: EmbodiedName) -> str:
 
 
 async def _living(town: Town, principal: Principal, request: EmbodiedName) -> Embodied:
-    """Return the controlled resident.
+    """Return the resident that the caller controls.
 
     Raises:
-        InputError: no user controls it.
+        InputError: no user, or another user, controls it.
     """
     resident = town.residents.get(request.resident)
     if resident is None or not resident.state.embodied:

@@ -262,7 +262,8 @@ def _wait_for(turn: ResidentTurn, name: str) -> None:
 
 
 def _go_along(turn: ResidentTurn, other: ResidentState) -> bool:
-    """Join another resident's activity for at most an hour; return False if its place may not be entered."""
+    """Join another resident's activity for at most an hour; return False if it has no place that this resident may
+    enter."""
     act, setting = other.act, turn.setting
     if act is None or act.place not in setting.addresses or not may_use(setting, turn.person, act.place):
         return False

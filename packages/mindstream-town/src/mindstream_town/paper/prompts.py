@@ -188,7 +188,7 @@ class PlanTasks(Prompt[PaperTasks]):
     things: tuple[str, ...]
     """The known objects in the house, as paths of names, numbered from 1; those at the place itself first."""
     here: int = 0
-    """The number of objects at the place itself."""
+    """The number of objects at the place itself, which are the first ones of `things`."""
     walk: int = 0
     """The minutes of the walk to the place."""
     plan: tuple[str, ...] = ()

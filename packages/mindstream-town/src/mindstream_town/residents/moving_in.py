@@ -15,7 +15,7 @@ from mindstream_town.setting import Setting
 from mindstream_town.source import dump_source
 
 SECRET = "secret"
-"""Keyword of secret memories, and key in their data."""
+"""Keyword of secret memories, and the key that is true in their data."""
 
 
 async def move_in(store: Store, setting: Setting, residents: dict[str, Resident]) -> None:

@@ -1323,8 +1323,9 @@ def _is_guest_or_home(state: ResidentState, setting: Setting, step: int) -> bool
 
 MORNING, EVENING = 8 * 60, 19 * 60
 AT_FIRST, AT_LAST = 0.4, 0.75
-"""Shares of the daily budget up to which chance meetings are allowed: AT_FIRST at MORNING, rising to AT_LAST at EVENING
-(minutes of the day). The rest is left for planned talks, and for others who come to speak to the resident."""
+"""Shares of a resident's daily budget of model calls and tokens up to which it may begin talks at chance meetings:
+AT_FIRST until MORNING, rising to AT_LAST at EVENING (minutes of the day). The rest is left for planned talks, and for
+others who come to speak to the resident."""
 
 
 def pace(minute: int) -> float:

@@ -89,8 +89,8 @@ FILLERS = (FREE, AT_HOME)
 PASSING = 2.0
 """Importance (1 to 10) of a meeting or an overheard line that was not rated."""
 SHORTEST = 6
-"""Minimum minutes of a scene, after which the reply is needed. Until then others perceive only that the two talk with
-each other, so that the town does not wait for the reply."""
+"""Minimum minutes of a scene. Only after them the town needs the model's reply, which contains what is said: until
+then others perceive only that the two talk with each other."""
 
 
 async def begin_scene(first: ResidentTurn, second: ResidentTurn, near: Sequence[str]) -> None:

@@ -59,7 +59,8 @@ class IndexReader(Protocol):
         """
 
     def newest(self, stream: StreamKey, n: int, kinds: Sequence[Kind]) -> Iterable[int]:
-        """Return the numbers of the n newest records of these kinds, and of the n strongest records of any kind."""
+        """Return the numbers of the n newest records of these kinds, and of the n strongest records of any kind among
+        those that have gained strength."""
 
     def created(self, numbers: Sequence[int]) -> Mapping[int, float]:
         """Return the time of writing of each record, by number."""
