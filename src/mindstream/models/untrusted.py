@@ -28,7 +28,7 @@ def is_visible(text: str) -> bool:
 
 
 def legible(text: str) -> str:
-    """Return a text without NUL and single surrogates, which no file or endpoint accepts; surrogate pairs are joined."""
+    """Join surrogate pairs in a text, and remove NUL and single surrogates, which no file or endpoint accepts."""
     if text.isascii() and "\0" not in text:
         return text
     return ILLEGIBLE.sub("", with_whole_characters(text))

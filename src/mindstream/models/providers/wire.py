@@ -346,7 +346,7 @@ class Response:
                     await self.whole()
 
     def close(self) -> None:
-        """Close the connection. If the body was read to its end, the connection is in the pool again, and stays open."""
+        """Close the connection. If the body was read to its end, the connection stays open: it is in the pool again."""
         self._got.close()
 
 

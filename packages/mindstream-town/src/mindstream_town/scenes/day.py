@@ -379,8 +379,8 @@ def _habits(turn: ResidentTurn, date: datetime) -> tuple[str, ...]:
     """Return a line for each housemate, avoided person and acquaintance about where it usually is on a date; at most
     MAX_ACQUAINTANCES more lines than there are housemates.
 
-    A line has the hours that the resident knows of (`_is_known_of`), by room, without those at home (see
-    `_others_at_home`). If there are none, it has the beginning of the person's habits; a housemate gets no line then.
+    A line has the hours that the resident knows of (`_is_known_of`), by room; `_others_at_home` returns the hours at
+    home. If there are none, it has the beginning of the person's habits; a housemate gets no line then.
     """
     near = housemates(turn.setting, turn.person)
     names = dict.fromkeys((*near, *avoided_by(turn), *(each.name for each in turn.person.relations)))
