@@ -35,7 +35,8 @@ class MindDelegate:
     async def ask(self, question: str) -> AsyncGenerator[Spoken]:
         """Yield fillers, pieces, the answer and its follow-ups, until the reasoners have finished.
 
-        If the newest question is asked again, its answer so far is yielded instead, and then later follow-ups.
+        If the newest question is asked again, its answer and follow-ups so far are yielded as one text, and then later
+        follow-ups. If its answer was interrupted, it is answered again.
 
         Closing the generator interrupts the answer, but not the reasoners: `call_off` stops them.
         """

@@ -59,7 +59,7 @@ class Work:
         attempts: number of runs that claimed it, including the current run, but without the runs that released it
             without a failure.
         failures: number of runs that failed.
-        error: why the last run failed, or "".
+        error: why the last run failed or released the work, KEPT or STOPPED (see there), or "".
     """
 
     id: int

@@ -125,7 +125,7 @@ class Models:
 
         Args:
             patience_s: maximum seconds before the first part of a reply and between two parts, for all models or by
-                model name (see limits).
+                model name.
             context: context window in tokens, for all models or by model name.
             fallback: the model that is asked if another one fails; "": none.
             keeps_words: `on_call` and listeners get the full text of requests and answers, except those of rules.

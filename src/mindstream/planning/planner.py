@@ -154,14 +154,14 @@ class Planner(Explained):
                 chosen.
 
         Raises:
-            InputError: the strategy is unknown, two tools have one name, or the run was about another task or used
-                another strategy.
+            InputError: the task is not a text, the strategy is unknown, two tools have one name, or the run was about
+                another task or used another strategy.
             SettingsError: a role has no model.
             HeldElsewhere: another live process holds the run. If a dead process holds it, the call waits until the
                 lease expires.
             LeaseLost: another process has taken over the run, because this process did not renew its lease in time.
-            ModelError: the planner, the solver or the conversion to `output` failed. (If the budget is spent before the
-                conversion, that is no error: see `Solution.stopped`.)
+            ModelError: the planner, the solver, the worker (in a strategy without a plan) or the conversion to `output`
+                failed. If the budget is spent before there is an answer, nothing is raised: see `Solution.stopped`.
             StorageError: the log cannot be written.
         """
         if not isinstance(task, str):

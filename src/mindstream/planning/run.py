@@ -243,7 +243,7 @@ class PlanningRun:
 
     Args:
         begun: the checkpoint of the interrupted run that is resumed; an empty one for a new run.
-        given: the caller's plan, or the plan of the interrupted run; None: the planner writes one.
+        given: the plan of the interrupted run, the caller's plan, or a remembered plan; None: the planner writes one.
         knows: whether the model is asked for its own knowledge if a step fails.
 
     Attributes:

@@ -240,7 +240,8 @@ class Budgets:
     Args:
         issued: the limits of each user or application that signs in through the OIDC issuer.
         is_shared: other processes use the same budgets, so spending is exchanged before each model call. A limit can
-            then be exceeded by one call of each process; with a single process it cannot be exceeded.
+            then be exceeded by one call of each process. With a single process, only a limit in US dollars can be
+            exceeded, by one call.
     """
 
     def __init__(

@@ -38,7 +38,8 @@ FORMAT = 1
 MAX_LINE, MAX_RECORDS, MAX_EXPORT = 1 << 20, 1_000_000, 4 << 30
 """Maximum bytes of a record's line, number of records, and bytes of an export."""
 BATCH, BATCH_BYTES = 128, 32_000
-"""Maximum number of records and bytes of lines that are embedded and written at once (about 30 ms)."""
+"""Records are embedded and written in batches (about 30 ms each). A batch is complete with BATCH records, or as soon as
+its lines have BATCH_BYTES bytes."""
 MAX_CHAIN = 500
 """Maximum length of a chain of evidence (a record derived from a record, and so on); real chains are short."""
 MAX_VERSION = 1 << 31

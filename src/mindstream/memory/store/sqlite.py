@@ -294,7 +294,7 @@ def copy_without(
         lost: ids of further records that are not copied.
 
     Raises:
-        InputError: the target is not empty.
+        InputError: the target contains a database file already.
         StorageError: one of the folders cannot be used.
     """
     path = private_folder(target) / FILE

@@ -205,8 +205,8 @@ class Budget:
     """A budget that any number of models share, with the amounts that have been spent.
 
     Tokens are reserved before a call: those of its request and of its longest reply, or the average of earlier calls if
-    that is more. A call waits while running calls leave too few tokens. If no call runs, its reply may use all tokens
-    that are left; if fewer than MIN_REPLY are left, the call is not made.
+    that is more. A call waits while running calls leave too few tokens. If no other call runs, its reply may use all
+    tokens that are left; if these are fewer than MIN_REPLY, and too few for its longest reply, the call is not made.
     The limit in US dollars is exceeded by at most one call: a call waits while the running calls may use up the rest at
     the highest known price per token. With this limit, the first call runs alone, to find out the price. If an endpoint
     reports no usage, an estimate is counted. A call whose price is not known adds nothing to `spent_usd`; it is counted
