@@ -150,7 +150,7 @@ class MindstreamStorage:
         return Counter(name for each in self._found(scope_prefix) for name in each.record.categories)
 
     def count(self, scope_prefix: str | None = None) -> int:
-        """Count records."""
+        """Return the number of records in a scope and the scopes below it, or of all records."""
         return len(self._found(scope_prefix))
 
     def reset(self, scope_prefix: str | None = None) -> None:

@@ -340,7 +340,7 @@ IN_THIS_PROCESS = ("local", "gguf:")
 
 
 def _end_of(text: str) -> str:
-    """Return the last SAID characters of a text, beginning with a whole word."""
+    """Return "…" and the last SAID characters of a text, from the beginning of a word on; a shorter text unchanged."""
     if len(text) <= SAID:
         return text
     end = text[-SAID:]

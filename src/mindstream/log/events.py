@@ -372,7 +372,7 @@ class Unknown(Event):
 
     kind = "unknown"
     named: Name
-    """The kind that the row names."""
+    """The kind of event that the row states."""
     payload: Quotes[str]
 
     def entry(self) -> tuple[str, str]:

@@ -344,7 +344,8 @@ async def end_turns(*turns: asyncio.Task[None]) -> None:
 
 
 GONE_S = 1.0
-"""Seconds that an answer waits for its listener before it continues without waiting."""
+"""Seconds that an answer waits for the reader of its events. If they are not read in time, it continues without
+waiting."""
 
 
 class Exchange:

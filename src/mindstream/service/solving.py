@@ -235,7 +235,7 @@ def _names(task: SolveSettings, model: Model | None) -> tuple[str, ...]:
 
 
 def _worker(models: Models, budget: Budget) -> Model | None:
-    """Return the model of the role `worker`, with the budget; None if only the rule-based default is configured."""
+    """Return the model of the role `worker`, with the budget; None if it has no model but the rule-based default."""
     try:
         worker = models.of("worker")
     except SettingsError:

@@ -182,7 +182,7 @@ async def _tell(request: Request, _: Exception) -> Response:
 
 STATIC = Path(__file__).parent / "static"
 LINE = 20_000
-"""Characters of data per line, because editors are slow with longer lines."""
+"""Number of characters of packed data per line of a saved page, because editors are slow with longer lines."""
 HEAD = "<!doctype html>\n<!-- a saved page of mindstream -->\n"
 MAIN = "<main></main>"
 PAGE = """<html lang="en">

@@ -24,7 +24,7 @@ JOURNAL = StreamName("town", TOWN)
 
 
 MENDED = "repaired"
-"""Value of `leaves` for an act that puts its object in order again."""
+"""Value of `Block.leaves` for an act that repairs its object."""
 
 
 class Block(Frozen):

@@ -39,7 +39,7 @@ def switch(name: str, help: str, **more: Any) -> Any:
 
 
 def word(metavar: str, help: str, **more: Any) -> Any:
-    """Declare an argument."""
+    """Declare an argument of a command."""
     return typer.Argument(metavar=metavar, help=help, **more)
 
 

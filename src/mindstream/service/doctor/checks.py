@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from mindstream.memory.store.postgres.look import DatabaseLook
 
 MIN_FREE_BYTES = 100_000_000
-"""Free space, in bytes, below which a note is shown."""
+"""Free space, in bytes, below which the doctor shows a note."""
 ANOTHER = "choose another folder with --data"
 AWAY = "move the file away, or replace it by a backup"
 MEND = "run `mindstream doctor --mend`: it copies the file first, keeps all readable rows and reports the others"

@@ -18,7 +18,7 @@ from mindstream.service.importing.items import present
 
 @dataclass(slots=True)
 class Given:
-    """The numbers of records that were written and left out by an export."""
+    """How many records an export has written, and how many it has left out."""
 
     records: int = 0
     left_out: int = 0

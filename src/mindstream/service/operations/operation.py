@@ -399,7 +399,7 @@ class Operation:
 
     @cached_property
     def path_names(self) -> tuple[str, ...]:
-        """The parameter names in its path."""
+        """The names of the parameters in the operation's path."""
         return tuple(re.findall(r"{(\w+)}", self.path))
 
     @cached_property

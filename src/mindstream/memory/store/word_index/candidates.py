@@ -311,7 +311,8 @@ class _Scoring:
         ]
 
     def score(self, segment: int) -> Floats:
-        """Return the scores of the records of a segment."""
+        """Return the score of each record of a segment; shares of the scores of its neighbours and of its episode are
+        added."""
         found = self._found[segment]
         own = np.bincount(
             found.postings >> 8, self._weights[found.term, found.postings & 0xFF], len(found.place.numbers)
