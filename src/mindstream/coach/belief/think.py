@@ -634,7 +634,8 @@ def _phase(ask: Think) -> Phase:
     """Return the first phase, from the current one on, that makes plans, requires no fields, or requires a field that
     is unknown; if there is none, return the last phase.
 
-    In all phases but the first, a field also counts as known once the pack's question about it was asked.
+    A field counts as known if it has a value, or if an utterance names one of its topics; in all phases but the first,
+    also once the pack's question about it was asked.
     """
     phases, fields = ask.pack.phases, ask.pack.fields
     known = {name for name, held in ask.belief.items() if held not in (None, [], "")}
