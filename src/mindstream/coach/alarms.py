@@ -252,7 +252,7 @@ class Alarms:
         if event.strength == "hint" and event.spoken:
             alarm = next((each for each in self._pack.alarms if each.id == event.alarm), None)
             before = self._open[1] if self._open else ""
-            proven = event.basis == "words" and before != "words"  # no longer a guess: count the askings from 1
+            proven = event.basis == "words" and before != "words"  # no longer a guess: `_put` begins again at 1
             self._put = self._put + 1 if before and not proven else 1
             basis: Basis = "words" if before == "words" else event.basis
             self._open, self._since = (alarm, basis) if alarm else None, 0

@@ -91,7 +91,7 @@ class HomeLoop:
             with self._running():
                 return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
         finally:
-            work.close()  # if the coroutine never started, Python would warn
+            work.close()  # without this, Python would warn if the coroutine never started
 
     async def iterate(self, items: AsyncGenerator[T]) -> AsyncGenerator[T]:
         """Yield the items of a generator that runs on this loop; closing the returned generator closes `items`."""

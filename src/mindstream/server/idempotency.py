@@ -155,8 +155,8 @@ class Writes:
 
 
 def _storable(operation: Operation, answer: BaseModel) -> str:
-    """Return the JSON of a reply without the fields in `operation.leaves_out`, to be stored; "" if replies of this
-    operation may contain words of users."""
+    """Return the JSON of a reply, to be stored, with the fields in `operation.leaves_out` emptied; "" if other fields
+    of this operation's replies may contain words of users."""
     if not operation.wordless:
         return ""
     bare = {name: type(getattr(answer, name))() for name in operation.leaves_out}

@@ -79,7 +79,7 @@ async def _list_models(at: Address, home: str) -> object:
     it does not answer in time, or refuses."""
     wire = await asyncio.to_thread(import_module, "mindstream.models.providers.wire")
     path, headers = "/models", {}
-    if at.is_azure:  # an Azure deployment is one model
+    if at.is_azure:  # an Azure deployment is a single model, so it has no list
         return None
     if at.vendor == "anthropic":
         headers = {"Authorization": "", "x-api-key": at.key, "anthropic-version": "2023-06-01"}

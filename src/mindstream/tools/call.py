@@ -118,7 +118,7 @@ def checked_decision(decided: object, what: str) -> bool:
     Raises:
         InputError: it is neither True nor a value that counts as False: a text such as "n" must not count as approval.
     """
-    if decided and type(decided).__name__ not in ("bool", "bool_"):  # NumPy's is called `bool_` or `bool`
+    if decided and type(decided).__name__ not in ("bool", "bool_"):  # NumPy's type is called `bool_` or `bool`
         raise InputError(f"approve= returned {decided!r:.80} for {what}: expected True or False")
     return bool(decided)
 

@@ -30,7 +30,7 @@ ON_SPANS = frozenset({"true", "1", "span_only", "span_and_event"})
 Value: TypeAlias = str | int | float | bool
 Attributes: TypeAlias = Mapping[str, Value]
 
-# Operations; the first word of a span's name.
+# The kinds of operations. A span's name begins with the kind of its operation.
 CHAT = "chat"
 EMBEDDINGS = "embeddings"
 INVOKE_AGENT = "invoke_agent"

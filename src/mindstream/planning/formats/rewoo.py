@@ -466,7 +466,7 @@ class Rewoo:
     def read_line(self, line: str) -> list[PlannedStep]:
         if self._is_over:
             return []
-        if line.isascii() and not (self._open or self._forms):  # the form of most planners: fast patterns
+        if line.isascii() and not (self._open or self._forms):  # most lines: fast patterns read them
             if plain := PLAIN_STEP.fullmatch(line):
                 return self._add(int(plain[1]), plain[2], plain[3])
             if line.startswith("Plan:") and not MAY_BE_STEP.search(line):

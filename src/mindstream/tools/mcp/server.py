@@ -163,7 +163,8 @@ class McpServer:
         return value
 
     def _short_name(self) -> str:
-        """Derive a name: the host of a URL, `x` of `python -m x`, or the program or script that the command runs."""
+        """Derive a name: the first part of a URL's host that is not `www`, `mcp` or `api`; `x` of `python -m x`; or the
+        program or script that the command runs."""
         if not self.command:
             host = urlsplit(self.address).hostname or "server"
             parts = [part for part in host.split(".") if part not in ("www", "mcp", "api")]
