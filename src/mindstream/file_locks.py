@@ -1,6 +1,6 @@
 """Exclusive locks between processes on open files and folders: by `flock`; on Windows by `msvcrt`, which is untested.
 
-A lock ends when its descriptor is closed, which a crash does, too.
+A lock ends when its descriptor is closed, and so also when the process dies.
 """
 
 from __future__ import annotations

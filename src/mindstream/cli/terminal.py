@@ -51,7 +51,7 @@ from mindstream.settings import Settings
 from mindstream.text.words import count_of
 
 MAX_HISTORY = 16 << 20
-"""Maximum size of the history file, in bytes: the whole file is read."""
+"""Maximum size of the history file, in bytes; a larger one is not used, because the whole file would be read."""
 STYLE = Style.from_dict({"you": "bold ansicyan", "thinking": "ansibrightblack"})
 AGAIN = 4
 """Maximum number of messages of a resumed conversation that are shown again."""

@@ -59,7 +59,7 @@ def leave(key: Key) -> None:
 
 @contextlib.contextmanager
 def in_use(path: Path) -> Iterator[None]:
-    """Count a use of a database until the block ends."""
+    """Count a use of a database by this process until the block ends; a file that does not exist is not counted."""
     key = use(path) if path.exists() else None
     try:
         yield

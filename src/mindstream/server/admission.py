@@ -515,7 +515,8 @@ class AuthMiddleware:
             )
 
     def _check_origin(self, headers: dict[str, str]) -> None:
-        """Refuse requests that a browser sends for a page of another origin."""
+        """Refuse requests that a browser sends for a page of another origin, unless the operator permits that
+        origin."""
         origin = headers.get("origin")
         if origin is None or origin in self._admission.origins or origin == (self._admission.public_url or None):
             return

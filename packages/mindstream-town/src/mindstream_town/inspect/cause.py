@@ -1,4 +1,5 @@
-"""Find what caused an outcome: what happens without each memory on its path, in forks with several seeds.
+"""Find what caused an outcome: for each memory on its path, run forks of the town without this memory, with several
+seeds.
 
 An outcome is a resident's presence at an event ("Klaus at the party") or knowledge ("Klaus knows of the election").
 Its path: the resident's memories of the event and those behind the plan of that day, their evidence, and the memories

@@ -299,8 +299,8 @@ def _hours_around(turn: ResidentTurn, minute: int) -> tuple[str, ...]:
 
 
 def what_was_done(turn: ResidentTurn) -> tuple[str, ...]:
-    """Return the resident's last activities of today; equal consecutive ones are combined. A first line says whether
-    earlier ones are left out."""
+    """Return the resident's last activities of today; equal consecutive ones are combined. If earlier ones are left
+    out, a first line says so."""
     done = list[str]()
     start, before = 0, ""
     for each in turn.state.done:

@@ -402,7 +402,8 @@ agreement for which the resident has to ask, tell or meet others."""
 
 
 def _is_errand(turn: ResidentTurn, block: Block) -> bool:
-    """Return whether a part of the plan still ahead asks, tells or finds out something, and is no appointment."""
+    """Return whether a part of the plan that is not over yet is an errand: it asks, tells or finds out something, and
+    is no appointment with others."""
     matters = block.open or (block.whom and block.weight >= ERRAND)
     return bool(matters) and block.why == "plan" and block.end > turn.minute and not _is_with_others(turn, block)
 

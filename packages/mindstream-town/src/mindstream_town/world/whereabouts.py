@@ -81,8 +81,8 @@ class Whereabouts:
         return [other for other in self._residents[self._arena[name]] if steps[other] == step]
 
     def odd_around(self, name: str) -> dict[str, Condition]:
-        """Return, for each object in a resident's arena that is not in order, its condition at the resident's step; {}
-        if all are."""
+        """Return, for each object in a resident's arena with which something is wrong at the resident's step, its
+        condition."""
         odd = self._odd.get(self._arena[name], ())
         return {place: now for place in odd if (now := self.condition(place, self.steps[name]))} if odd else {}
 
