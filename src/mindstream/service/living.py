@@ -59,7 +59,8 @@ class LifeSettings:
     Attributes:
         goal: the new goal; "": keep the current one.
         orders: new standing orders; (): keep the current ones.
-        tools: names of tools (see `tools/named.py`), or `planner`; None: the calculator.
+        tools: names of tools (see `tools/named.py`); the name `planner` adds a tool that plans with them. None: the
+            calculator.
         docs: folders of documents that the life can search.
         mcp: MCP servers, as command lines or URLs; requests to the hosts of these URLs are allowed.
         out: a folder in which the life may write and read files, and delete them after an approval.
