@@ -79,10 +79,11 @@ class CostRequest(Ask):
 
 
 class Limits(Reply):
-    """Limits of spending on models (None: no limit), and how much this token has spent today.
+    """Limits of spending on models (None: no limit).
 
-    `of`: `token` if the limits are those of this token; `server` if they are those of the server, which all callers
-    share until it is restarted.
+    `of`: `token` if they are the daily limits of this token; `server` if they are those of the server, which all
+    callers share until it is restarted. `spent_tokens`, `spent_usd`: what this token has spent today; None with
+    `server`.
     """
 
     of: Literal["token", "server"]

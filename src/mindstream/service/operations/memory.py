@@ -98,11 +98,11 @@ class ForgetRequest(MemoryId):
 class ForgetResult(Reply):
     """The memories that were deleted, or would be deleted if `dry_run` was set (`forgotten` is false then), as ids.
 
-    `asked`: those that the request selected. `drawn`: those that were derived only from these. `changed`: kept, but
-    without the forgotten words. `left`: the remaining text of each of `changed`. `items`: the deleted items of beliefs
-    and plans. `similar`: memories on a similar topic that do not mention the subject and are kept; to forget one, name
-    its id. `pending`: bytes of the deleted words are still in the database file, because another program is reading it;
-    the next compaction removes them.
+    `asked`: those that the request selected, and their earlier wordings. `drawn`: those that were derived only from
+    these. `changed`: kept, but without the forgotten words. `left`: the remaining text of each of `changed`. `items`:
+    the deleted items of beliefs and plans. `similar`: memories on a similar topic that do not mention the subject and
+    are kept; to forget one, name its id. `pending`: bytes of the deleted words are still in the database file, because
+    another program is reading it; the next compaction removes them.
     """
 
     forgotten: bool
