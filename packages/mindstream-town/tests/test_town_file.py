@@ -29,6 +29,7 @@ from mindstream_town.opened import begin
 from mindstream_town.packs import find_pack
 from mindstream_town.residents.person import Appointment
 from mindstream_town.source import missing_keys, setting_of
+from mindstream_town.town import Town
 from mindstream_town.world.tiles import TileWorld
 from mindstream_town.world.tree import parse_address
 
@@ -253,6 +254,15 @@ def test_the_documented_mistakes_are_refused_with_the_documented_words(tmp_path:
         load_town(tmp_path / "lockport.toml")
     said = str(refused.value).replace(f"{tmp_path}/", "").splitlines()
     assert any(line in said for line in re.findall(r"^lockport\.toml:.*$", page, re.MULTILINE)), said
+
+
+async def test_the_residents_of_the_documented_town_come_to_the_inn_on_the_second_evening(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[3] / "docs/own-town.md").read_text("utf-8")
+    whole = next(each for each in re.findall(r"```toml\n(.*?)```", page, re.DOTALL) if "[conditions]" in each)
+    async with Town.open(tmp_path, setting_of(parse_town(whole, Path()), seed=1)) as town:
+        await town.run(until=(24 + 20) * 360)
+        acts = [each.state.act for each in town.residents.values()]
+    assert all(act and act.what == "listening to the music" and "Heron Inn" in act.place for act in acts)
 
 
 def test_every_key_of_a_town_file_is_in_the_documentation() -> None:
