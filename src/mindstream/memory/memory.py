@@ -294,8 +294,8 @@ class Memory(Stream):
     ) -> Removal:
         """Return what `forget` would delete; nothing is changed.
 
-        `about` selects only records that mention the subject (memory/curation/mentions). `kinds` limits the selection
-        to records of these kinds.
+        The records with these ids are selected, and those that meet all other criteria that are given. `about`: only
+        records that mention the subject (memory/curation/mentions). `kinds`: only records of these kinds.
         """
         first, last = period(since, until)
         request = ForgetRequest(

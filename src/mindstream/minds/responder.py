@@ -237,7 +237,7 @@ def answer_with(respond: Respond, name: str = "responder") -> ResponderFactory:
     Their follow-ups have the responder's name as author; after a `one_answer` request no follow-up is sent.
 
     Raises:
-        InputError: the function is not an async generator function.
+        InputError: the function is a coroutine function or a plain generator function.
     """
     if inspect.iscoroutinefunction(respond) or inspect.isgeneratorfunction(respond):
         raise InputError(

@@ -435,7 +435,7 @@ class WorkStore(Protocol):
         """Claim a slot's open work (see log/work); `before`: only work whose cause is below this seq."""
 
     async def renew(self, work: Sequence[int], owner: str, lease: Moment) -> None:
-        """Extend the lease of running work of `owner` to the time `lease`."""
+        """Extend the lease of unfinished work that `owner` holds to the time `lease`."""
 
     async def give_up(self, owner: str) -> None:
         """Release all work of `owner`, so that other processes can claim it at once."""

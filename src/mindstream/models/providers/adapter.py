@@ -75,7 +75,8 @@ class Adapter(Protocol):
     """A client of one endpoint. Connections belong to one event loop, and so does an adapter."""
 
     def stream(self, request: Request) -> AbstractAsyncContextManager[Arrivals]:
-        """Send a request; its reply can be read inside the block. A request that fails is not repeated."""
+        """Send a request; its reply can be read inside the block. A failed request is not repeated, except without a
+        field that the endpoint has refused."""
 
     async def aclose(self) -> None:
         """Close idle connections."""
