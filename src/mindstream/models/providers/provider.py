@@ -174,8 +174,8 @@ class _Deadlines:
         self._until = self._now() + self._patience_s
 
     async def wait(self, coming: Awaitable[T], tally: Tally, held_until: float | None = None) -> T | None:
-        """Return what `coming` returns (the next arrivals); None if the time for the complete reply is up before, which
-        is noted in `tally`.
+        """Return the result of `coming` (the next arrivals); None if the time for the complete reply is up before,
+        which is noted in `tally`.
 
         Raises:
             _HeldLongEnough: the loop's clock reached `held_until`, and nothing arrived.
