@@ -119,7 +119,7 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def models(self) -> dict[str, str]:
-        """The models by role; if a default model is set, it is first."""
+        """The models by role; a default model comes first. If no model is set at all, the default is `rules`."""
         named = {DEFAULT: self.model} if self.model else {}
         return named | self.roles or {DEFAULT: RULES}
 

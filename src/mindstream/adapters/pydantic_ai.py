@@ -142,7 +142,8 @@ class MemoryCapability(AbstractCapability[Any]):
             return f"It was not done: {error}"
 
     async def before_model_request(self, ctx: RunContext[Any], request_context: Any) -> Any:
-        """Add the recalled text before the user's words in the request; the message history is not changed."""
+        """If `shown` is "message", add the recalled text before the user's words in the request. The message history is
+        not changed."""
         if self.shown == "message" and (known := await self._recalled(ctx)):
             request_context.messages = _with_part(request_context.messages, UserPromptPart(known))
         return request_context
