@@ -180,8 +180,8 @@ class CoachingPlan(BaseModel, frozen=True):
     def written(self, *, full: bool = False, told: bool = True) -> str:
         """Return the plan as text: the current step in full, the others by title.
 
-        `full`: whether to show all unfinished steps in full, and how the last closed ones went. `told`: whether to mark
-        steps that the user was not told of.
+        `full`: whether to show all unfinished steps and all habits in full, and how the last closed steps went. `told`:
+        whether to mark steps that the user was not told of.
         """
         whole: tuple[State, ...] = (*OPEN, "going_on") if full else ("now",)
         closed = [step.title for step in self.steps if step.state not in whole and step.reports]

@@ -306,7 +306,7 @@ class RecordStore(Protocol):
         episode: str | None = None,
         slot: str | None = None,
     ) -> list[Record]:
-        """Return the n newest current records that are not archived, oldest first.
+        """Return the n newest records that are not archived and whose validity has not ended at `now`, oldest first.
 
         With `slot`, return only the newest version of that slot, even if its validity has ended.
         """
