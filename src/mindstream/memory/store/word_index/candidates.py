@@ -25,7 +25,8 @@ from mindstream.text.dates import DateSpan
 from mindstream.text.lexical import GROUP_B, GROUP_K1, K1, B, resisting, saturated, telling_all
 
 HELD_SEGMENTS = 128
-"""Maximum number of segments whose data is cached; each has at most 65,536 records of 14 bytes."""
+"""Maximum number of segments whose data is cached, unless one stream has more; each has at most 65,536 records of 14
+bytes."""
 PROBES = 16
 """Number of records whose time of writing is read in one step of the search for the first record written at or after a
 moment."""
