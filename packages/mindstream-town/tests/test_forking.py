@@ -58,6 +58,13 @@ async def test_a_fork_equals_the_town_up_to_its_step(lived: Path, tmp_path: Path
     assert await digest(lived, NOON) == before
 
 
+async def test_texts_are_withheld_also_without_another_seed(lived: Path, tmp_path: Path) -> None:
+    withheld = {"Ben Hale": ("There is a fox in the garden.",)}
+    setting = await fork(lived, tmp_path / "fork", NINE, withheld=withheld)
+    assert setting.withheld == withheld
+    assert setting.seed == 1
+
+
 async def test_a_fork_of_a_database_copies_only_the_town(tmp_path: Path) -> None:
     database = Location.of(postgres_server.fresh_url())
     async with Memory.open(database, "ann") as memory:

@@ -90,7 +90,8 @@ class Decision:
 
 
 class Gate(Protocol):
-    """Decides about each utterance before it is committed, and again if the answer had to wait for its turn."""
+    """Decides whether the answer to an utterance waits for the reasoner. It decides before the utterance is committed,
+    and again if the answer had to wait for its turn."""
 
     @property
     def name(self) -> str:

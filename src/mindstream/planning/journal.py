@@ -186,7 +186,8 @@ class RunCheckpoint:
     def settled(self) -> dict[str, Evidence]:
         """Return the evidence of the steps that are not run again when the run resumes.
 
-        Failed steps are run again, except during a revision and after one that left the plan unchanged.
+        Failed steps are run again, except during a revision, and after one that left the plan unchanged until the next
+        step runs.
         """
         return {**self.failed, **self.evidence} if self.missing or self.kept else dict(self.evidence)
 

@@ -53,8 +53,8 @@ async def react(run: PlanningRun) -> None:
 
 @dataclass(frozen=True)
 class _Guarded:
-    """A tool whose calls count against the run's limits, and need approval if they change the world or contain an
-    address that no trusted source gave."""
+    """A tool whose calls count against the run's limits. A call needs approval if it changes the world, or if the model
+    has read third-party content and the call contains an address that no trusted source gave."""
 
     tool: Tool
     watched: _Watched

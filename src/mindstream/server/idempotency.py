@@ -104,8 +104,9 @@ class Writes:
     async def _begin(self, place: str, request: str, operation: Operation) -> tuple[str, int, str] | None:
         """Reserve the key and return None, or return the stored state if the key was reserved before.
 
-        If another server is executing the write, wait until it has finished. Do not wait if the operation itself
-        ensures that it is executed once (`is_once`), because then several servers may begin it.
+        If another server is executing the write, wait until it has finished, at most for the time `patience_s`. Do not
+        wait if the operation itself ensures that it is executed once (`is_once`), because then several servers may
+        begin it.
         """
         for _ in range(int(self._patience_s / POLL_S) + 1):
             found = await self._state.begin(place, request)

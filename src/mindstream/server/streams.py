@@ -30,7 +30,8 @@ T = TypeVar("T")
 
 
 class EventStream(Response):
-    """A response that sends chunks as they are generated, until they end or the client disconnects."""
+    """A response that sends chunks as they are generated, until they end, or the client disconnects or reads nothing
+    for STUCK_S seconds."""
 
     media_type = "text/event-stream"
 

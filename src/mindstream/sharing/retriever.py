@@ -448,8 +448,8 @@ MAX_CHECKED = 48
 newest ones."""
 MIN_CHECKED, ENOUGH_CHECKED = 8, 24
 """With fewer than 3 · MIN_CHECKED lessons, all are learned from, and every update is accepted. From that number on, a
-third of them is held out, but at most ENOUGH_CHECKED; or the share `Recipe.held_out` of them, if that is more. When
-only 8 of 66 lessons were held out, one good update in three was rejected by chance."""
+third of them is held out, but at most ENOUGH_CHECKED; if the share `Recipe.held_out` of them is more, that share, but
+at most MAX_CHECKED. When only 8 of 66 lessons were held out, one good update in three was rejected by chance."""
 MAX_WHOLE, BATCH = 192, 48
 """With up to MAX_WHOLE lessons to learn from, each training step uses all of them; with more, each step draws BATCH of
 them at random."""

@@ -131,8 +131,9 @@ class SourceRecord:
     def _risk(self, judged: ExemplarJudged) -> float:
         """Return the probability that a pair was planted.
 
-        Not every order is detected. If a source gave orders, its other pairs may contain undetected ones; this is more
-        likely for pairs that are similar to an order.
+        An order is an instruction to the agent that reads the pair; not every order is detected. If orders were found
+        in pairs of this source, its other pairs may contain undetected ones; this is more likely for a pair that is
+        similar to known orders.
         """
         odds = SHARES / (SHARES + (1 - SHARES) * np.exp(_evidence(judged)))
         foreign = judged.fit_weight * float(self._posterior @ odds) if judged.fit is not None else 0.0

@@ -73,7 +73,7 @@ async def fork(
         await asyncio.to_thread(copy_without, folder, target, gone, at, rated, lost)
         async with open_store(Location(target, tenant=tenant)) as store:
             entries = [Entry(TownRested(step=step), TOWN)]
-            if lost or seed is not None:
+            if lost or withheld or seed is not None:
                 seed = setting.seed if seed is None else seed
                 entries.append(Entry(TownForked(step=step, seed=seed, lost=tuple(lost), withheld=dict(withheld)), TOWN))
             await store.commit(Commit(mind=store.key(JOURNAL), at=at, entries=tuple(entries)))

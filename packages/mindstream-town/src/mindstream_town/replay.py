@@ -284,7 +284,7 @@ class Recorder:
         }
 
     def sizes(self) -> Sizes:
-        """Return the current numbers of entries."""
+        """Return how many texts, blocks, changes of objects, and entries of each resident's timelines there are now."""
         people = {name: {key: len(line) for key, line in timelines(life)} for name, life in self._lives.items()}
         return Sizes(len(self._texts.numbers), len(self._blocks.numbers), len(self._things), people)
 

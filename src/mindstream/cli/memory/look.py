@@ -40,7 +40,13 @@ SHOWN = 20
 
 @dataclass(frozen=True, slots=True)
 class How:
-    """The options of an import."""
+    """The options of an import.
+
+    Attributes:
+        each_user: items go into the memories of the users that the file names.
+        trust: texts of other authors are not marked as untrusted.
+        dry_run: nothing is written.
+    """
 
     each_user: bool
     trust: bool

@@ -117,11 +117,11 @@ async def accept(
     model: Model | None = None,
     rater: Model | None = None,
 ) -> str:
-    """Do the sleep that was proposed, except for the records whose ids are in `without`; return the text of the dream,
-    "" if there is none.
+    """Do the sleep that was proposed; return the text of the dream, "" if there is none.
 
-    Records that have changed in the meantime stay as they are. If fewer records are archived than proposed, a new dream
-    is made from the archived ones.
+    The records whose ids are in `without` are neither weakened nor merged; they are strengthened, as by a recall that
+    returns them. Records that have changed in the meantime stay as they are. If fewer records are archived than
+    proposed, a new dream is made from the archived ones.
 
     Raises:
         InputError: an id in `without` is not part of this proposal.

@@ -2,8 +2,8 @@
 protected by checksums, and recovered.
 
 If a field is damaged or invalid, it gets a safe value, so that the words of its record are not lost: an unknown kind
-becomes a document, an impossible time becomes the time of writing, and an invalid vector is dropped. `mindstream
-doctor` finds damage by checksums of the values that never change.
+becomes a document, an impossible time becomes the time of writing (an impossible `valid_from` is dropped), and an
+invalid vector is dropped. `mindstream doctor` finds damage by checksums of the values that never change.
 """
 
 from __future__ import annotations

@@ -397,7 +397,7 @@ def legible_record(record: Record) -> Record:
 
 
 def checked_moment(at: Moment, what: str, earliest: Moment = 0.0) -> Moment:
-    """Return a time if a calendar can express it; otherwise raise InputError."""
+    """Return a time unchanged; raise InputError if it is before `earliest` or later than a calendar can express."""
     if not (_is_number(at) and earliest <= at <= LATEST):
         raise InputError(f"{what}: {out_of_range(at, 1970 if earliest >= 0 else 1)}")
     return at

@@ -111,7 +111,7 @@ class OwnChanges:
 def _is_simple(commit: Commit) -> bool:
     """Return whether a commit itself shows all its changes, so that columns need not read them from the database. A
     commit that writes a version of a slot also ends the version before, so it is not simple; neither is one that
-    changes a vector or empties a field.
+    changes a vector or its embedder, or empties a field.
     """
     return not (
         any(record.slot is not None for entry in commit.entries for record in entry.records)

@@ -222,8 +222,8 @@ class Tally:
         self.full, self.said, self.called, self.late = "", False, False, False
 
     def count(self, of: str, amount: int) -> None:
-        """Count an amount. `of` names its kind: bytes of the "reply", of a "thought" or of "arguments", or a number of
-        "calls"."""
+        """Count an amount. `of` names its kind: bytes of the "reply", characters of a "thought" or of
+        "arguments", or a number of "calls"."""
         self._left[of] -= amount
         self.called = self.called or of == "calls"
         if self._left[of] < 0:

@@ -114,9 +114,10 @@ class Gguf:
         return gathered(read_calls(self._ask(in_words(request)), request, typed=True))
 
     async def _ask(self, request: Request) -> AsyncGenerator[Arrival]:
-        """Yield a reply as it arrives; request an empty one again.
+        """Yield a reply as it arrives; request an empty one again, up to MAX_ATTEMPTS requests in all.
 
-        A reply with a schema is yielded only as a whole, once its JSON is complete, and requested again if it is not.
+        A reply with a schema is yielded only as a whole. If its JSON is incomplete, it is requested again; the last
+        attempt is yielded in any case.
         """
         if self._longest:
             request = request.but(longest_reply=min(request.longest_reply or self._longest, self._longest))

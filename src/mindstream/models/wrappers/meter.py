@@ -188,8 +188,8 @@ MIN_REPLY = 200
 """Minimum number of tokens that must be left for a reply, or the reply's own limit if that is lower; with fewer, the
 call is not made."""
 UNTRIED = 20
-"""Until the first call has ended, a parallel call starts only if this multiple of the tokens that it may use is
-left."""
+"""Until the first call has ended, another call starts only if the budget has this many times the tokens left that the
+other call may use."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -671,7 +671,8 @@ def _begins_anew(line: str) -> bool:
 
 
 def _may_close(lines: Sequence[str]) -> bool:
-    """Return whether the lines may contain the closing bracket; brackets within JSON strings are counted, too."""
+    """Return whether the lines of a step may contain the closing bracket of its arguments. This is only an estimate,
+    because brackets within JSON strings are counted, too."""
     text = "\n".join(lines)
     opened, closed = (sum(text.count(sign) for sign in signs) for signs in (OPENS, CLOSES))
     return closed >= opened or (lines[-1].rstrip(MARKS)[-1:] in CLOSES and "{" in lines[0])

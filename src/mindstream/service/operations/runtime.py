@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger("mindstream.server")
 MAX_AT_ONCE = 64
-"""Maximum number of simultaneous calls of each model, for all users together."""
+"""Default maximum number of simultaneous calls of each model, for all users together."""
 MAX_MEMORIES = 4_000
 """Maximum number of open memories. An open memory is small; the cached columns of its stream are limited separately."""
 

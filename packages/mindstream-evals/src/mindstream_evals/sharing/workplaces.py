@@ -435,11 +435,10 @@ def archive(seed: int, training: int = 8, tests: int = 12) -> Workplace:
 
 DEPARTMENTS: Mapping[str, Callable[..., Workplace]] = {"database": database, "tool": store, "archive": archive}
 
-# All three workplaces in one.
-
 
 def company(seed: int, training: int = 24, tests: int = 12) -> Workplace:
-    """Return the workplace `company`: tasks of the three other workplaces mixed; all add to one experience."""
+    """Return the workplace `company`: the tasks of the three other workplaces, mixed, so that an agent learns from all
+    of them together."""
     rng = random.Random(f"company {seed}")
     parts = [make(seed, -(-training // 3), -(-tests // 3)) for make in DEPARTMENTS.values()]
 

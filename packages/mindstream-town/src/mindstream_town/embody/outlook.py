@@ -70,8 +70,8 @@ class Happening(Frozen):
     """An event from the view of a controlled resident.
 
     Attributes:
-        kind: saw, heard, said, did, talked (a talk is over), agreed, left, or unanswered (`who` did not answer; `text`:
-            the resident's partner).
+        kind: saw, heard, said, did, talked (a talk is over), agreed, left (the user's control has ended), or unanswered
+            (`who`: the speaker that did not answer, the resident or its partner; `text`: the partner).
         waited: the partner has waited for an answer of the resident and has stopped waiting.
     """
 

@@ -109,7 +109,7 @@ class Layers:
 
 
 def layers_of(world: TileWorld) -> Layers:
-    """Return the drawing of a world. Trees and hedges are drawn only on or along inaccessible tiles."""
+    """Return the drawing of a world. Trees are drawn only on inaccessible tiles, and hedges only along them."""
     floors = _floors(world)
     ways = {spot for spot in _spots(world) if world.walkable(spot) and not world.arena_of(spot)}
     walls = _walls(world, floors)

@@ -35,11 +35,12 @@ ASIDE = 3
 
 
 def stand_at(turn: ResidentTurn, address: Address, nearest: Spot) -> Spot:
-    """Return the spot where the resident stands at a place: the nearest spot of the place, or one next to it.
+    """Return the spot where the resident stands at a place: the nearest spot of the place, or one around it (at most
+    ASIDE away).
 
-    If the nearest spot is in sight, the resident takes it if it is free, else a free spot next to it. From farther away
-    it cannot see whether the spot is free, and takes it or one next to it with equal chances. At home and on roads the
-    resident always takes the nearest spot.
+    If the nearest spot is in sight, the resident takes it if it is free, else a free spot around it. From farther away
+    it cannot see whether the spot is free, and takes it or one around it with equal chances. At home, on roads, and if
+    no spot around it is free, the resident takes the nearest spot.
 
     Args:
         nearest: the spot of the place that has the shortest path.
@@ -409,8 +410,8 @@ def _is_errand(turn: ResidentTurn, block: Block) -> bool:
 
 
 def _with_errands(block: Block, errands: Iterable[Block], minute: int) -> Block:
-    """Return a block with the errands that were planned in its time at its place; done alone, it also takes their
-    time."""
+    """Return a block with the errands added that were planned during it at its place. A block that the resident does
+    alone is also extended to the time of these errands."""
     for each in errands:
         is_there = block.place != "" and f"{each.place}:".startswith(f"{block.place}:") and not each.secret
         if is_there and each.start < block.end and each.end > block.start and each.what != block.what:

@@ -176,7 +176,8 @@ def rows_of_scratch(setting: Setting, persona: PersonaSave, step: int) -> Iterat
 
 
 def _act(setting: Setting, scratch: Scratch, spot: Spot, step: int) -> Act:
-    """Return a saved resident's current act, which begins with the rest of its saved walk."""
+    """Return a saved resident's current act. Its path stays at `spot` up to the step `step`, and then takes the rest of
+    the saved walk."""
     began = min(_step_of(setting, scratch.act_start_time), step) if scratch.act_start_time else step
     until = step + 1
     if scratch.act_start_time and scratch.act_duration is not None:

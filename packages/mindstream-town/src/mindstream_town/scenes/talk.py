@@ -329,8 +329,9 @@ def _is_in_plan(turn: ResidentTurn, at: Appointment) -> bool:
 
 
 MAX_JUDGED, JUDGED_AGAIN = 24, 240
-"""Maximum number of memories that a resident with secrets judges at a time (may a conversation show them?), in addition
-to those that its next conversation would show; and minimum minutes until it judges new memories of the same day."""
+"""A resident with secrets judges whether conversations may show its memories. MAX_JUDGED: maximum number of memories
+judged at a time, in addition to those that its next conversation would show. JUDGED_AGAIN: minimum minutes until it
+judges new memories of the same day."""
 
 
 async def _brief(turn: ResidentTurn, mind: Sequence[Record]) -> None:

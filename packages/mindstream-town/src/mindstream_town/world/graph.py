@@ -57,7 +57,8 @@ class PlaceWorld:
         return self._numbers[self.ends[spot[0]].upto(ARENA)] if spot[1] == 0 else 0
 
     def spots(self, address: Address) -> tuple[Spot, ...]:
-        """Return the spots in a place; if it has none, the spot of the place that contains it.
+        """Return the spots in a place; if it has none, the spot of the narrowest place around it that has one; () if no
+        place around it has one.
 
         Raises:
             InputError: the world has no such place.

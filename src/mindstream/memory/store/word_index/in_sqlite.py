@@ -349,8 +349,9 @@ def put(connection: sqlite3.Connection, stream: StreamKey, built: Built) -> bool
 def remove_from_word_index(connection: sqlite3.Connection, stream: StreamKey, ids: Sequence[str] | None) -> None:
     """Remove records from the index; call it before their words are deleted or changed, in the same transaction.
 
-    The terms of these records and the signs of their vectors are overwritten in place. A segment that would lose more
-    than MOST_IN_PLACE records is deleted. `ids` None: remove all records of the stream.
+    The terms of these records and the signs of their vectors are overwritten in place. A segment is deleted instead if
+    it would lose more than MOST_IN_PLACE records, or if it contains a record with other terms than expected. `ids`
+    None: remove all records of the stream.
     """
     connection.execute("PRAGMA secure_delete = ON")
     if ids is None:
