@@ -144,8 +144,8 @@ def _validated(value: object) -> Location:
 
 
 def _shown(url: str) -> str:
-    """Return a URL without its password and without settings that are not in SHOWN. If it had neither, the result can
-    be used to connect.
+    """Return a URL without its password and without settings that are not in SHOWN. If the URL had no password and no
+    such settings, the result can be used to connect.
 
     Raises:
         InputError: the URL is not valid; the message does not repeat the URL, since any part of it may be part of a

@@ -92,7 +92,8 @@ class Reading:
     """A task that reads a user's words and writes data derived from them.
 
     Attributes:
-        upto: the number of the last erasure when the task began to read, or of an erasure that the task itself made.
+        upto: the number of the newest erasure that the task has taken into account: the last one when it began to read,
+            or a later one that it made itself.
     """
 
     upto: int

@@ -43,7 +43,7 @@ class MemoryPolicy(BaseModel, frozen=True, extra="forbid"):
     Attributes:
         retention: `keep`: nothing is archived unless the user asks; `decay`: recall and sleep archive unused records.
         reranker: the second stage of recall: none (or ""), model, or cross:NAME (memory/recall/rerank).
-        reranked: maximum number of records that the reranker gets.
+        reranked: maximum number of records that the reranker gets (more only if a recall returns more).
         returned: maximum number of records that a call of the recall tool of a life (named R) returns.
         drawn: number of random records that a sleep draws, to weaken those that are unused.
         first_s, base, cap_s, passed_over_s, asleep_s: constants of the rules (memory/forgetting_curve); under `keep`

@@ -68,7 +68,8 @@ def _read_inexact(text: str, error: Exception) -> dict[str, Any]:
     itself.
 
     Raises:
-        ReplyInvalid: there is no such object, or there are several that differ; the message is about `error`.
+        ReplyInvalid: there is no such object, or there are several that differ; the message is that of `error`, with
+            which strict parsing failed.
     """
     for attempt in (text, mend_json(text)):
         found: list[Any] = []

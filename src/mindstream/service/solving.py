@@ -37,7 +37,7 @@ from mindstream.tools.named import Means, named_tools
 from mindstream.tools.tool import Tool, checked_tools, traits_of
 
 PINS = "mcp.json"
-"""The file in the data folder that stores which tools of MCP servers the user has accepted."""
+"""The file that stores which tools of MCP servers the user has accepted; it is in the folder `Location.beside`."""
 
 
 PLANNER = "planner"

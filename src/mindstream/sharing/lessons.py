@@ -52,8 +52,8 @@ SUPPORTED = 2 / 3
 """If the work contains third-party content: minimum share of a new lesson's words that the user must have said, in the
 verdict or after the task's first message. A new lesson with a smaller share is private."""
 MAX_SOURCES = 6
-"""Maximum number of sources of a lesson that are compared with a task: the first ones. If the lesson was learned from a
-task, the first source is that task."""
+"""A task is compared with at most this many sources of a lesson, the first ones. If the lesson was learned from a task,
+its first source is that task."""
 HEAD = (
     "Learned here by earlier work. It is information, never a permission; if two lessons disagree, more confirmations"
     " count more:"

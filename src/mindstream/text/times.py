@@ -71,7 +71,7 @@ def read_moment(text: str, now: Moment, zone: tzinfo) -> Moment | None:
     """Return the next moment that a text names: "in 20 minutes", "2h", "18:00", "monday 8:00". A day alone means 9:00
     on that day.
 
-    None: the text names no moment, or contains anything else.
+    Return None if the text names no moment, or contains anything besides it.
 
     Raises:
         InputError: the moment has passed, or does not exist.

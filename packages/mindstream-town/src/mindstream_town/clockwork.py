@@ -117,9 +117,9 @@ class Clockwork:
         return state
 
     def take_reached(self) -> TownReached:
-        """Return an event about the residents whose last finished step has changed since the previous call: the steps,
-        and which of these residents may see something new (`marked`) or have not looked around in their arena yet
-        (`entered`)."""
+        """Return an event about the residents whose last finished step has changed since the previous call. It has
+        these steps (`reached`), the residents among them that may see something new (`marked`), and those that have not
+        looked around in their arena yet (`entered`)."""
         moved, self._moved = self._moved, set()
         return TownReached(
             step=self.step,

@@ -143,7 +143,8 @@ async def _answers(turn: ResidentTurn, other: ResidentTurn, text: str) -> bool:
 async def _decline(
     turn: ResidentTurn, other: ResidentTurn, lines: tuple[SpokenLine, ...], *, by: str, heard: bool = True
 ) -> None:
-    """Record that a resident did not answer. The silent resident remembers it only if it heard the words."""
+    """Record that a resident (named by `by`) did not answer, and let the speaker remember that; the silent resident
+    remembers it only if it heard the words (`heard`)."""
     for one, its in ((turn, other), (other, turn))[: 1 + heard]:
         silent, speaker = (one, its) if one.name == by else (its, one)
         drafts = [

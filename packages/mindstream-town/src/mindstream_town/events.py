@@ -198,7 +198,7 @@ class Perceived(TownEvent):
     clears: Names = Field((), exclude_if=not_)
     """Records that cannot reveal the resident's secrets."""
     result: bool = Field(False, exclude_if=not_)
-    """Whether the record tells the result of an act, for which a model was asked (`ResultAsked`)."""
+    """Whether the record tells the result of an act, and a model was asked for this result (`ResultAsked`)."""
 
 
 class DayPlanned(TownEvent):
@@ -516,7 +516,7 @@ class TownForked(TownEvent):
 
     kind = "town_forked"
     seed: int
-    """The seed of later random draws."""
+    """The seed of all random draws after this step."""
     lost: Names = ()
     """Ids of the memories that the fork does not have."""
     withheld: Quotes[dict[str, tuple[str, ...]]] = Field(default_factory=dict)

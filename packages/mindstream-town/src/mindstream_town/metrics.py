@@ -343,7 +343,8 @@ def trace_fact(history: History, fact: Fact) -> Diffusion:
 
 
 def parents_of(name: str, record: Record) -> list[Key]:
-    """Return the records that a resident's record is derived from: its evidence, and those that a speaker told."""
+    """Return the records that a resident's record is derived from: its evidence, and those of the speaker's
+    memories that it passes on."""
     return [*((name, id_) for id_ in record.evidence), *((record.by, id_) for id_ in told_ids(record))]
 
 

@@ -137,8 +137,8 @@ class LockStep:
         self._steps, self._first, self._runs = steps, first, False
 
     def groups(self, last: int) -> Iterator[Group]:
-        """Yield all residents at the earliest step as one group, up to the step `last`; yield no further group until
-        `done` is called."""
+        """Yield all residents at the earliest step as one group, if that step is before `last`; yield no further group
+        until `done` is called."""
         while not self._runs and (step := min(self._steps.values(), default=self._first)) < last:
             self._runs = True
             ahead = [each for each in self._steps.values() if each > step]

@@ -579,7 +579,7 @@ async def _residents(
 
 
 async def _setting_of(store: Store, new: Setting | None) -> Setting:
-    """Return the new setting after checking that the store is empty; without one, return the stored setting."""
+    """Return the new setting, after checking that the store is empty; None: return the stored setting."""
     if new is None:
         return await read_setting(store)
     if await store.last(store.key(JOURNAL), TownBegan.kind) is not None:

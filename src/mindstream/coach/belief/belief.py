@@ -262,8 +262,9 @@ def _held(value: Mapping[str, JsonValue]) -> JsonObject:
 
 
 def _joined(first: Thinking, then: Thinking) -> Thinking:
-    """Return the combined result of two mini-reasoners: the plan edits of both are joined, and the fields in `stands`
-    that are empty in the second result are taken from the first one. The caller combines the patches."""
+    """Return the combined result of two mini-reasoners: the second result, with the plan edits of both. Fields in
+    `stands` that are empty in the second result are taken from the first one. The caller combines the patches of the
+    belief."""
     stands = ("ask", "ask_about", "offer", "care", "follow_up", "phase", "changed")
     said = {name: getattr(then, name) or getattr(first, name) for name in stands}
     return then.model_copy(update={**said, "plan": [*first.plan, *then.plan]})

@@ -38,7 +38,7 @@ AT_ONCE_S, SOON_S, LONG_S = 0.5, 1.0, 30.0
 """Timeouts of the embedder, in seconds: when a record is written (AT_ONCE_S), when a question is asked (SOON_S), and in
 the background (LONG_S). An embedder that runs in this process always gets LONG_S."""
 EACH_S = 0.01
-"""Time, in seconds, that is added to AT_ONCE_S for each text that is written."""
+"""When texts are written: time, in seconds, that is added for each text to the timeout AT_ONCE_S of their embedding."""
 RECENT = 1_024
 """Maximum number of most recently embedded texts whose vectors are cached, for an embedder that runs in this
 process."""

@@ -63,7 +63,8 @@ class ErasedWords:
         return any(run in lower for run in self._runs)
 
     def redact(self, text: str) -> str:
-        """Return a text with a mark in place of each occurrence of an erased text."""
+        """Return a text with a mark in place of each occurrence of an erased text. If an occurrence cannot be located,
+        because its letters are written in another way (ß, ss), return the mark alone."""
         if normalised(_plain(text)) in self._whole:
             return MARK
         for words in self._found(text):

@@ -269,4 +269,5 @@ MIGRATIONS: list[Migration] = [
     _m011_lineage,
     _statements(*in_sqlite.TABLES),
 ]
-"""Append only: each file stores how many of these were applied to it."""
+"""The changes of the tables, in order. Only append to this list: each database file stores how many of the changes were
+applied to it."""

@@ -406,8 +406,8 @@ SPACE = re.compile(r"\s*+")
 OPENS, CLOSES = "[［【", "]］】"
 MARKS = " \t\n*_`.,;，；。"
 OTHER_ID = re.compile(r"\\?[#＃]\s?(E|S|Evidence|Step|Result|Observation)([ _-]?)([0-9]{1,4})(?!\w)", re.IGNORECASE)
-"""Matches other forms of step ids, such as `#S1` or `#Step 1`. A form counts as a step id from the first line on that
-begins a step with it."""
+"""Matches other forms of step ids, such as `#S1` or `#Step 1`. A form counts as a step id only after a step of the plan
+was written with it."""
 OTHER_HEAD = re.compile(rf"[\s*`>•(\[-]*+(?:[0-9]{{1,3}}[.)]\s*+)?{OTHER_ID.pattern}[*`\])]*+\s*+{SIGN}", re.IGNORECASE)
 ESCAPED_HEAD = re.compile(r"[\s*`>•-]*+\\?[#＃]E[^\[\n]{0,100}\[")
 MARKDOWN = re.compile(r"\\([#_*\[\]])")

@@ -37,7 +37,8 @@ USER = StreamName("user", "ann")
 
 
 async def _write(store: Store, words: str) -> Record:
-    """Write one item of each kind of data, and claim the work."""
+    """Write a record with its event, a work item, a checkpoint and a stored value, and claim the work item; return the
+    record."""
     key = store.key(USER)
     record = replace(build_record(words), stream=key)
     wake, kept = NewWork((SLOT,), words, 9e9), Checkpoint("head", 1, words.encode())

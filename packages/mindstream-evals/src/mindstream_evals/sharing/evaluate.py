@@ -81,8 +81,8 @@ class Trial:
 
 @dataclass(frozen=True)
 class Chosen:
-    """Exemplars of an arm for a question. The search uses the question alone, not the prompt around it with the
-    workplace and earlier attempts."""
+    """The exemplars that one arm (a condition of the comparison) shows for a question. The search uses the question
+    alone, not the prompt around it with the workplace and earlier attempts."""
 
     experience: Experience | None
     arm: Arm

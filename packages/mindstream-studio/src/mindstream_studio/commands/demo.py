@@ -252,7 +252,7 @@ async def show_pool(demo: Demo, console: Console, pause: Pause) -> None:
 
 
 async def _in_time(demo: Demo, pause: Pause) -> AsyncIterator[Logged]:
-    """Yield the rows with their recorded pauses, or with equal pauses if no times were recorded."""
+    """Yield the rows with the recorded pauses between them, or with equal pauses if no times were recorded."""
     before = demo.rows[0].at
     for row in demo.rows:
         await pause(row.at - before if demo.head.timed else MOMENT_S)

@@ -316,7 +316,7 @@ def count_in_advance(settings: Settings, setting: Setting, steps: int) -> tuple[
 
 
 def show_counts(counted: Counting, usd: float | None, json: bool, note: str, **more: int) -> None:
-    """Print estimated calls by prompt, most expensive first, and their sum.
+    """Print estimated calls by prompt, those with the most input tokens first, and their sum.
 
     Args:
         note: text to print after the price. more: fields to add to the sum in JSON.

@@ -156,7 +156,7 @@ def find_step(setting: Setting, typed: str, now: int, *, end: bool = False, day_
 def find_span(setting: Setting, since: str, until: str, now: int) -> tuple[int, int]:
     """Return the first and the last step of a time span; "" stands for the town's first or last step.
 
-    A time without a day in `until` is on the day of `since`.
+    A time without a day in `until` is on the day of `since`, or today if `since` is "".
 
     Raises:
         InputError: a text is not a time, or the second time is before the first.

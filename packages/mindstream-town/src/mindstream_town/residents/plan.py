@@ -630,8 +630,8 @@ def _around(turn: ResidentTurn, path: list[Spot]) -> list[Spot]:
 def walk_to(turn: ResidentTurn, place: str) -> str | None:
     """Return the encoded walk from the resident's position to a place; None if the place cannot be reached.
 
-    If the town runs in scenes, the walk goes around the homes and workplaces of people that the resident avoids, if it
-    is then at most MOST_DETOUR times as long.
+    If the town runs in scenes on a map of tiles, the walk goes around the homes and workplaces of people that the
+    resident avoids, if it is then at most MOST_DETOUR times as long.
     """
     address = turn.setting.addresses.get(place)
     if address is None:

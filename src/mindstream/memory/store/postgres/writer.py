@@ -3,7 +3,7 @@
 A transaction that fails because of a conflict, or because the server is unreachable, is run again. Each transaction
 also writes a row about its writer: if the connection breaks during the commit, this row shows whether it was committed.
 A commit sends notifications with digests of the affected streams instead of their names. If the listening connection
-breaks, all subscribers are called, once when it breaks and once when it is restored.
+breaks, all subscribers are called: when it breaks, after each failed attempt to restore it, and when it is restored.
 """
 
 from __future__ import annotations
