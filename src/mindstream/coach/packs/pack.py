@@ -233,7 +233,7 @@ class Pack(PackPart):
     resources: tuple[Resource, ...] = ()
     phrases: dict[str, Lists] = {}
     """Fixed texts of the coach by name (see docs/packs.md), such as filler phrases, excuses, and answers without a
-    language model. They replace the shipped phrases."""
+    language model. Each replaces the shipped phrases of the same name."""
     reasoners: tuple[Literal["reflect", "sleep"], ...] = ()
     """Reasoners in addition to the belief reasoner: `reflect` derives insights, `sleep` tidies an idle mind's
     memory."""

@@ -451,7 +451,7 @@ class WorkStore(Protocol):
     def subscribe(self, stream: StreamKey | None, told: Callable[[], None]) -> AbstractContextManager[None]:
         """Call `told` in the event loop after commits to a stream (None: to any stream), until the block ends.
 
-        Some stores do not notice commits of other processes: callers must also poll at intervals.
+        Some stores never call it, such as the SQLite store: callers must also poll at intervals.
         """
 
 

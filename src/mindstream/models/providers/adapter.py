@@ -168,7 +168,7 @@ BYTES_PER_TOKEN = 6
 MAX_CALLS = 16
 """Maximum number of tool calls in one reply; further ones are dropped."""
 MAX_CALL_BYTES = 64_000
-"""Maximum number of bytes of the arguments of all calls of one reply."""
+"""Maximum length of the arguments of all calls of one reply, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
