@@ -448,7 +448,7 @@ def _end_at_record(connection: sqlite3.Connection, stream: StreamKey, segment: i
 
 
 SCANNED = 2_000
-"""Number of records that are searched by one statement."""
+"""Maximum number of records that are searched by one statement."""
 LOOK_S = 0.4
 """Maximum time, in seconds, for reading the texts of records, newest first; enough for a few hundred thousand
 records."""
