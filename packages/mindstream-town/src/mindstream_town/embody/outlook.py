@@ -71,7 +71,7 @@ class Happening(Frozen):
 
     Attributes:
         kind: saw, heard, said, did, talked (a talk is over), agreed, left (the user's control has ended), or unanswered
-            (`who`: the speaker that did not answer, the resident or its partner; `text`: the partner).
+            (`who` did not answer: the resident or its partner; `text`: the partner).
         waited: the partner has waited for an answer of the resident and has stopped waiting.
     """
 
