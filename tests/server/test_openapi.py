@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import difflib
 import json
+import re
 import sys
 import tempfile
 from collections import Counter
@@ -36,6 +37,15 @@ def test_the_openapi_file_is_up_to_date(tmp_path: Path) -> None:
     kept, now = FILE.read_text("utf-8"), written(tmp_path)
     difference = "".join(difflib.unified_diff(kept.splitlines(True), now.splitlines(True), "docs/openapi.json", "now"))
     assert not difference, f"{difference}\nrewrite it: python {Path(__file__).name}"
+
+
+def test_the_page_of_the_server_lists_each_operation() -> None:
+    page = FILE.with_name("server.md").read_text("utf-8")
+    table = page[page.index("## All operations") : page.index("Long-running operations (*)")]
+    words = {word for part in re.findall("`([^`]+)`", table) for word in re.findall(r"[a-z][a-z-]+", part)}
+    paths = [path for path in json.loads(FILE.read_text("utf-8"))["paths"] if path.startswith("/api/")]
+    named = {path: [part for part in path.split("/") if not part.startswith("{")][-1] for path in paths}
+    assert not [path for path, word in named.items() if word not in words]
 
 
 @pytest.mark.parametrize(("mounted", "servers"), [("", []), ("/mind", ["/mind"]), ("/a/b", ["/a/b"])])
