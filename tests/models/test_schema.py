@@ -135,3 +135,23 @@ def test_titles_defaults_and_docstrings_are_not_sent_but_properties_with_these_n
     }
     kept |= {"patternProperties": {"default": {}}, "const": {"title": 1, "default": 2}, "enum": [{"title": 3}]}
     assert lean(kept) == kept
+
+
+def test_a_definition_that_is_used_once_stands_in_its_place() -> None:
+    once, twice = {"type": "integer"}, {"type": "string"}
+    refers = {"$ref": "#/$defs/Twice"}
+    tree = {"properties": {"of": {"items": {"$ref": "#/$defs/Tree"}}}}
+    schema = {
+        "$defs": {"Once": {"properties": {"n": once, "t": refers}}, "Twice": twice, "Tree": tree, "Kind": once},
+        "properties": {
+            "a": {"$ref": "#/$defs/Once"},
+            "b": refers,
+            "tree": {"$ref": "#/$defs/Tree"},
+            "one": {"oneOf": [{"$ref": "#/$defs/Kind"}], "discriminator": {"mapping": {"k": "#/$defs/Kind"}}},
+        },
+    }
+    sent = lean(schema)
+    assert sent["$defs"] == {"Twice": twice, "Tree": tree, "Kind": once}
+    assert sent["properties"]["a"] == {"properties": {"n": once, "t": refers}}
+    for value in ({"a": {"n": 1, "t": "x"}, "b": "y"}, {"a": {"n": "1"}}, {"b": 2}, {"tree": {"of": [{"of": 1}]}}):
+        assert bool(find_faults(value, sent)) == bool(find_faults(value, schema))

@@ -15,7 +15,7 @@ from mindstream_town.residents.person import Person, Relation
 from mindstream_town.residents.places import home_to_visit, is_common
 from mindstream_town.residents.plan import FREE, PROMISED
 from mindstream_town.residents.prompt_context import cut_at_word
-from mindstream_town.scenes.day import NEWS, RESERVED, SETTLED, is_free, line_of, reserved_calls, without_repeats
+from mindstream_town.scenes.day import NEWS, RESERVED, SETTLED, affords, line_of, reserved_calls, without_repeats
 from mindstream_town.scenes.prompts import Evening, LetOn, PlanScenes, ReflectScenes, SceneDay, TalkScene, WhatCame
 from mindstream_town.setting import Setting
 from mindstream_town.source import setting_of
@@ -262,7 +262,7 @@ async def test_what_a_keeper_writes_of_itself_is_shown_only_if_it_says_so(tmp_pa
         return {"clear": number_of(ask.recent, "新的打算")}
 
     for folder, answer in (("shown", clear), ("kept", lambda _: {})):
-        mind = SceneMind(let_on=answer, reflect_scenes=lambda ask: {"currently": f"{ask.who}有新的打算。"})
+        mind = SceneMind(let_on=answer, reflect_scenes=lambda ask: {"about": f"{ask.who}有新的打算。"})
         setting = liucun(seeds(f'{{ text = "{SECRET}", weight = 9, secret = true }}'))
         async with Town.open(tmp_path / folder, setting, model=Models(mind)) as town:
             await town.run(until=DAY + 12 * HOUR)
@@ -399,7 +399,7 @@ async def test_an_appointment_for_which_the_budget_allows_no_talk_has_one_result
     )
     async with Town.open(tmp_path, liucun(), model=Models(mind)) as town:
         await town.run(until=11 * HOUR)
-        _spend(town, 8, 13_500)
+        _spend(town, 8, 13_700)
         await town.run(until=14 * HOUR)
         for name in (HOST, GUEST):
             assert (await remembered(town, name)).count(came) == 1
@@ -407,33 +407,28 @@ async def test_an_appointment_for_which_the_budget_allows_no_talk_has_one_result
         (deed,) = [each for each in await remembered(town, HOST, ("observation",)) if f"{HOST}: {LUNCH}" in each]
     (asked,) = mind.of(WhatCame)
     assert {*asked.agreed} == {HOST, GUEST} and asked.did == LUNCH and not asked.question
-    assert f"appointment of <agreed>{', '.join(asked.agreed)}</agreed>" in mind.rendered[mind.asked.index(asked)]
+    assert f"Together for it: <agreed>{', '.join(asked.agreed)}</agreed>" in mind.rendered[mind.asked.index(asked)]
     assert not any(each.together for each in mind.of(TalkScene)) and "no talk" not in deed
 
 
-async def test_the_result_of_an_act_waits_for_bedtime_if_calls_are_reserved_for_talks(tmp_path: Path) -> None:
+async def test_the_result_of_an_act_is_asked_for_at_once_even_if_calls_are_reserved_for_talks(tmp_path: Path) -> None:
     def plans(ask: PlanScenes) -> dict[str, Any]:
         plan = day()
         if ask.who == HOST:
             plan["items"][4] |= {"what": "修方桌", "open": "方桌稳不稳", "weight": 3}
         return plan
 
-    for folder, start, times in (("reserved", "20:00", ["12:00"]), ("free", "", ["12:00"])):
-        mind = SceneMind(plan_scenes=plans)
-        mind.answers["talk_scene"] = partial(agrees_on, what=LUNCH, start=start, end="21:00") if start else talk
-        async with Town.open(tmp_path / folder, liucun(seeds('"茶馆的方桌不稳。"')), model=Models(mind)) as town:
-            await town.run(until=11 * HOUR)
-            _spend(town, 6, 12_000)
-            await town.run(until=13 * HOUR)
-            assert bool(mind.of(WhatCame)) == (folder == "free"), folder
-            await town.whisper(HOST, "下午才知道方桌的腿断了。")
-            _spend(town, 6, 12_000)
-            await town.run(until=DAY - 1)
-        asked = [each for each in mind.of(WhatCame) if each.question]
-        assert [each.when[-5:] for each in asked] == times and asked[0].did == "修方桌"
-        assert any("方桌不稳" in line for line in asked[0].memories)
-        assert not any("下午" in line for line in asked[0].memories), "nothing from after the act"
-        assert (LUNCH in {each.together for each in mind.of(TalkScene)}) == (folder == "reserved")
+    mind = SceneMind(plan_scenes=plans, talk_scene=partial(agrees_on, what=LUNCH, start="20:00", end="21:00"))
+    async with Town.open(tmp_path, liucun(seeds('"茶馆的方桌不稳。"')), model=Models(mind)) as town:
+        await town.run(until=11 * HOUR)
+        _spend(town, 6, 12_000)
+        await town.run(until=13 * HOUR)
+        (asked,) = [each for each in mind.of(WhatCame) if each.question]
+        assert (asked.when[-5:], asked.did) == ("12:00", "修方桌")
+        assert any("方桌不稳" in line for line in asked.memories)
+        _spend(town, 6, 12_000)
+        await town.run(until=DAY - 1)
+    assert LUNCH in {each.together for each in mind.of(TalkScene)}
 
 
 async def test_an_appointment_that_ends_during_a_talk_is_remembered(tmp_path: Path) -> None:
@@ -518,19 +513,17 @@ async def test_appointments_at_one_place_and_time_are_one_appointment_at_which_e
                 ""
             ]
         assert {*agreed} == three, date
-        talks = [{side.who for side in ask.sides} for ask in mind.of(TalkScene) if ask.together]
-        assert len(talks) == 2 and set.union(*talks) == three and not deed, (date, talks, deed)
+        (asked,) = [ask for ask in mind.of(WhatCame) if ask.agreed]
+        assert {*asked.agreed} == three and not deed, (date, asked, deed)
+        assert not any(ask.together for ask in mind.of(TalkScene))
 
 
-async def test_results_of_an_appointment_reach_all_who_keep_it(tmp_path: Path) -> None:
-    """Ada, Ben and Emil have supper at a café in which everyone sees everyone; Cleo and Dora only overhear a line."""
+async def test_an_appointment_of_three_has_one_result_for_all_of_them(tmp_path: Path) -> None:
+    """Ada, Ben and Emil have supper at a café in which everyone sees everyone, also Cleo and Dora."""
     three, result = {"Ada Brook", "Ben Hale", "Emil Kern"}, "The choir will sing on Sunday."
 
     def agree(ask: TalkScene) -> dict[str, Any]:
         who = {side.who for side in ask.sides}
-        if ask.together:
-            numbers = [n for side in ask.sides for n in number_of(side.plan, "eating soup")][:1]
-            return talk(ask, results=[{"number": n, "text": result} for n in (*numbers, 999)], overheard="Soup!")
         if "Ada Brook" not in who or not who < three or ask.when[-5:] > "12:00":
             return talk(ask)
         supper = {
@@ -543,14 +536,16 @@ async def test_results_of_an_appointment_reach_all_who_keep_it(tmp_path: Path) -
         return talk(ask, agreed=[supper])
 
     mind = SceneMind(plan_scenes=out_all_day, talk_scene=agree)
+    mind.answers["what_came"] = partial(_given, {"text": result, "weight": 6})
     async with Town.open(tmp_path, five(), model=Models(mind)) as town:
         await town.run(until=20 * HOUR)
         kept = {name: await remembered(town, name) for name in town.residents}
     assert all((result in kept[name]) == (name in three) for name in kept)
-    assert "Soup!" in kept["Cleo Marsh"]
+    (asked,) = [ask for ask in mind.of(WhatCame) if ask.agreed]
+    assert asked.when.endswith("18:30"), "when half of the time has passed, so that all can be there"
 
 
-async def test_results_do_not_reach_others_if_one_of_the_two_might_tell_of_a_secret(tmp_path: Path) -> None:
+async def test_the_result_of_an_appointment_is_asked_for_without_secrets(tmp_path: Path) -> None:
     """Ada keeps a memory to herself, and would say something of it to Ben, not to Emil."""
     three = {"Ada Brook", "Ben Hale", "Emil Kern"}
 
@@ -560,9 +555,6 @@ async def test_results_do_not_reach_others_if_one_of_the_two_might_tell_of_a_sec
 
     def agree(ask: TalkScene) -> dict[str, Any]:
         who = {side.who for side in ask.sides}
-        if ask.together:
-            numbers = [n for side in ask.sides for n in number_of(side.plan, "eating soup")][:1]
-            return talk(ask, results=[{"number": n, "text": f"{sorted(who)[1]} ate."} for n in numbers])
         if "Ada Brook" not in who or not who < three or ask.when[-5:] > "12:00":
             return talk(ask)
         supper = {"what": "eating soup", "place": "cafe of Oak Cafe", "from": "18:00", "to": "19:00"}
@@ -573,9 +565,9 @@ async def test_results_do_not_reach_others_if_one_of_the_two_might_tell_of_a_sec
     async with Town.open(tmp_path, five(), model=Models(mind)) as town:
         await town.whisper("Ada Brook", "The mill is sold.")
         await town.run(until=20 * HOUR)
-        emil, ben = [await remembered(town, name) for name in ("Emil Kern", "Ben Hale")]
-    assert "Ben Hale ate." in ben and "Ben Hale ate." not in emil
-    assert "Emil Kern ate." in emil and "Emil Kern ate." in ben
+    (asked,) = [ask for ask in mind.of(WhatCame) if ask.agreed]
+    assert {*asked.agreed} == three and "Ada Brook" in asked.identity
+    assert not any(words in str(asked) for words in ("The mill is sold.", "Do not ask."))
 
 
 async def test_a_partner_who_left_early_has_come(tmp_path: Path) -> None:
@@ -950,8 +942,8 @@ async def test_the_last_call_for_a_talk_is_left_for_the_one_that_matters_most(tm
     last = setting.profile.day_calls - RESERVED - 1
     for calls, small, great in ((last - 1, True, True), (last, False, True), (last + 1, False, False)):
         asked = state.model_copy(update={"asked": (calls, 5_000)})
-        assert [is_free(asked, setting, town.step, errand=weight) for weight in (2, 9)] == [small, great]
-        assert not is_free(asked, setting, town.step), "a chance meeting gets less"
+        assert [affords(asked, setting, town.step, errand=weight) for weight in (2, 9)] == [small, great]
+        assert not affords(asked, setting, town.step), "a chance meeting gets less"
 
 
 async def test_what_one_talk_has_settled_is_neither_asked_again_nor_remembered_as_missed(tmp_path: Path) -> None:
@@ -1064,9 +1056,9 @@ async def test_concerns_that_are_over_are_no_memories(tmp_path: Path) -> None:
     mind = SceneMind(plan_scenes=out_all_day_at_the_inn, reflect_scenes=evening)
     async with Town.open(tmp_path, setting, model=Models(mind)) as town:
         await town.run(until=2 * DAY - 1)
-    second = [ask for ask in mind.of(TalkScene) if "June 4" in ask.when]
-    assert second and not any(old in str(ask.sides) for ask in second)
-    assert any(old in str(ask.sides) for ask in mind.of(TalkScene)), "on the first day they were current"
+    assert mind.of(TalkScene) and not any(old in str(ask.sides) for ask in mind.of(TalkScene))
+    first, *_, second = [ask for ask in mind.of(PlanScenes) if ask.who == HOST]
+    assert old in first.identity and old not in str(second), "they are part of the first day's plan"
 
 
 async def test_free_time_is_no_part_of_a_plan_in_a_talk(tmp_path: Path) -> None:

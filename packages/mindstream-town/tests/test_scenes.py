@@ -418,7 +418,13 @@ async def test_a_newcomer_learns_a_place_from_a_conversation(tmp_path: Path) -> 
         return text.replace('knows = ["老茶馆:大堂:方桌"]', f'knows = ["老茶馆:大堂:方桌", "{hall}"]', 1)
 
     place = f"柳村:{hall}"
-    mind = SceneMind(talk_scene=lambda ask: talk(ask, places=["厢房 of 旧祠堂", "nowhere"]))
+    visit = {"what": "看祠堂", "place": "厢房 of 旧祠堂", "from": "20:00", "to": "20:30"}
+    mind = SceneMind(
+        talk_scene=lambda ask: talk(
+            ask,
+            agreed=[visit | {"who": [side.who for side in ask.sides]}, visit | {"place": "nowhere", "from": "21:00"}],
+        )
+    )
     async with Town.open(tmp_path, liucun(opened), model=Models(mind)) as town:
         await town.run(until=6 * HOUR)
         assert place not in town.residents[GUEST].state.knows and place in town.residents[HOST].state.knows

@@ -303,6 +303,7 @@ def _resolved(node: JsonSchema, shared: Mapping[str, JsonSchema]) -> JsonSchema:
     return shared.get(str(node["$ref"]).rpartition("/")[2], {}) if "$ref" in node else node
 
 
+AT_DEFS = "#/$defs/"
 NAMES = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "mapping")
 """Keywords whose value is an object with names as keys, such as the names of properties, not keywords."""
 
@@ -310,12 +311,15 @@ NAMES = ("properties", "patternProperties", "$defs", "definitions", "dependentSc
 def lean(schema: Any, drop: Collection[str] = ("title", "default"), *, named: bool = False) -> Any:
     """Return a schema without what Pydantic adds to it and says nothing to a model: it would cost tokens.
 
-    That is the keywords in `drop`, and the descriptions of objects, which are the docstrings of their classes.
+    That is the keywords in `drop`, and the descriptions of objects, which are the docstrings of their classes. A
+    definition that is used once stands in the place where it is used.
 
     Args:
         drop: these keywords.
         named: whether the keys of `schema` are names that the schema gives (`NAMES`), which are kept.
     """
+    if isinstance(schema, Mapping) and "$defs" in schema and not named:
+        schema = _inlined(schema)
     if isinstance(schema, Mapping):
         unsaid = () if named else {*drop, *(("description",) if "properties" in schema else ())}
         kept = {key: each for key, each in schema.items() if key not in unsaid}
@@ -325,3 +329,19 @@ def lean(schema: Any, drop: Collection[str] = ("title", "default"), *, named: bo
             for key, each in kept.items()
         }
     return [lean(each, drop) for each in schema] if isinstance(schema, list) else schema
+
+
+def _inlined(schema: Mapping[str, Any]) -> JsonSchema:
+    """Return a schema with each definition in the place of its reference, if nothing else refers to it."""
+    text = json.dumps(schema)
+    once = {name: each for name, each in schema["$defs"].items() if text.count(json.dumps(f"{AT_DEFS}{name}")) == 1}
+
+    def put(node: Any) -> Any:
+        if isinstance(node, Mapping):
+            name = str(node.get("$ref")).removeprefix(AT_DEFS) if len(node) == 1 else ""
+            return put(once[name]) if name in once else {key: put(each) for key, each in node.items()}
+        return [put(each) for each in node] if isinstance(node, list) else node
+
+    left = {name: put(each) for name, each in schema["$defs"].items() if name not in once}
+    rest = {key: put(each) for key, each in schema.items() if key != "$defs"}
+    return ({"$defs": left} if left else {}) | rest

@@ -31,6 +31,7 @@ from mindstream_town.residents.sight import dangers_of, is_news, look, people_se
 from mindstream_town.residents.turn import Percept, Resident, ResidentTurn
 from mindstream_town.scenes.day import (
     find_out,
+    gathers_at,
     give_up_visit,
     plan_scenes,
     reflect_before_midnight,
@@ -260,17 +261,22 @@ class Clockwork:
         """Move a group to a step and return the turns of its residents. If no resident has a turn and no user controls
         a member of the group, return None."""
         self.whereabouts.walk(names, step)
-        ended = self._ended(names, step)
+        due, ended = self._due_by(names, step), self._ended(names, step)
         marked = self.whereabouts.take_marked(names) | self.deeds.keys()
-        turns = {name: turn for name in sorted(marked | ended) if (turn := self._turn(name, step, name in ended))}
+        turns = {name: turn for name in sorted(marked | due) if (turn := self._turn(name, step, name in ended))}
         return turns if turns or not self._embodied.isdisjoint(names) else None
 
     def _ended(self, names: Sequence[str], step: int) -> set[str]:
         """Return the residents whose act ends at or before this step, except those whose talk with a user goes on."""
+        acts = ((name, self.residents[name].state.act) for name in self._due_by(names, step))
+        return {name for name, act in acts if act is None or act.until <= step}
+
+    def _due_by(self, names: Sequence[str], step: int) -> set[str]:
+        """Return the residents whose timer (`_wind`) has ended, except those whose talk with a user goes on."""
         if min(self._due.values(), default=FAR) > step:
             return set()
-        ended = {name for name, due in zip(names, map(self._due.get, names, repeat(FAR)), strict=True) if due <= step}
-        return ended - self._spoken_to() if self.deeds else ended
+        due = {name for name, due in zip(names, map(self._due.get, names, repeat(FAR)), strict=True) if due <= step}
+        return due - self._spoken_to() if self.deeds else due
 
     async def _live(self, names: Sequence[str], step: int, turns: Turns) -> tuple[int, Turns, list[Commit]]:
         """Run the turns and encounters of a step; return the step, all turns by name, and the commits of the turns."""
@@ -292,7 +298,10 @@ class Clockwork:
         changes = [change for name, turn in turns.items() if (change := self._left_behind(name, turn))]
         for name in names:
             if self._due.get(name, FAR) <= step:
-                del self._due[name]
+                act = self.residents[name].state.act
+                self._due.pop(name)
+                if act is not None and act.until > step:  # an appointment was due
+                    self._due[name] = act.until
         for name, turn in turns.items():
             self._take_over(name, turn.state, step)
         return [self.change_objects(*changes)] if changes else []
@@ -384,10 +393,11 @@ class Clockwork:
         self.whereabouts.mark_around(name)
 
     def _wind(self, name: str, state: ResidentState, step: int) -> None:
-        """Set the timer for the end of a resident's act, and start the walk to its place."""
+        """Set the timer for the end of a resident's act, or for an appointment in it (`gathers_at`), and start the walk
+        to its place."""
         if state.act is None:
             return
-        self._due[name] = state.act.until
+        self._due[name] = gathers_at(self.setting, state, step)
         self.whereabouts.set_off(name, state.act, max(step, 0))
 
 

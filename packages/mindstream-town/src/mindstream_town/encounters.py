@@ -28,7 +28,7 @@ from mindstream_town.residents.converse import (
 from mindstream_town.residents.plan import take_up
 from mindstream_town.residents.sight import is_in_sight, people_seen
 from mindstream_town.residents.turn import Resident, ResidentTurn
-from mindstream_town.scenes.day import is_appointment_due, may_meet, settle_appointment
+from mindstream_town.scenes.day import is_appointment_due, may_meet, settles_in_short
 from mindstream_town.scenes.talk import begin_scene, finish_scene, overhear_scene, settle_in_short
 from mindstream_town.setting import Setting
 from mindstream_town.world.whereabouts import Whereabouts
@@ -255,14 +255,13 @@ class Encounters:
                     await finish_scene(one, one.state.scene, self.residents[one.state.scene.partner])
         for name, turn in sorted(self.turns.items()):
             if turn.overheard:
-                partner, text, is_clear = turn.overheard
-                for each in self._hearers(name, {name, partner}):
-                    heard = (name, partner), text, turn.settled
-                    await overhear_scene(self._turn_of(each), *heard, is_clear=is_clear)
+                partner, text, weight, is_clear = turn.overheard
+                for each in self._hearers(name, {name, partner}) if text else ():
+                    await overhear_scene(self._turn_of(each), (name, partner), text, weight, is_clear=is_clear)
 
     async def _meet(self, name: str, other: str, busy: Collection[str]) -> set[str]:
-        """Let two residents meet if both are free: begin a scene, or, if their budgets allow no talk, only settle their
-        appointment. Return their names; an empty set if they do not meet."""
+        """Let two residents meet if both are free: begin a scene, or only settle what they have met for, if their
+        budgets allow no talk, or if others have come for the same appointment. Return the names of all who meet."""
         first, second = self._turn_of(name), self._turn_of(other)
         if not may_meet(self.setting, self.step, first.state, second.state):
             return set()
@@ -272,12 +271,12 @@ class Encounters:
             if not (self.turns[each].state if each in self.turns else self.residents[each].state).asleep
         ]
         where = self.setting, self.step
-        if settle_appointment(*where, first.state, second.state):
-            rest = [self._turn_of(each) for each in near if each not in busy]
-            await settle_in_short(
-                [first, second, *(each for each in rest if is_appointment_due(*where, first.state, each.state))]
-            )
-            return {name, other}
+        is_due = is_appointment_due(*where, first.state, second.state)
+        rest = [self._turn_of(each) for each in near if each not in busy] if is_due else []
+        rest = [each for each in rest if is_appointment_due(*where, first.state, each.state)]
+        if rest or settles_in_short(*where, first.state, second.state):
+            await settle_in_short([first, second, *rest])
+            return {name, other, *(each.name for each in rest)}
         await begin_scene(first, second, near)
         return {name, other}
 

@@ -93,8 +93,8 @@ class ResidentTurn:
         places: addresses in sight that the resident did not know.
         wish: name of the other resident that this one wants to talk to; "": none.
         calls, tokens: if the town runs in scenes, use of models in this turn, which counts toward the daily budget.
-        overheard: if a scene ends in this turn: the partner, the line that others overhear, and whether this line can
-            reveal no secret. settled: the results of that scene, if it was an appointment.
+        overheard: if a scene ends in this turn: the partner, the line that others overhear ("": none), its importance,
+            and whether it can reveal no secret.
         revisions: changes of existing memories.
         by: the user who controls the resident and is the author of the rows; "": the resident is the author.
     """
@@ -109,8 +109,7 @@ class ResidentTurn:
     wish: str = ""
     calls: int = 0
     tokens: int = 0
-    overheard: tuple[str, str, bool] | None = None
-    settled: tuple[str, ...] = ()
+    overheard: tuple[str, str, float, bool] | None = None
     revisions: list[Revision] = field(default_factory=list)
     by: str = ""
     _recalled: dict[tuple[str, int, tuple[Kind, ...] | None], Recollection] = field(default_factory=dict)

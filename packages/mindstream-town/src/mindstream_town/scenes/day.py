@@ -59,11 +59,18 @@ from mindstream_town.world.world import DAY_MINUTES, clock
 
 
 def identity(turn: ResidentTurn) -> str:
-    """Return the description of a resident for its prompts: name, traits, concerns, habits, the story of its life,
-    household, acquaintances and attitudes toward others."""
+    """Return the description of a resident for its prompts: name, traits, concerns, the story of its life, household,
+    acquaintances and attitudes toward others; habits only of a resident without a usual day (`Person.day`)."""
     state, person = turn.state, turn.person
     stances = (f"{stands_to(name)}{text}" for name, text in sorted(state.stances.items()))
     return "\n".join((*_described(turn, state.currently or person.currently, state.about or person.about), *stances))
+
+
+def described_anyway(turn: ResidentTurn) -> str:
+    """Return what a resident's description says or has said: memories that repeat it, from before the town began, are
+    left out of prompts, also once it is outdated."""
+    person = turn.person
+    return "\n".join((identity(turn), person.currently, person.about, *person.acquaintances()))
 
 
 def stands_to(name: str) -> str:
@@ -73,11 +80,9 @@ def stands_to(name: str) -> str:
 
 def public_identity(turn: ResidentTurn) -> tuple[str, ...]:
     """Return the lines of a resident's description for conversations, and one line for each person that the resident
-    knew at the beginning. Daily habits are left out. So are the texts that the resident's model has written since the
-    town began (`written_since`), because they may contain secrets, and the original texts that those have replaced."""
-    state, person = turn.state, turn.person
-    is_new = state.currently not in ("", person.currently)
-    lines = _described(turn, "" if is_new else person.currently, "" if state.about else person.about, for_talk=True)
+    knew at the beginning. Daily habits and present concerns are left out: plans and memories are newer. So is the story
+    of its life once the resident's model has written it again (`written_since`), because it may contain secrets."""
+    lines = _described(turn, "", "" if turn.state.about else turn.person.about, for_talk=True)
     return (*lines, *acquaintances(turn).values())
 
 
@@ -105,11 +110,8 @@ def identity_for_talk(turn: ResidentTurn, present: Collection[str]) -> str:
 
 
 def written_since(turn: ResidentTurn) -> tuple[str, ...]:
-    """Return the texts about a resident's concerns and life that its model has written since the town began."""
-    state = turn.state
-    return tuple(
-        each for each in (state.currently if state.currently != turn.person.currently else "", state.about) if each
-    )
+    """Return the story of a resident's life as its model has written it since the town began; () if it has not."""
+    return (turn.state.about,) if turn.state.about else ()
 
 
 def briefing_of(turn: ResidentTurn) -> Briefed | None:
@@ -146,8 +148,8 @@ def _described(turn: ResidentTurn, currently: str, about: str, *, for_talk: bool
     with_whom = household(turn.setting, person)
     lives = f"Home: {home}, {'with ' + ', '.join(with_whom) if with_whom else 'alone'}"
     alone = person.model_copy(update={"relations": (), "currently": currently})
-    if for_talk:
-        alone = alone.model_copy(update={"lifestyle": ""})
+    if for_talk or person.day:  # the hours of the usual day say what the texts about habits say
+        alone = alone.model_copy(update={"lifestyle": "", "routine": ""})
     known = () if for_talk else _knows(turn)
     return tuple(each for each in (*alone.identity(currently).split("\n"), about, lives, *known) if each)
 
@@ -466,7 +468,7 @@ async def _come_to_mind(turn: ResidentTurn, date: datetime) -> tuple[list[Record
     recent = (await important_today(turn))[:MAX_IMPORTANT]
     records = [*(each for each, _ in today), *untold, *insights, *news, *later, *recent]
     records += [each.record for each in found]
-    known, false = identity(turn), await disproved(turn)
+    known, false = described_anyway(turn), await disproved(turn)
     worth = (each for each in records if each.text not in known and each.id not in false)
     fresh = {each.id: each for each in worth if not _is_known_anyway(each)}
     return without_repeats(without_past(turn, fresh.values()))[:MAX_PLAN_MEMORIES], [at for _, at in today]
@@ -530,8 +532,8 @@ async def worth_telling(turn: ResidentTurn) -> list[Record]:
     secrets, everyday events, and what the resident's description says are left out."""
     newest = await _latest(turn, "note", "observation", "thought")
     kept = [each for each in newest if can_be_told(each) and not is_secret(turn, each) and not is_everyday(each)]
-    described = "\n".join((*public_identity(turn), turn.person.currently, turn.person.about))
-    kept = [each for each in kept if "background" not in each.data and each.text not in described]
+    known = described_anyway(turn)
+    kept = [each for each in kept if "background" not in each.data and each.text not in known]
     return sorted(kept, key=lambda each: (-(each.importance or 0.0), each.id))
 
 
@@ -792,19 +794,28 @@ def change_day(turn: ResidentTurn, changes: Mapping[int, SceneChange], blocks: M
         turn.write(TasksPlanned(step=turn.step, blocks=(new,), because=why[:300]))
 
 
-def close_questions(turn: ResidentTurn, blocks: Iterable[Block]) -> None:
-    """Mark planned acts whose result a talk has given as settled, and remove their open question and partners, so that
-    no model is asked for the result again, and no one is spoken to once more."""
+def mark_settled(turn: ResidentTurn) -> None:
+    """Mark the resident's current part of the plan as settled for the rest of its time."""
+    block = turn.state.block_at(turn.minute)
+    if block is not None:
+        now = {"start": turn.minute, "minutes": block.end - turn.minute, "settled": True, "open": ""}
+        turn.write(TasksPlanned(step=turn.step, blocks=(block.model_copy(update=now),)))
+
+
+def close_questions(turn: ResidentTurn, blocks: Iterable[Block], other: str) -> None:
+    """Mark planned acts whose result a talk with another resident has given as settled, and remove their open question,
+    so that no model is asked for the result again, and the other is not spoken to once more. An act that has further
+    partners stays open for them."""
     minute = turn.setting.minute(turn.step)
     for block in blocks:
         is_waiting = block.open or block.whom or not (block.agreed or block.settled)
         if is_waiting and block.end > minute and block in turn.state.blocks:
-            start = max(block.start, minute)
-            settled = {"start": start, "minutes": block.end - start, "open": "", "whom": ()}
-            settled |= {"settled": not block.agreed}  # an appointment is not settled: the resident still goes to it
-            settled |= {"weight": min(block.weight, PASSING_DEED)}  # low, because the talk itself is remembered
-            now = block.model_copy(update=settled)
-            turn.write(TasksPlanned(step=turn.step, blocks=(now,)))
+            start, left = max(block.start, minute), tuple(name for name in block.whom if name != other)
+            now: dict[str, object] = {"start": start, "minutes": block.end - start, "whom": left}
+            if not left:
+                now |= {"open": "", "settled": not block.agreed}  # the resident still goes to an appointment
+                now |= {"weight": min(block.weight, PASSING_DEED)}  # low, because the talk itself is remembered
+            turn.write(TasksPlanned(step=turn.step, blocks=(block.model_copy(update=now),)))
 
 
 def _place(turn: ResidentTurn, said: str, before: str, named: Mapping[str, str]) -> str:
@@ -818,10 +829,9 @@ def _place(turn: ResidentTurn, said: str, before: str, named: Mapping[str, str])
 DAILY, AGREED, PASSING_DEED = 1, 5, 3
 """DAILY: importance of an act if the plan does not state it. AGREED: importance of an appointment. PASSING_DEED:
 memories of the resident's own acts up to this importance are not shown in talks."""
-DEED, OPEN, OUTCOME, THEN, CORRECTS = "deed", "open", "outcome", "then", "corrects"
-"""Keys in `Record.data`. `deed` marks an act of the resident and `outcome` the result of an act; `open` contains the
-words of an act's plan if the model has not been asked for its result yet; `then` contains what the resident will do
-about an insight; `corrects` contains the ids of memories that this memory shows to be false."""
+DEED, OUTCOME, THEN, CORRECTS = "deed", "outcome", "then", "corrects"
+"""Keys in `Record.data`. `deed` marks an act of the resident and `outcome` the result of an act; `then` contains what
+the resident will do about an insight; `corrects` contains the ids of memories that this memory shows to be false."""
 UNHEARD = "no one has heard it yet"
 STILL_UNTOLD, TELL_NOW = "still to be told to", "to be told now"
 KEPT, SETTLED = "kept to oneself", "settled already"
@@ -852,8 +862,8 @@ async def remember_deed(turn: ResidentTurn) -> None:
     if none of them was at home.
 
     If the act reached its planned end and has an open question, a model is asked for its result, unless no host was at
-    home, or the act was done with a person who was there: then only a talk with that person can settle it. If the daily
-    budget does not suffice without the calls reserved for later talks, the model is asked at bedtime (`settle_day`).
+    home, the act was done with a person who was there (then only a talk with that person can settle it), or the daily
+    budget does not suffice.
     """
     act = turn.state.act
     if act is not None and act.why == "talk":
@@ -888,12 +898,9 @@ async def remember_deed(turn: ResidentTurn) -> None:
     if (spoken_to := {*partners, *asked} & present) and spoken_to <= met:
         importance = min(importance, PASSING_DEED)
     is_open = act.open != "" and turn.step >= act.until and not turned_away and not asked
-    ahead = reserved_calls(setting, turn.step, turn.state, above=act.weight)
-    is_asked = is_open and has_left(turn.state, turn.profile, reserved=ahead)
     data: dict[str, Any] = {
         "place": act.place,
         SECRET: hides_act(turn, act),
-        OPEN: act.what if is_open and not is_asked else "",
     }
     (record,) = await turn.build(
         RecordDraft(
@@ -908,7 +915,7 @@ async def remember_deed(turn: ResidentTurn) -> None:
     is_planned = act.why == "plan"  # the model that words a reaction knows the secrets, so its text may hint at them
     clear = (record.id,) if is_planned and clears(turn) and not is_secret(turn, record) else ()
     turn.write(Perceived(step=turn.step, seen=(), records=(record.id,), gathered=importance, clears=clear), (record,))
-    if is_asked:
+    if is_open and has_left(turn.state, turn.profile):
         await _ask_for_result(turn, act, record, seen)
 
 
@@ -926,24 +933,6 @@ def _appointment_before(turn: ResidentTurn, talk: Act) -> Act | None:
     since, until = (midnight + minute * turn.profile.a_minute for minute in (block.start, block.end))
     same = {key: getattr(block, key) for key in ("what", "place", "weight", "open", "agreed", "whom", "seen", "secret")}
     return talk.model_copy(update={"why": "plan", "since": since, "until": until} | same)
-
-
-async def settle_day(turn: ResidentTurn) -> None:
-    """At bedtime, ask for the results of today's acts with an open question that was not asked when the act ended,
-    because no call was left (`remember_deed`). Ask only while the daily budget suffices."""
-    opened = {each.what: each for each in turn.state.blocks if each.open}
-    deeds = [
-        each
-        for each in (await _latest(turn, "observation") if opened else ())
-        if each.created > turn.now - DAY_S and each.data.get(OPEN) in opened
-    ]
-    settled = {id_ for each in (await recent_outcomes(turn) if deeds else ()) for id_ in each.evidence}
-    for deed in deeds:
-        if deed.id not in settled and has_left(turn.state, turn.profile):
-            block = opened[str(deed.data[OPEN])]
-            act = Act(what=block.what, place=block.place, since=0, until=0, path="", open=block.open)
-            await _ask_for_result(turn, act.model_copy(update={"secret": is_secret(turn, deed)}), deed, ())
-            await find_out(turn)
 
 
 async def _present(turn: ResidentTurn, act: Act) -> frozenset[str]:
@@ -1013,8 +1002,7 @@ def give_up_visit(turn: ResidentTurn) -> None:
 async def _ask_for_result(turn: ResidentTurn, act: Act, deed: Record, near: Sequence[str]) -> None:
     """Ask a model for the result of an act with an open question; `find_out` remembers it.
 
-    The prompt contains earlier results at the same place, and memories about the matter; none from after the act, if
-    the model is asked later.
+    The prompt contains earlier results at the same place, and memories about the matter.
     """
     earlier = [each for each in await recent_outcomes(turn) if act.place and each.data.get("place") == act.place]
     recalled = [
@@ -1125,9 +1113,11 @@ AN_HOUR, MOST_AN_HOUR = 60, 2
 RESERVED, MAX_RESERVED_NEWS = 2, 2
 """RESERVED: number of a day's model calls that are reserved for the evening. MAX_RESERVED_NEWS: maximum number of
 further calls that are reserved for news which the resident has to tell others."""
-TALK_TOKENS, EVENING_TOKENS = 4_000, 2_600
+TALK_TOKENS, EVENING_TOKENS = 3_700, 2_400
 """Approximate maximum tokens of a talk, of which each of the two residents pays half, and of an evening's
 reflection."""
+LATEST_GATHERING = 45
+"""Maximum minutes after the beginning of an appointment of more than two, until its result is asked for."""
 LATEST_HOUR = 23
 SHORTLY_BEFORE = 10
 """A talk or sight of another resident up to this many minutes before an act or an appointment with that resident counts
@@ -1141,33 +1131,64 @@ def keep_appointment(setting: Setting, step: int, state: ResidentState, other: R
     return due and all(has_left(each, setting.profile) for each in (state, other))
 
 
-def settle_appointment(setting: Setting, step: int, state: ResidentState, other: ResidentState) -> bool:
-    """Return whether two residents are at an appointment, as in `keep_appointment`, for which their budgets allow no
-    talk, but still a short request for its result."""
-    if not is_appointment_due(setting, step, state, other) or keep_appointment(setting, step, state, other):
-        return False
+def settles_in_short(setting: Setting, step: int, state: ResidentState, other: ResidentState) -> bool:
+    """Return whether two residents are at an appointment (`is_appointment_due`), or one has come to speak to the other
+    (`is_errand_to`), for which their budgets allow no talk, but still a short request for its result."""
+    both = (state, other)
     calls, tokens = setting.profile.day_calls, setting.profile.day_tokens
-    return all(each.asked[0] < calls and each.asked[1] < tokens for each in (state, other))
+    if not all(each.asked[0] < calls and each.asked[1] + EVENING_TOKENS // 2 < tokens for each in both):
+        return False
+    if is_appointment_due(setting, step, state, other):
+        return not keep_appointment(setting, step, state, other)
+    errands = [one for one, two in (both, both[::-1]) if is_errand_to(setting, one, two.name, step)]
+    weight = _weight_of(errands)
+    if any(
+        each.act and (each.act.secret or (each.briefing and each.act.what in each.briefing.plan)) for each in errands
+    ):
+        return False  # a request for a result shows the act
+    return bool(errands) and not all(affords(each, setting, step, weight) for each in both)
 
 
 def is_appointment_due(setting: Setting, step: int, state: ResidentState, other: ResidentState) -> bool:
     """Return whether two residents are at an appointment with each other, have not talked at it yet, and neither is in
-    a talk. If more than two have agreed to it, at least one of the two must not have talked with anyone of them."""
+    a talk. If more than two have agreed to it, it is due in its middle, at latest LATEST_GATHERING minutes after its
+    beginning, so that all of them can be there."""
     acts = [act for act in (state.act, other.act) if act and act.why == "plan" and act.has_arrived(step)]
     both = {state.name, other.name}
     if len(acts) < 2 or any(each.asleep or not both <= {*each.agreed} for each in acts):
         return False
     if any(each.is_talking(step) for each in (state, other)):
         return False
-    block = state.block_at(setting.minute(step))
+    minute = setting.minute(step)
+    blocks = [block for each in (state, other) if (block := each.block_at(minute)) is not None]
+    if len({*acts[0].agreed, *acts[1].agreed}) > 2:
+        is_open = len(blocks) == 2 and not any(each.settled for each in blocks)
+        return is_open and minute >= max(each.start for each in blocks) + min(map(_wait_of, blocks))
+    block = state.block_at(minute)
     began = setting.step_at(setting.day(step), block.start) if block else step
-    since, agreed = began - SHORTLY_BEFORE * setting.profile.a_minute, {*acts[0].agreed, *acts[1].agreed}
-    met = [{name for name in agreed if each.scenes.get(name, -1) >= since} for each in (state, other)]
-    return not (all(met) or both & (met[0] | met[1]))
+    since = began - SHORTLY_BEFORE * setting.profile.a_minute
+    return not any(one.scenes.get(two.name, -1) >= since for one, two in ((state, other), (other, state)))
+
+
+def gathers_at(setting: Setting, state: ResidentState, step: int) -> int:
+    """Return the step at which the appointment of more than two that a resident has come for is due; the end of its
+    current act if there is no such appointment, or if it is due already."""
+    act = state.act
+    assert act is not None  # it is asked for a resident with an act
+    if len(act.agreed) < 3 or act.why != "plan" or (block := state.block_at(setting.minute(step))) is None:
+        return act.until
+    due = setting.step_at(setting.day(step), block.start + _wait_of(block))
+    return due if step < due < act.until else act.until
+
+
+def _wait_of(block: Block) -> int:
+    """Return how many minutes after its beginning an appointment of more than two is due."""
+    return min(LATEST_GATHERING, block.minutes // 2)
 
 
 def may_meet(setting: Setting, step: int, state: ResidentState, other: ResidentState) -> bool:
-    """Return whether two residents in sight of each other may begin a scene now; never from LATEST_HOUR on.
+    """Return whether two residents in sight of each other may begin a scene now, or settle something in short; never
+    from LATEST_HOUR on.
 
     At an appointment with each other they may do so even if they are busy or have met shortly before. A resident that
     has come to speak to the other (`is_errand_to`) may begin one scene during the act for which it has come, if their
@@ -1177,15 +1198,18 @@ def may_meet(setting: Setting, step: int, state: ResidentState, other: ResidentS
     """
     if not setting.profile.talks or setting.when(step).hour >= LATEST_HOUR:
         return False
-    if keep_appointment(setting, step, state, other) or settle_appointment(setting, step, state, other):
+    in_short = settles_in_short(setting, step, state, other)
+    if keep_appointment(setting, step, state, other) or (in_short and is_appointment_due(setting, step, state, other)):
         return True
     both = (state, other)
     errands = [one for one, two in (both, both[::-1]) if is_errand_to(setting, one, two.name, step)]
     tells = not errands and any(has_to_tell(setting, step, one, two.name) for one, two in (both, both[::-1]))
     if tells and any(_is_at_limit(setting, step, one) for one in both):
         return False
-    weight = max((one.act.weight or WORTH_AT_HOME for one in errands if one.act), default=NEWS if tells else 0)
-    if not all(is_free(each, setting, step, weight) and _is_guest_or_home(each, setting, step) for each in both):
+    weight = _weight_of(errands) or NEWS * tells
+    if not in_short and not all(affords(each, setting, step, weight) for each in both):
+        return False
+    if not all(_can_be_spoken_to(each, setting, step) and _is_guest_or_home(each, setting, step) for each in both):
         return False
     last = max(state.scenes.get(other.name, -1), other.scenes.get(state.name, -1))
     if last >= 0 and any(
@@ -1194,6 +1218,11 @@ def may_meet(setting: Setting, step: int, state: ResidentState, other: ResidentS
         return False
     rest = REST_BEFORE_ERRAND * setting.profile.a_minute if errands else _rest(setting, state.name, other.name)
     return last < 0 or step - last >= rest
+
+
+def _weight_of(errands: Sequence[ResidentState]) -> int:
+    """Return the greatest weight of the acts for which these residents have come to speak to another; 0 without any."""
+    return max((each.act.weight or WORTH_AT_HOME for each in errands if each.act), default=0)
 
 
 NEWS, WORTH_A_TALK, WORTH_AT_HOME = 3, 4, 5
@@ -1249,37 +1278,34 @@ def is_sought(turn: ResidentTurn, other: str) -> bool:
     return act is not None and (other in act.whom or other in _hosts(turn, act))
 
 
-def is_free(state: ResidentState, setting: Setting, step: int, errand: int = 0) -> bool:
-    """Return whether a resident can be spoken to.
+def _can_be_spoken_to(state: ResidentState, setting: Setting, step: int) -> bool:
+    """Return whether a resident is awake, not in bed, not talking, not busy and not reacting to an event."""
+    act = state.act
+    return (
+        act is not None
+        and not act.asleep
+        and not _is_in_bed(setting, step, state)
+        and act.why in ("plan", "wait")
+        and not act.busy
+        and not state.is_talking(step)
+    )
 
-    The resident must be awake, not in bed, not talking, not busy and not reacting to an event, and its daily budget
-    must allow a talk in addition to today's appointments and to later planned talks that matter more. If it meets the
-    other resident by chance, it must also be below the limit of scenes per hour, and the talk must fit into the part of
-    the budget that is free at this hour (`pace`).
+
+def affords(state: ResidentState, setting: Setting, step: int, errand: int = 0) -> bool:
+    """Return whether a resident's daily budget allows a talk in addition to today's appointments and to later planned
+    talks that matter more. If it meets the other resident by chance, it must also be below the limit of scenes per
+    hour, and the talk must fit into the part of the budget that is free at this hour (`pace`).
 
     Args:
         errand: the weight of the act, or of the news (NEWS), for which one of the two has to speak to the other; 0:
             they meet by chance.
     """
-    act = state.act
-    if (
-        act is None
-        or act.asleep
-        or _is_in_bed(setting, step, state)
-        or act.why not in ("plan", "wait")
-        or act.busy
-        or state.is_talking(step)
-    ):
-        return False
     # a chance meeting must leave one more model call unspent than an errand must
     ahead = reserved_calls(setting, step, state, above=errand) + (not errand)
-    keeps = has_left(state, setting.profile, reserved=ahead)
-    if errand:
-        return keeps
-    return (
-        not _is_at_limit(setting, step, state)
-        and keeps
-        and has_left(state, setting.profile, pace(setting.minute(step)))
+    if not has_left(state, setting.profile, reserved=ahead):
+        return False
+    return bool(errand) or (
+        not _is_at_limit(setting, step, state) and has_left(state, setting.profile, pace(setting.minute(step)))
     )
 
 
@@ -1388,8 +1414,6 @@ async def reflect_in_scene(turn: ResidentTurn, before: Act | None) -> None:
     """
     act = turn.state.act
     to_bed = act is not None and act.asleep and before is not None and not before.asleep
-    if to_bed:
-        await settle_day(turn)
     worth = to_bed and turn.profile.reflects and turn.state.gathered >= MIN_IMPORTANCE
     ahead = reserved_calls(turn.setting, turn.step, turn.state)
     due = turn.minute < EVENING and is_due(turn.state, turn.profile)
@@ -1444,7 +1468,12 @@ async def _evening_come_to_mind(turn: ResidentTurn) -> list[Record]:
     own.sort(key=lambda each: (OUTCOME not in each.data, -(each.importance or 0.0), -each.created, each.id))
     recalled = await turn.recall(turn.at_heart, MAX_EVENING_PER_QUESTION, kinds=OF_A_DAY)
     fresh = {normalised(each.text): each for each in (*own[:MAX_EVENING_MEMORIES], *(each.record for each in recalled))}
-    plain = (each for each in fresh.values() if "background" not in each.data and "plan" not in each.keywords)
+    known = described_anyway(turn)
+    plain = (
+        each
+        for each in fresh.values()
+        if "background" not in each.data and "plan" not in each.keywords and each.text not in known
+    )
     return sorted(without_repeats(without_past(turn, plain)), key=lambda each: (each.created, each.id))
 
 

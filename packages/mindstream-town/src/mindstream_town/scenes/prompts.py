@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import datetime
 import re
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import BaseModel, Field, field_validator, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, WithJsonSchema, field_validator, model_validator
 
 from mindstream.frozen import Frozen
 from mindstream.models.prompt import Prompt, rule
@@ -23,6 +23,30 @@ NIGHT_ENDS = 5 * 60
 """An item that starts before this minute of the day and follows an item of the evening is past midnight."""
 
 
+def _listed(given: Any) -> Any:
+    """Return the names in a reply as a list; the reply may give one name as a text."""
+    return [given] if isinstance(given, str) and given else given or []
+
+
+# The schemas that are sent name only the types of fields, which saves tokens: the limits stand in the prompts, and a
+# reply that exceeds them is asked for again.
+AS_TEXT = WithJsonSchema({"type": "string"})
+OR_NOTHING = BeforeValidator(lambda given: given or None)
+Short = Annotated[str, BeforeValidator(lambda given: given or ""), Field(max_length=200), AS_TEXT]
+Words = Annotated[str, Field(min_length=1, max_length=200), AS_TEXT]
+Sentences = Annotated[str, Field(min_length=1, max_length=400), AS_TEXT]
+Hour = Annotated[Clock | None, OR_NOTHING, AS_TEXT]
+Day = Annotated[datetime.date | None, OR_NOTHING, AS_TEXT]
+Numbers = Annotated[list[int], Field(max_length=20), WithJsonSchema({"type": "array", "items": {"type": "integer"}})]
+Names = Annotated[
+    list[str],
+    BeforeValidator(_listed),
+    Field(max_length=30),
+    WithJsonSchema({"type": "array", "items": {"type": "string"}}),
+]
+Weight = Annotated[int, Field(ge=1, le=10), WithJsonSchema({"type": "integer"})]
+
+
 class SceneItem(BaseModel, frozen=True, populate_by_name=True):
     """A part of a person's day.
 
@@ -36,18 +60,18 @@ class SceneItem(BaseModel, frozen=True, populate_by_name=True):
         because: the numbers of the memories that are the reason.
     """
 
-    start: Clock = Field(alias="from")
-    end: Clock = Field(alias="to")
-    what: str = Field(min_length=1, max_length=200)
-    place: str = Field("", max_length=200, description="A name from the list; empty: at home.")
-    thing: str = Field("", max_length=100)
-    state: str = Field("", max_length=80)
+    start: Annotated[Clock, AS_TEXT] = Field(alias="from")
+    end: Annotated[Clock, AS_TEXT] = Field(alias="to")
+    what: Words
+    place: Short = ""
+    thing: Annotated[str, Field(max_length=100), AS_TEXT] = ""
+    state: Annotated[str, Field(max_length=80), AS_TEXT] = ""
     busy: bool = False
-    weight: int = Field(1, ge=1, le=10)
-    whom: list[str] = Field(default_factory=list, alias="with", max_length=10)
-    open: str = Field("", max_length=200)
-    seen: str = Field("", max_length=200)
-    because: list[int] = Field(default_factory=list, max_length=12)
+    weight: Weight = 1
+    whom: Names = Field(default_factory=list, alias="with")
+    open: Short = ""
+    seen: Short = ""
+    because: Numbers = Field(default_factory=list)
 
     @field_validator("start", "end", mode="before")
     @classmethod
@@ -56,32 +80,17 @@ class SceneItem(BaseModel, frozen=True, populate_by_name=True):
         after = AFTER_MIDNIGHT.fullmatch(given) if isinstance(given, str) else None
         return f"{int(after[1]) - 24:02d}:{after[2]}" if after and given != "24:00" else given
 
-    @field_validator("place", "thing", "state", "open", "seen", mode="before")
+    @field_validator("thing", "state", mode="before")
     @classmethod
     def _nothing(cls, given: Any) -> Any:
         return given or ""
-
-    @field_validator("whom", mode="before")
-    @classmethod
-    def _names(cls, given: Any) -> Any:
-        return _listed(given)
-
-
-def _listed(given: Any) -> Any:
-    """Return the names in a reply as a list; the reply may give one name as a text."""
-    return [given] if isinstance(given, str) and given else given or []
 
 
 class SceneTell(Frozen):
     """News that a person should pass on; `number`: the memory, `to`: the names of those who still have to hear it."""
 
     number: int = 0
-    to: list[str] = Field(default_factory=list, max_length=30)
-
-    @field_validator("to", mode="before")
-    @classmethod
-    def _names(cls, given: Any) -> Any:
-        return _listed(given)
+    to: Names = Field(default_factory=list)
 
 
 class SceneDay(Frozen):
@@ -89,7 +98,7 @@ class SceneDay(Frozen):
     that the person should pass on."""
 
     items: list[SceneItem] = Field(min_length=1, max_length=MOST)
-    keeps: list[int] = Field(default_factory=list, max_length=20)
+    keeps: Numbers = Field(default_factory=list)
     tell: list[SceneTell] = Field(default_factory=list, max_length=6)
 
     @model_validator(mode="after")
@@ -179,8 +188,8 @@ def stay_at_home(ask: PlanScenes) -> SceneDay:  # noqa: ARG001
 class LetsOn(Frozen):
     """What a person with secrets would tell another person about these secrets."""
 
-    to: str = Field(max_length=200)
-    says: str = Field(min_length=1, max_length=300)
+    to: Short
+    says: Annotated[str, Field(min_length=1, max_length=300), AS_TEXT]
 
 
 class Briefing(Frozen):
@@ -193,7 +202,7 @@ class Briefing(Frozen):
     """
 
     hides: list[int] = Field(default_factory=list, max_length=200)
-    clear: list[int] = Field(default_factory=list, max_length=20)
+    clear: Numbers = Field(default_factory=list)
     lets_on: list[LetsOn] = Field(default_factory=list, max_length=3)
 
 
@@ -227,16 +236,16 @@ def keep_it(ask: LetOn) -> Briefing:
 class SceneLine(Frozen):
     """One person's words in a talk."""
 
-    who: str = Field(max_length=200)
-    says: str = Field(min_length=1, max_length=400)
-    tells: list[int] = Field(default_factory=list, max_length=20)
+    who: Short
+    says: Sentences
+    tells: Numbers = Field(default_factory=list)
 
 
 class ScenePart(Frozen):
     """What one person does in something agreed on, if it is not the same for all."""
 
-    who: str = Field(max_length=200)
-    what: str = Field(min_length=1, max_length=200)
+    who: Short
+    what: Words
 
 
 class SceneAgreed(BaseModel, frozen=True, populate_by_name=True):
@@ -247,28 +256,23 @@ class SceneAgreed(BaseModel, frozen=True, populate_by_name=True):
         parts: what each of them does, if they do not do the same. whom: others whom they ask, tell or meet then.
     """
 
-    what: str = Field(min_length=1, max_length=200)
-    place: str = Field("", max_length=200)
-    day: datetime.date | None = None
-    start: Clock | None = Field(None, alias="from")
-    end: Clock | None = Field(None, alias="to")
-    who: list[str] = Field(default_factory=list, max_length=20)
+    what: Words
+    place: Short = ""
+    day: Day = None
+    start: Hour = Field(None, alias="from")
+    end: Hour = Field(None, alias="to")
+    who: Names = Field(default_factory=list)
     parts: list[ScenePart] = Field(default_factory=list, max_length=8)
-    whom: list[str] = Field(default_factory=list, alias="with", max_length=10)
-
-    @field_validator("who", "whom", mode="before")
-    @classmethod
-    def _names(cls, given: Any) -> Any:
-        return _listed(given)
+    whom: Names = Field(default_factory=list, alias="with")
 
 
 class SceneMemory(Frozen):
     """A memory that one of the two people keeps of the talk."""
 
-    who: str = Field(max_length=200)
-    text: str = Field(min_length=1, max_length=400)
-    weight: int = Field(3, ge=1, le=10)
-    corrects: list[int] = Field(default_factory=list, max_length=8)
+    who: Short
+    text: Sentences
+    weight: Weight = 3
+    corrects: Numbers = Field(default_factory=list)
 
 
 class SceneChange(BaseModel, frozen=True, populate_by_name=True):
@@ -276,50 +280,39 @@ class SceneChange(BaseModel, frozen=True, populate_by_name=True):
     those who are asked, told or met then."""
 
     number: int
-    becomes: str = Field(min_length=1, max_length=200, description="What is done in those hours now.")
-    place: str = Field("", max_length=200, description="A name from the list; empty: where it was.")
-    whom: list[str] = Field(default_factory=list, alias="with", max_length=10)
-
-    @field_validator("whom", mode="before")
-    @classmethod
-    def _names(cls, given: Any) -> Any:
-        return _listed(given)
+    becomes: Words
+    place: Short = ""
+    whom: Names = Field(default_factory=list, alias="with")
 
 
 class SceneResult(Frozen):
     """The result of a planned act that the talk contained; `number`: its number in the list."""
 
     number: int
-    text: str = Field(min_length=1, max_length=400)
+    text: Sentences
 
 
 class SceneStance(Frozen):
     """One person's attitude towards the other since this meeting; `avoids`: whether the person keeps away from the
     other (None: as before)."""
 
-    who: str = Field(max_length=200)
-    text: str = Field("", max_length=200)
-    avoids: bool | None = None
+    who: Short
+    text: Short = ""
+    avoids: Annotated[bool | None, WithJsonSchema({"type": "boolean"})] = None
 
 
 class Scene(Frozen):
     """What happened between two people."""
 
     talk: bool
-    declined_by: str = Field("", max_length=200)
+    declined_by: Short = ""
     lines: list[SceneLine] = Field(default_factory=list, max_length=12)
     agreed: list[SceneAgreed] = Field(default_factory=list, max_length=4)
     changes: list[SceneChange] = Field(default_factory=list, max_length=8)
     results: list[SceneResult] = Field(default_factory=list, max_length=6)
     stance: list[SceneStance] = Field(default_factory=list, max_length=2)
-    places: list[str] = Field(default_factory=list, max_length=8)
     remember: list[SceneMemory] = Field(default_factory=list, max_length=8)
-    overheard: str = Field("", max_length=400)
-
-    @field_validator("declined_by", "overheard", mode="before")
-    @classmethod
-    def _nobody(cls, given: Any) -> Any:
-        return given or ""
+    overheard: Annotated[str, BeforeValidator(lambda given: given or ""), Field(max_length=400), AS_TEXT] = ""
 
 
 class Side(Frozen):
@@ -374,8 +367,8 @@ def nod(ask: TalkScene) -> Scene:  # noqa: ARG001
 class Outcome(Frozen):
     """The result of an act."""
 
-    text: str = Field(min_length=1, max_length=400)
-    weight: int = Field(5, ge=1, le=10)
+    text: Sentences
+    weight: Weight = 5
 
 
 class WhatCame(Prompt[Outcome]):
@@ -415,12 +408,12 @@ class SceneInsight(Frozen):
         then: what the person will do because of it in the next days; "": nothing.
     """
 
-    because: list[int] = Field(max_length=20, description="The numbers of the memories on which it rests.")
-    words: list[str] = Field(default_factory=list, max_length=20)
-    text: str = Field(min_length=1, max_length=400)
-    weight: int = Field(5, ge=1, le=10)
+    because: Numbers
+    words: Names = Field(default_factory=list)
+    text: Sentences
+    weight: Weight = 5
     secret: bool = False
-    then: str = Field("", max_length=200)
+    then: Short = ""
 
     @field_validator("then", mode="before")
     @classmethod
@@ -437,8 +430,8 @@ class Evening(Frozen):
     """
 
     insights: list[SceneInsight] = Field(default_factory=list, max_length=MOST_INSIGHTS)
-    currently: str = Field("", max_length=600)
-    about: str = Field("", max_length=600)
+    currently: Annotated[str, Field(max_length=600), AS_TEXT] = ""
+    about: Annotated[str, Field(max_length=600), AS_TEXT] = ""
 
     @field_validator("insights", mode="before")
     @classmethod

@@ -43,13 +43,13 @@ from mindstream_town.scenes.day import (
     change_day,
     clears,
     close_questions,
+    described_anyway,
     disproved,
     doing,
     find_out,
     find_place,
     has_to_tell,
     hides_act,
-    identity,
     identity_for_talk,
     important_today,
     is_clear,
@@ -63,6 +63,7 @@ from mindstream_town.scenes.day import (
     knows_of,
     last_met,
     line_of,
+    mark_settled,
     outcome_draft,
     public_identity,
     recent_outcomes,
@@ -87,7 +88,7 @@ ON_THE_WAY = "outdoors, on the way"
 FILLERS = (FREE, AT_HOME)
 """Acts that fill the gaps of a plan."""
 PASSING = 2.0
-"""Importance (1 to 10) of a meeting or an overheard line that was not rated."""
+"""Importance (1 to 10) of a meeting that was not rated."""
 SHORTEST = 6
 """Minimum minutes of a scene. Only after them the town needs the model's reply, which contains what is said: until
 then others perceive only that the two talk with each other."""
@@ -151,6 +152,8 @@ async def begin_scene(first: ResidentTurn, second: ResidentTurn, near: Sequence[
     first.ask_later(_request(first.setting, begun, minds))
     for turn, row in zip(both, begun, strict=True):
         turn.write(row)
+        if together and turn.state.act and len(turn.state.act.agreed) > 2:
+            mark_settled(turn)  # otherwise, the same two would keep it again
 
 
 async def finish_scene(turn: ResidentTurn, begun: SceneBegan, other: Resident) -> None:
@@ -176,10 +179,8 @@ async def finish_scene(turn: ResidentTurn, begun: SceneBegan, other: Resident) -
     await _keep(turn, other.name, scene, both, minds, _lines(turn, scene, both) if talked else ())
     if began and talked:
         is_clear = not any(each.lets_on for each in both)
-        turn.overheard = begun.partner, scene.overheard.strip(), is_clear
-        last = sum(len(each.mind) + len(each.plan) for each in both)
-        results = (each.text.strip() for each in scene.results if 0 < each.number <= last)
-        turn.settled = tuple(dict.fromkeys(results)) if prompt.together and is_clear else ()
+        weight = max((float(each.weight) for each in scene.remember), default=PASSING)
+        turn.overheard = begun.partner, scene.overheard.strip(), weight, is_clear
 
 
 def _request(setting: Setting, begun: Sequence[SceneBegan], minds: Sequence[Sequence[Record]]) -> TalkScene:
@@ -205,15 +206,18 @@ def _request(setting: Setting, begun: Sequence[SceneBegan], minds: Sequence[Sequ
 
 
 async def settle_in_short(people: Sequence[ResidentTurn]) -> None:
-    """Ask for the result of an appointment for which the daily budget allows no talk, and let all who keep it remember
-    the result. They share the tokens of the call.
+    """Ask for the result of an appointment of several residents, or of one, or of an errand to another resident, for
+    which the daily budget allows no talk; let all remember the result. They share the tokens of the call.
 
     Args:
-        people: those who are there; the first one asks.
+        people: those who are there.
     """
+    if len(people) == 2 and _begins(people[1], people[0].name) > _begins(people[0], people[1].name):
+        people = people[::-1]
     first, names, place = people[0], [each.name for each in people], _place(people[0])
     act = first.state.act
-    assert act is not None  # a resident at an appointment has an act
+    assert act is not None  # a resident at an appointment or on an errand has an act
+    is_errand = not {*names} <= {*act.agreed}
     for turn in people:
         await find_out(turn)
     minds = [await _come_to_mind(turn, people[turn is first], place) for turn in people]
@@ -258,6 +262,10 @@ async def settle_in_short(people: Sequence[ResidentTurn]) -> None:
             )
         if turn is not first:
             first.tokens, turn.tokens = first.tokens - share, turn.tokens + share
+        if not is_errand:
+            mark_settled(turn)
+    if is_errand and (block := first.state.block_at(first.minute)) is not None:
+        close_questions(first, [block], names[1])
 
 
 def _begins(turn: ResidentTurn, other: str) -> tuple[bool, ...]:
@@ -315,7 +323,7 @@ async def _come_to_mind(turn: ResidentTurn, other: ResidentTurn, place: str) -> 
         *(each.record for each in await turn.recall(turn.at_heart, NEWEST, kinds=TELLABLE)),
         *(each.record for each in await turn.recall(words_of(place), OF_PLACE, kinds=OF_PEOPLE)),
     ]
-    known = "\n".join((identity(turn), turn.person.currently, turn.person.about, *turn.person.acquaintances()))
+    known = described_anyway(turn)
     worth = (each for each in found if may_be_shown(each) and not is_everyday(each) and each.text not in known)
     return without_repeats(without_past(turn, {normalised(each.text): each for each in worth}.values()))[:SHOWN]
 
@@ -337,8 +345,8 @@ judges new memories of the same day."""
 async def _brief(turn: ResidentTurn, mind: Sequence[Record]) -> None:
     """Let a resident with secrets decide what its conversations of the day may show: once a day, with the rest of the
     day's plan; again for a new secret, or for a memory that a user has added since. JUDGED_AGAIN minutes later it is
-    asked about the new memories alone if the next conversation would show an important one (IMPORTANT). A conversation
-    does not show memories that have not been judged.
+    asked about this conversation's new memories alone if one of them is important (IMPORTANT). A conversation does not
+    show memories that have not been judged.
 
     Judgements of memories hold until the resident has a new secret whose evidence contains none of the earlier secrets.
 
@@ -357,7 +365,8 @@ async def _brief(turn: ResidentTurn, mind: Sequence[Record]) -> None:
     again = before if not (is_new or is_told) else None
     if again and not _is_to_judge(turn, again, unjudged):
         return
-    others = [each for each in await worth_telling(turn) if each.about is None and each not in unjudged]
+    worth = () if again else await worth_telling(turn)
+    others = [each for each in worth if each.about is None and each not in unjudged]
     unjudged += [each for each in others if each.id not in shows | hides][:MAX_JUDGED]
     ahead = [each for each in state.blocks if each.end > turn.minute and each.why == "plan" and not each.asleep]
     plan = [each.what for each in (state.act, *ahead) if each and not each.secret and each.what not in FILLERS]
@@ -580,7 +589,7 @@ async def _keep(
     _learn_places(one, scene, places)
     why = kept[0].text.strip() if kept else f"{one.name} met {other}"
     change_day(one, {each.number: each for each in scene.changes}, plan, why)
-    close_questions(one, [plan[each.number] for each in scene.results if each.number in plan])
+    close_questions(one, [plan[each.number] for each in scene.results if each.number in plan], other)
     for each in every:
         if each.appointment and each.comes:
             take_up(one, each.appointment, each.text)
@@ -653,34 +662,26 @@ def _of_own(what: str, name: str) -> str:
 
 
 def _learn_places(turn: ResidentTurn, scene: Scene, places: Sequence[str]) -> None:
-    """Add places that were mentioned in the scene to the resident's known places."""
+    """Add the places of what was agreed on to the resident's known places."""
     named = by_words(places)
-    told = {find_place(each, named) for each in (*scene.places, *(each.place for each in scene.agreed))} - {""}
+    told = {find_place(each.place, named) for each in scene.agreed} - {""}
     addresses = {str(turn.setting.addresses[each].upto(level)) for each in told for level in (2, 3)}
     if new := tuple(sorted(addresses - turn.state.knows)):
         turn.write(Perceived(step=turn.step, seen=(), places=new))
 
 
 async def overhear_scene(
-    turn: ResidentTurn, speakers: tuple[str, str], text: str, results: Sequence[str], *, is_clear: bool
+    turn: ResidentTurn, speakers: tuple[str, str], text: str, weight: float, *, is_clear: bool
 ) -> None:
-    """Let a resident nearby remember what can be overheard of a scene: one line. A resident that is at an appointment
-    with one of the two speakers also remembers the results.
+    """Let a resident nearby remember what can be overheard of a scene.
 
     Args:
-        text: the line; "": there is none.
-        results: the results of the appointment that the scene was about.
+        weight: importance of the memory (1 to 10).
         is_clear: whether neither of the two speakers could reveal a secret in the scene.
     """
-    keywords, act = (speakers[0].lower(), speakers[1].lower()), turn.state.act
-    shares = act is not None and act.has_arrived(turn.step) and bool({*speakers} & {*act.agreed})
-    drafts = [outcome_draft(turn.name, each, IMPORTANCE, (), speakers) for each in (results if shares else ())]
-    if text and not any(each.text == text for each in drafts):
-        drafts.append(RecordDraft(text=text, kind="observation", by=turn.name, importance=PASSING, keywords=keywords))
-    if not drafts:
-        return
-    records = await turn.build(*drafts)
+    keywords = (speakers[0].lower(), speakers[1].lower())
+    draft = RecordDraft(text=text, kind="observation", by=turn.name, importance=weight, keywords=keywords)
+    records = await turn.build(draft)
     ids = tuple(each.id for each in records)
-    gathered = sum(each.importance or 0.0 for each in records)
     kept = ids if is_clear and clears(turn) else ()
-    turn.write(Perceived(step=turn.step, seen=(), records=ids, gathered=gathered, clears=kept), records)
+    turn.write(Perceived(step=turn.step, seen=(), records=ids, gathered=weight, clears=kept), records)
