@@ -535,7 +535,7 @@ def write_personas(save: Save, folder: Path) -> None:
     """Write the folder of each resident into a folder.
 
     Raises:
-        InputError: a resident's folder exists or cannot be written, or its name cannot be the name of a folder.
+        InputError: a file exists already or cannot be written, or a resident's name cannot be the name of a folder.
     """
     for name, persona in save.personas.items():
         if not is_folder_name(name):
