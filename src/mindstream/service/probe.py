@@ -209,7 +209,8 @@ class Found:
 
 
 async def find_models() -> list[Found]:
-    """Return the models that can be used on this machine, the best first.
+    """Return the models found on this machine: those of vendors whose keys are set, then one of an Ollama server, then
+    `local`. Those with `lacks` cannot be used before that command is run.
 
     Only the Ollama server is contacted: on this machine, unless OLLAMA_BASE_URL names another one.
     """

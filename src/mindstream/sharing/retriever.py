@@ -242,7 +242,7 @@ class Learner:
         self.taken += 1
 
     def head(self) -> Head:
-        """Return the current head."""
+        """Return the head with the weights trained so far; its matrix is not copied."""
         return Head(self._matrix, float(self._line[0]), float(self._line[1]), self._means)
 
 

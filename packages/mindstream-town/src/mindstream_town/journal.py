@@ -326,7 +326,7 @@ def check_journal(path: Path) -> int:
 
 
 def _faults(lines: Iterator[bytes]) -> Iterator[str]:
-    """Yield the fault of each line; "": the line is valid."""
+    """Yield the fault of each line of a journal; "": the line is valid."""
     chain = hashlib.blake2b(digest_size=DIGEST)
     for line in lines:
         row, told = line[:-TAIL] + b"]", line[-TAIL:]

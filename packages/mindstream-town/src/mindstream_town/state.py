@@ -292,7 +292,7 @@ def _after_talk(state: ResidentState, event: Talked, profile: Profile) -> dict[s
     shared = state.shared.get(event.partner, frozenset()) | told | {*event.records, *event.known}
     if state.scene and (
         state.act.why != "talk" or event.until <= event.step
-    ):  # a user made it act, or the talk is over
+    ):  # a user has made the resident act, or the talk is over
         during = {}
     return (
         (_freed(state, event.partner, event.step) if state.talk else during)

@@ -540,7 +540,7 @@ class InterimBelief:
         self._occasion, self._belief, self._question = context, belief, question
 
     def compose(self, *more: JsonObject) -> JsonObject:
-        """Return the interim beliefs and further patches as one patch."""
+        """Return the interim beliefs (the patches that were noted so far) and further patches as one patch."""
         return compose_patches([*self.patches, *more])
 
     def tool(self) -> Tool:

@@ -481,8 +481,8 @@ class Resistance:
     def __init__(self, columns: Columns, verbosity: float) -> None:
         others = max(1.0, columns.speakers.tersest() or columns.lexical.mean_length)
         usual = columns.speakers.usual_lengths()
-        # names after the last speaker get the value `others`, and so do records that are no messages or have no name,
-        # by the last element (index -1)
+        # Names after the last speaker get the value `others`. The last element (index -1) has it, too: it is used for
+        # records that are no messages or have no name.
         usual = np.append(usual, np.full(max(1, len(columns.names) + 1 - len(usual)), others))
         factor = 1 + verbosity * (np.maximum(1, usual / others) - 1)
         self._still = (K1 * (1 - B) * factor).astype(np.float32)

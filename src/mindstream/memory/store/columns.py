@@ -474,7 +474,7 @@ class Columns:
                 around = (int(self.before.values[at]), int(self.after.values[at]))
                 self.vectors.give(at, vector, [near for near in around if near >= 0])
                 self.compared.values[at] = True
-        if self.ahead <= WHOLE:  # only WHOLE records are held: if more are to be read, they would replace these
+        if self.ahead <= WHOLE:  # hold the records, unless so many are still to be read that they would displace these
             for record in without_vectors(changes.records):
                 self.hold(record)
 

@@ -282,7 +282,8 @@ def arms(design: Design) -> Iterator[Arm]:
 
 
 def cells(design: Design, agents: Sequence[Agent]) -> list[Cell]:
-    """Return the cells of all conditions, each once."""
+    """Return what a design has to answer: the cells (a test question, an agent and a condition) of all its arms, each
+    once."""
     wanted = (
         arm.cell(agent.name, at) for arm in arms(design) for agent in agents for at in range(design.tests_of(agent))
     )

@@ -112,7 +112,7 @@ def _decisions(history: History, name: str, step: int) -> Iterator[Reason]:
         drawn = history.setting.draw("decide", event.step, name, event.about)
         memories = tuple(_memory(history, name, id_, score) for id_, score in event.recalled[:MOST])
         about = f"whether {event.about}" if event.other else f"whether to act, since {event.about}"
-        if event.choice:  # of several answers; `drawn` is not compared with `p` alone
+        if event.choice:  # one of several answers was chosen: `drawn` and `p` alone do not show why
             text = f"decided {event.about}: {event.choice} (probability {event.p:.2f})"
         else:
             text = f"decided {about}: {'yes' if event.yes else 'no'} (probability {event.p:.2f}, drawn {drawn:.2f})"

@@ -148,7 +148,8 @@ def _blocks(turn: ResidentTurn, plan: Strokes, kept: Sequence[Appointment | None
 
 
 def place_of(turn: ResidentTurn, stroke: Stroke) -> str:
-    """Return the address of a stroke's place; the home if the names lead to no place."""
+    """Return the address of the place of a stroke (a part of the day); the home if the stroke's names lead to no
+    place."""
     rooms, _ = known_tree(turn)
     things = [each for each in sorted(turn.state.knows) if any(each.startswith(f"{room}:") for room in rooms)]
     return narrowed(turn, descend([*rooms, *things], stroke.place)) or turn.person.home

@@ -520,8 +520,8 @@ async def disproved(turn: ResidentTurn) -> set[str]:
 
 
 async def important_today(turn: ResidentTurn) -> list[Record]:
-    """Return the memories of the last 24 hours that conversations may show and that are at least IMPORTANT, the most
-    important first."""
+    """Return the memories of the last 24 hours, except notes, that conversations may show and that are at least
+    IMPORTANT, the most important first."""
     since = turn.now - DAY_S
     worth = [each for each in await worth_telling(turn) if each.created > since and each.kind != "note"]
     return [each for each in worth if (each.importance or 0.0) >= IMPORTANT]
