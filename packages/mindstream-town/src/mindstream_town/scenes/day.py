@@ -1397,7 +1397,7 @@ def whom_to_meet(turn: ResidentTurn, others: Mapping[str, ResidentState]) -> str
 OF_A_DAY: tuple[Kind, ...] = ("observation", "thought", "note")
 LOOKED_THROUGH, MAX_EVENING_MEMORIES, MAX_EVENING_PER_QUESTION = 120, 14, 3
 MIN_EVIDENCE = 2
-"""Minimum memories that an insight must cite as evidence."""
+"""Minimum number of memories that an insight must cite as evidence, unless the prompt shows fewer."""
 MAX_MEMORY_CHARACTERS = 400
 """Maximum characters of a memory, or of an activity of the day's plan, in a prompt."""
 MIN_IMPORTANCE = 10.0
@@ -1492,7 +1492,8 @@ def _shown(turn: ResidentTurn, record: Record) -> str:
 def _thoughts(turn: ResidentTurn, evening: Evening, records: Sequence[Record]) -> list[RecordDraft]:
     """Return insights as thoughts with their evidence; an insight is secret if a secret is among its evidence.
 
-    An insight that cites fewer than MIN_EVIDENCE memories only repeats a memory, and is left out.
+    An insight that cites fewer than MIN_EVIDENCE memories, although there are so many, only repeats a memory, and is
+    left out.
     """
     drafts = list[RecordDraft]()
     for each in evening.insights:
