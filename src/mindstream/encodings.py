@@ -215,7 +215,8 @@ def _is_binary(sample: bytes) -> bool:
 
 
 def _ranked(sample: bytes) -> list[tuple[float, str, str]]:
-    """Return (score, encoding, text) of each possible encoding, the most likely one first."""
+    """Return (score, encoding, text) of each possible encoding, the most likely one first. Among encodings that are
+    nearly as likely as the best (TIE), Windows code pages come first."""
     from chardet import detect_all
 
     is_binary = _is_binary(sample)

@@ -193,7 +193,8 @@ async def _namespaces(memory: Memory, op: base.ListNamespacesOp) -> Any:
 
 
 def _with_whole_texts(value: Any) -> Any:
-    """Return JSON without unpaired surrogates, which models sometimes write and no file can store."""
+    """Return a JSON value whose unpaired surrogates (which models sometimes write, and no file can store) are replaced
+    by U+FFFD."""
     try:
         text = json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError):

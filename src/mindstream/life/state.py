@@ -288,7 +288,8 @@ class LifeState(BaseModel):
         self.unread = [news for news in self.unread if news.row > upto]
 
     def _take_in(self, event: Event, at: Moment, seq: int) -> None:
-        """Apply an event of a question, an approval, or the outside world."""
+        """Apply an event from outside a turn: news, a question or its answer, an approval, or a command to pause,
+        resume or stop."""
         match event:
             case Heard() if (self.hears or event.session == SESSION) and event.text != MARK:
                 self._tell(seq, f"{SAID}{event.text}")

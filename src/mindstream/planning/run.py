@@ -463,7 +463,8 @@ async def plan_and_execute(run: PlanningRun) -> None:
     """Run the plan in rounds, and try to answer after each. A round runs the steps that need only steps with evidence.
 
     If the attempt gives no whole answer, and the round was the last one or a step failed in it, the plan is revised, as
-    long as revisions are left.
+    long as revisions are left. It is not revised if all steps have run and the solver says that what is missing does
+    not exist.
     """
     if run.given is None:
         await run.make_plan()

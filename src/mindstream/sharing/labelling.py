@@ -92,7 +92,8 @@ def after(example_question: str, example_answer: str, question: str) -> AnswerAf
 
 
 def answer_of(text: str) -> str:
-    """Return an answer as the text that follows the prompt of `after`, shortened to MAX_ANSWER characters."""
+    """Return an answer as the text that continues the prompt `AnswerAfterExample`; the answer is shortened to
+    MAX_ANSWER characters."""
     return f"\n<answer>\n{text[:MAX_ANSWER]}"
 
 

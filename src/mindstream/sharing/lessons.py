@@ -396,7 +396,8 @@ async def write_lesson(
             each other.
 
     Raises:
-        InputError: the text is empty or too long, `by` is not a member, or `by` may not amend this lesson.
+        InputError: the text is empty or too long, `applies` is too long, `by` is not a member, or `by` may not amend
+            this lesson.
     """
     by = normal_name(by)
     is_named = (await pool.member_state(by)).is_named(by)

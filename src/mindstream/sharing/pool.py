@@ -146,7 +146,7 @@ class Pool:
             as_published: whether each pair is also graded, labelled and served as a composed prompt (Gao 2024, 3.1.1).
 
         Raises:
-            InputError: the pool exists already.
+            InputError: the pool exists already, or the name of an agent is not valid.
         """
         owner, *members = (_checked_agent(each) for each in (owner, *members))
         created = events.PoolCreated(

@@ -193,7 +193,8 @@ class Encounters:
     deeds: Mapping[str, Deed]
 
     async def take_place(self) -> None:
-        """Run in this order: what users say, ends of talks with users, talks between residents, departures of users.
+        """Run in this order: what users say, ends of talks with users, ends of scenes, talks between residents,
+        departures of users.
 
         So a finished talk with a user is closed before one of its partners begins another talk.
         """

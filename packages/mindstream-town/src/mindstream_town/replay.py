@@ -417,7 +417,8 @@ def _pulled(world: PlaceWorld) -> list[Point]:
 
 
 def _spaced(points: list[Point]) -> list[Point]:
-    """Scale positions until no two boxes touch."""
+    """Scale positions so that the two nearest boxes are APART from each other; boxes at almost the same position may
+    still touch."""
     pairs = [(a, b) for i, a in enumerate(points) for b in points[:i]]
     gaps = [max(abs(a[0] - b[0]) / WIDE, abs(a[1] - b[1]) / (HIGH + 5)) for a, b in pairs]
     times = max(APART / max(min(gaps, default=1), 0.02), 1e-6)

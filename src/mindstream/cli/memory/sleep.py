@@ -263,7 +263,7 @@ def _accept(settings: Settings, proposal: Proposal, keep: Collection[str], json:
 
 
 def _sleep(settings: Settings, run: Callable[[LocalCaller], Awaitable[str]], json: bool) -> None:
-    """Print each finished step, then the dream."""
+    """Print each finished step, then the dream; with `json` the dream is only one of the steps."""
 
     def show(step: SleepStep) -> None:
         if json:

@@ -44,7 +44,7 @@ def run_until_stopped(doing: Coroutine[Any, Any, int], words: Callable[[], str],
 
 
 class _Stopping:
-    """Cancels a task on the first signal, and ends the process on a later one."""
+    """Cancels a task on the first signal, ignores the next IGNORED signals, and ends the process on a further one."""
 
     def __init__(self) -> None:
         self.signal: int | None = None

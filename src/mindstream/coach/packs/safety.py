@@ -208,8 +208,8 @@ class Together(Generic[Name]):
                 self._by_word.setdefault(next((part for part in cue if part != GAP), GAP), []).append((group, cue))
 
     def matching(self, text: str) -> frozenset[Name]:
-        """Return the names of the sets whose groups all occur near each other, and whose excluded groups (`-…`) do
-        not."""
+        """Return the names of the sets whose groups all occur near each other, and whose excluded groups (`-…`) do not.
+        Cues do not count if their clause denies them, or if an old story tells them of another person."""
         if not self._sets or (self._chinese and not CJK.search(text)):
             return frozenset()
         stand = self._stand(text)

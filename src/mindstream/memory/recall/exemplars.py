@@ -43,8 +43,8 @@ class Exemplars(Protocol):
     """
 
     async def examples(self, query: str, k: int) -> Sequence[Example]:
-        """Return at most k exemplars, best first. If there are lessons for the query, one text with all of them comes
-        before the exemplars."""
+        """Return at most k exemplars, best first. If there are lessons for the query, one more example, with the text
+        of all of them, comes first."""
 
     async def offer(self, query: str, answer: str, shown: Sequence[Example]) -> object:
         """Receive a good answer as a new exemplar; `shown`: the exemplars that the prompt of that answer contained."""

@@ -179,7 +179,7 @@ def _find_called(term: str, columns: Columns) -> int:
     """Return the number of the speaker whose nickname a word is; -1: none.
 
     In a stream with two speakers, a word is the nickname of one if nearly all of its uses are by the other (the
-    caller), and it occurs in at least a share EPISODES of the episodes in which the caller speaks.
+    caller), and it occurs in at least a share EPISODES of the episodes (two or more) in which the caller speaks.
     """
     two = columns.speakers.taking_part()
     if len(two) != 2:

@@ -240,7 +240,7 @@ def _bare_rows(connection: Sql, stream: StreamKey, lineage: _Lineage, gone: set[
 
 def _decided_after(connection: Sql, stream: StreamKey, row: int) -> Iterator[int]:
     """Yield the log rows of the decisions between an answer (`row`) and the next answer; these decisions quote the end
-    of the first one."""
+    of that answer."""
     ends = [
         connection.execute(
             "SELECT min(seq) FROM log WHERE mind = ? AND kind = ? AND seq > ?", (stream, kind, row)

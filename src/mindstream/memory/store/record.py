@@ -234,8 +234,8 @@ def nfc(text: str) -> str:
 
 
 def normalised(text: str) -> str:
-    """Return a text in the form in which two texts are compared: NFC, lower case, no extra spaces, no `.` or `!`
-    at the end."""
+    """Return a text in the form in which two texts are compared: NFC, lower case, no extra spaces, and no full stops or
+    exclamation marks (also Chinese ones) at the end."""
     return " ".join(nfc(text).casefold().split()).rstrip(".!。！ ")
 
 
@@ -485,7 +485,7 @@ def _is_number(value: object) -> bool:
 
 
 def _name(name: str, what: str) -> str:
-    """Return a name without control characters."""
+    """Return a name without control characters; raise InputError if it is not a text, or is too long."""
     _require(isinstance(name, str), what, "a text", name)
     if len(name) > MAX_NAME:
         raise InputError(f"{what}: expected at most {MAX_NAME} characters, not {len(name):,}")

@@ -310,12 +310,16 @@ def split_web_url(url: str) -> SplitResult | None:
 
 
 def _url(url: str, source: str = "") -> str:
-    """Return a base URL without the parts of a single request: a fragment, `/chat/completions`, slashes at the end.
+    """Return a base URL without the parts of a single request: a fragment, slashes at the end, and paths such as
+    `/chat/completions` (REQUEST_PATHS).
 
     A URL of OpenAI, or of a server in the local network, gets the path `/v1` if it has no path.
 
     Args:
         source: the environment variable that holds the URL, for the error message.
+
+    Raises:
+        SettingsError: the text is not an http or https URL, or contains a password or a key.
     """
     url = url.strip().strip("\"'<>`\ufeff\u200b").strip()
     where = f"{source}: " if source else ""

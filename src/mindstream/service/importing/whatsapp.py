@@ -57,7 +57,7 @@ def read(source: Source, tally: Tally) -> Iterator[Item]:
 
 
 def _chat(name: str) -> str:
-    """Return the name of the chat, taken from the name of its file."""
+    """Return the name of the chat, taken from the name of its file, or of its folder if the file is `_chat.txt`."""
     parts = [part.rpartition(".")[0] or part for part in name.replace("\\", "/").split("/")]
     return next((part for part in reversed(parts) if part not in ("", "_chat")), "WhatsApp")
 

@@ -431,7 +431,8 @@ class Runtime:
         """Yield a user's open mind; `opened.mind.hear(text)` sends it a message.
 
         Args:
-            session: the conversation to continue; None: the most recent open one, or a new one if none is open.
+            session: the conversation to continue; None: the user's most recent open one with this responder, or a new
+                one if none is open.
             responder: the name of a responder or pack; "": the operator's choice.
             holds: the owner of the leases on orphaned work, if the mind is opened to resume such work; "": it is not.
 
@@ -453,7 +454,8 @@ class Runtime:
             yield opened
 
     async def _store_payer(self, opened: OpenMind, principal: Principal) -> None:
-        """Store the id of the token whose budget pays for reasoning about this message.
+        """Store the id of the token whose budget pays for reasoning about this message, or remove it if the
+        token has no budget.
 
         The process that reasons, which may be another one, charges that budget.
         """

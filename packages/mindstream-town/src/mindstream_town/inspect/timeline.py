@@ -95,7 +95,7 @@ def timeline(history: History, name: str, start: int = 0, end: int | None = None
 
 def _joined(moments: list[Moment]) -> list[Moment]:
     """Combine adjacent moments of the same act, such as `cooking (peeling)` and `cooking (frying)`, into one; a talk
-    between them does not separate them."""
+    between them does not separate them, but a moment with a reason of its own begins a new act."""
     found: list[Moment] = []
     at = -1
     for each in moments:

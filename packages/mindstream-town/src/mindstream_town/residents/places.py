@@ -208,8 +208,8 @@ def is_let_in(setting: Setting, person: Person, at: Appointment) -> bool:
 
 
 def hours_on(rules: PlaceRules, address: Address, when: datetime) -> str:
-    """Return the opening hours of a place on a day, such as "08:00-20:00" or "closed"; "" if it has no rule or is
-    always open."""
+    """Return the opening hours of a place on a day, such as "08:00-20:00" or "closed"; "" if it has no rule, or is open
+    the whole day."""
     rule = rules.hours(address)
     if rule is None:
         return ""

@@ -682,7 +682,8 @@ def _agreed(turn: ResidentTurn, blocks: Sequence[Block], dated: Sequence[Appoint
     """Return the blocks, with the participants of the appointments that the resident has agreed to.
 
     Each appointment is assigned to one block in the same house (in any house if the appointment has no place): the one
-    with the most minutes in common. A block with several appointments gets the names of all their participants.
+    with the most minutes in common (at least two). A block with several appointments gets the names of all their
+    participants.
     """
     marked = list(blocks)
     for at in dated:
@@ -1431,7 +1432,8 @@ async def reflect_before_midnight(turn: ResidentTurn) -> None:
 
 async def think_about_the_day(turn: ResidentTurn) -> None:
     """Ask a model for insights from the day's most important memories, and update the texts about the resident's
-    present concerns and life. Without memories, ask nothing."""
+    present concerns and life. Without memories, do nothing of this. Before that, an act that waits for its result gets
+    it."""
     await find_out(turn)
     await turn.resident.written()
     records = await _evening_come_to_mind(turn)

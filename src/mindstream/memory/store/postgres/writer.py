@@ -98,7 +98,10 @@ class CommitWriter(GroupWriter):
         """Run all writes in one transaction.
 
         Args:
-            each_alone: run each write in a savepoint, because one of them failed before.
+            each_alone: run each write in a savepoint, so that it fails alone.
+
+        Raises:
+            _Alone: one of several writes failed, and they did not run in savepoints.
         """
         connection = self._connected()
         self._begin(connection)
@@ -211,7 +214,8 @@ class Listening:
     @contextlib.contextmanager
     def subscribed(self, digest: str, notified: Notified) -> Iterator[None]:
         """Call `notified`, from another thread, on each notification with this digest of a tenant or stream (see
-        `digest_of`), until the block ends."""
+        `digest_of`), until the block ends. It is also called when the connection to the database begins or fails,
+        because notifications may have been missed."""
         with self._lock:
             self._subscribers.setdefault(digest, set()).add(notified)
             if self._thread is None:

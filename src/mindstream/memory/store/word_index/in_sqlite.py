@@ -428,8 +428,8 @@ def _less_said(connection: sqlite3.Connection, segment: int, record: Record, wor
 
 
 def _end_at_record(connection: sqlite3.Connection, stream: StreamKey, segment: int, gone: set[int]) -> None:
-    """Make a segment end at a record that still exists. Otherwise, if the deleted record was the last one of the table,
-    SQLite may give its number to a new record, which would count as indexed.
+    """Make a segment end at a record that still exists, or delete the segment if none does. Otherwise, if the deleted
+    record was the last one of the table, SQLite may give its number to a new record, which would count as indexed.
 
     Args:
         gone: the numbers of the deleted records.
