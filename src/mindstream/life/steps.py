@@ -171,7 +171,8 @@ class Steps:
 
 
 def _sum(asked: Sequence[Metered]) -> Usage | None:
-    """Return the total usage of several requests; None if no request has reported any."""
+    """Return the total usage of several requests, whose cost is the sum of the known costs; None if no request has
+    reported its usage."""
     known = [call.usage for call in asked if call.usage is not None]
     if not known:
         return None

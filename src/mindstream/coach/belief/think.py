@@ -83,7 +83,8 @@ OWN = 1.0
 
 
 def _asked(pack: Pack, query: str, of: str) -> tuple[set[str], set[str], list[float]]:
-    """Return a query's topics, its terms, and its similarity to each step or resource of the pack."""
+    """Return a query's topics, its terms, and its similarity to each step of the pack (`of` is "steps"), or else to
+    each resource."""
     topics = set(topics_in(pack, query)) | {topic.id for topic in pack.topics if topic.id in query.split()}
 
     def embedded() -> Floats:

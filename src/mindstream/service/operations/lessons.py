@@ -139,7 +139,7 @@ async def lessons(runtime: Runtime, principal: Principal, request: LessonsReques
 async def verdict(
     runtime: Runtime, principal: Principal, request: VerdictRequest, one: RunningOperation
 ) -> VerdictResult:
-    """Tell a pool whether the result of a run was right: its lessons change, and accepted work becomes an exemplar."""
+    """Tell a pool whether the result of a run was right: its lessons change, and right work may become an exemplar."""
     from mindstream.service.lessons import judge_run
     from mindstream.sharing.lessons import Verdict
 

@@ -214,7 +214,7 @@ class RunningOperation:
         run: the name of the plan's run, if the operation runs a plan.
         problem: why it failed.
         is_cancelled: a client has cancelled it.
-        reading: the number of the newest erasure at the time when it began to read its user's words.
+        reading: holds the number of the newest erasure at the time when it began to read its user's words.
         is_lost: words of its user were erased after it began to read; its result is neither shown nor stored.
         last_erasure: returns the number of the last erasure.
         task: the task that runs it; None: another server runs it, or it was restored from the store.

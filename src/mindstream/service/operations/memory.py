@@ -155,7 +155,8 @@ class MemoryShape(Reply):
 
 
 class MemoryList(Reply):
-    """A page of memories, newest first; `next`: the cursor of the next page, "" at the end."""
+    """A page of memories, newest first (with `by_kind`: kind by kind, the newest last); `next`: the cursor of the next
+    page, "" at the end."""
 
     memories: list[MemoryShape]
     next: str
@@ -288,8 +289,8 @@ async def list_memories(runtime: Runtime, principal: Principal, request: ListReq
 
 
 async def _by_kind(memory: Memory, kinds: Sequence[Kind] | None, request: ListRequest) -> list[Record]:
-    """Return the newest records of each kind in `kinds`; None: the current beliefs and plans, and the newest records of
-    each other kind."""
+    """Return the newest records of each kind in `kinds`, the newest last; None: the current beliefs and plans, and the
+    newest records of each other kind."""
     latest, now, found = memory.store.latest, memory.clock.now(), list[Record]()
     if kinds is None:
         found += await read_slots(memory.store, memory.key, now)

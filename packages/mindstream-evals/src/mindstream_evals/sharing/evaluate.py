@@ -236,7 +236,8 @@ class Evaluation:
     def _groups(self, arms: Iterable[str]) -> dict[str, Arm]:
         """Return the experiences to build, in order, each with the arm (the condition) that trains with it.
 
-        The pool comes first, because the other experiences learn from its training.
+        The pool comes first, because the other experiences learn from its training; but if the arms train alone
+        (`separate`), each of them has an experience of its own.
         """
         known = [each for each in ARMS if each in arms]
         if self.separate:

@@ -127,7 +127,8 @@ async def _run_until(town: Town, when: str) -> None:
 
 
 async def _follow(screen: Screen, script: Path) -> int:
-    """Run the commands of a file and return the exit code.
+    """Run the commands of a file and return the exit code: 0, or SPOKEN_TO if a resident spoke to the user and so ended
+    a command early.
 
     Raises:
         InputError: the file cannot be read; or a line cannot be run, and the lines before it have been run.

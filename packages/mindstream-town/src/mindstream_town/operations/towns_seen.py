@@ -376,7 +376,8 @@ async def leave(runtime: Runtime, principal: Principal, request: EmbodiedName) -
 
 
 def _person(principal: Principal, request: EmbodiedName) -> str:
-    """Return the name of the user who controls a resident; "" for a visitor, whose own name is used."""
+    """Return the name of the user who controls a resident: the only user of the caller's token; without one, the name
+    in the request, or "" for a visitor, whose own name is used then."""
     return principal.bound_user or ("" if request.visitor else request.person)
 
 

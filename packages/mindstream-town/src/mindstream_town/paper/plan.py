@@ -84,7 +84,7 @@ def _now(turn: ResidentTurn, minute: int) -> Block:
 
 async def begin_day(turn: ResidentTurn, day: int) -> None:
     """Plan the day; before that, except on the first day, rate the unrated memories and renew the resident's summary of
-    itself."""
+    itself. If the town's profile has no plans, the resident is idle all day."""
     if not turn.profile.plans:
         await idle_away(turn, day)
         return

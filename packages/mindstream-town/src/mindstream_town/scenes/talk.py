@@ -413,7 +413,8 @@ async def _brief(turn: ResidentTurn, mind: Sequence[Record]) -> None:
 
 
 def _is_to_judge(turn: ResidentTurn, before: Briefed, unjudged: Sequence[Record]) -> bool:
-    """Return whether one of these memories is important, and the last judgement was JUDGED_AGAIN minutes ago."""
+    """Return whether one of these memories is important, and the last judgement was at least JUDGED_AGAIN minutes
+    ago."""
     waited = turn.step - before.step >= JUDGED_AGAIN * turn.profile.a_minute
     return waited and any((each.importance or 0.0) >= IMPORTANT for each in unjudged)
 
