@@ -663,7 +663,7 @@ def _of_own(what: str, name: str) -> str:
 
 
 def _learn_places(turn: ResidentTurn, scene: Scene, places: Sequence[str]) -> None:
-    """Add the places of what was agreed on, and the sectors that contain them, to the places that the resident knows."""
+    """Add the places of what was agreed on, and the sectors that contain them, to the places the resident knows."""
     named = by_words(places)
     told = {find_place(each.place, named) for each in scene.agreed} - {""}
     addresses = {str(turn.setting.addresses[each].upto(level)) for each in told for level in (2, 3)}
