@@ -171,7 +171,7 @@ class Month:
             for number in range(10):
                 key = (self.seed, "seen", self.day, number)
                 text = f"{chance.pick(SEEN, *key, 0)} {chance.pick(DID, *key, 1)} {chance.pick(WHERE, *key, 2)}"
-                await stream.retain(f"{text}, day {self.day + 1}", importance=3)
+                await stream.retain(f"{text}, day {self.day + 1}", "observation", importance=3)
                 self.clock.advance(0.25 * HOUR_S)
             for question in self.questions_today():
                 await stream.recall(question, RETURNED)
