@@ -83,7 +83,7 @@ BACK = re.compile(
     r"|不是(?:这|那)?个?意思|没有?(?:这|那)个?意思|开玩笑|说着玩",
     re.IGNORECASE,
 )
-"""Patterns of unambiguous answers to a question about danger: yes, no, "I did not mean it"."""
+"""YES, NO, BACK: patterns of unambiguous answers to a question about danger: yes, no, "I did not mean it"."""
 GAPS, UNPROVEN = (0, 2, 4), 2
 """GAPS: number of answers after which an unanswered question about danger is repeated. The n-th number applies after
 the question was asked n times, and the last number also after that. UNPROVEN: maximum number of times that a question

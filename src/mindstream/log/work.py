@@ -161,7 +161,7 @@ def finish(connection: Sql, mind: str, ids: Sequence[int], owner: str, seq: int,
     """Mark work as done by the event `seq`. `begun`: whether the work must have been started; False: it must not.
 
     Raises:
-        LeaseLost: another process has taken over some of the work.
+        LeaseLost: another process has taken over or ended some of the work, or `begun` is not true of it.
     """
     for id_ in ids:
         changed = connection.execute(

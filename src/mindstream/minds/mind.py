@@ -340,7 +340,8 @@ class Mind:
     ) -> AsyncIterator[Mind]:
         """Open a user's mind, and run its reasoners until the block ends.
 
-        If the mind has a responder, it also answers utterances that a dead process left unanswered.
+        If the mind has a responder, and `part` is not `thinks`, it also answers utterances that a dead process left
+        unanswered.
 
         Args:
             data: the data folder (created if missing), the URL of a PostgreSQL database, or a store.

@@ -213,8 +213,8 @@ async def _claim(pool: Pool, id_: str) -> tuple[int, ...]:
 
 async def _verdict(pool: Pool, state: PoolState, exemplar: Exemplar, scorer: Model) -> ExemplarJudged:
     """Return the verdict on a pair. The pair is rejected if its form has a fault, if the pool already has it, if its
-    answer gives orders to its reader, if the scorer's reply has no valid grades, or if the grades sum to less than the
-    rubric's threshold."""
+    answer gives orders to its reader and the pool is guarded, if the scorer's reply has no valid grades, or if the
+    grades sum to less than the rubric's threshold."""
     query, answer, rubric = exemplar.query, exemplar.answer, state.rubrics[-1]
     judged = ExemplarJudged(id=exemplar.id, verdict="rejected", rubric=len(state.rubrics), model=BY_RULES)
     if faults := find_faults(query, answer):
@@ -252,7 +252,8 @@ async def _verdict(pool: Pool, state: PoolState, exemplar: Exemplar, scorer: Mod
 async def _measured(
     pool: Pool, state: PoolState, exemplar: Exemplar, judged: ExemplarJudged, likely: MutualInformation | None
 ) -> ExemplarJudged:
-    """Measure whether the answer of a pair gives orders to its reader, and how well it fits the query.
+    """Measure whether the answer of a pair gives orders to its reader, and how well it fits the query. In a guarded
+    pool, the fit of an answer that gives orders is not measured.
 
     Called only if the scorer is the `rules` model, or if `likely`, a model in this process, can measure.
     """

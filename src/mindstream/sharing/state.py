@@ -72,7 +72,7 @@ class PoolState:
         versions: the versions of the retriever, in order; trained: time when the newest was stored.
         admitted: the log row of the last admission; 0: there was none.
         labels: the labels by each labeller, whose key is (basis, model): by pair and candidate, p_not (see `Labels`).
-        helped: feedback by exemplar; helped_again: feedback by (digest of the question, exemplar).
+        helped: feedback by exemplar; helped_again: feedback on single exemplars by (digest of the question, exemplar).
     """
 
     seq: int = 0

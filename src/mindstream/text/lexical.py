@@ -146,7 +146,7 @@ class Postings:
         yield join
 
     def adopt(self, arrays: Mapping[str, Array]) -> None:
-        """Use arrays that `copying` has collected as the stored numbers."""
+        """Replace the stored numbers by the arrays that `copying` has collected."""
         self._found.clear()
         self._hashes, self._starts, self._kept = arrays["hashes"], arrays["starts"], arrays["numbers"]
 

@@ -604,8 +604,8 @@ AHEAD = 4
 def note_topics_and_plan_steps(ask: Think, _: Sequence[Message]) -> Thinking:
     """Think without a model: note the topics that statements name; in a planning phase, plan library steps on them.
 
-    Topics are recognised by their words alone, so a denied topic is noted, too. After an alarm or a hint of danger,
-    nothing is noted or planned.
+    Topics are recognised by their words alone, so a denied topic is noted, too. After a hint of danger, an alarm that
+    stops the conversation, or an answer of the coach about danger, nothing is noted or planned.
     """
     alarms = [alarm for text in ask.utterances if (alarm := find_alarm(ask.pack, text))]
     said = [line.text for line in ask.timeline if not line.by_user]

@@ -98,8 +98,8 @@ def understood(query: str, columns: Columns, now: Moment) -> RecallQuery:
 
 
 def _nicknames(query: str, columns: Columns) -> dict[str, int]:
-    """Return the words of a question that are short forms, misspellings or nicknames of speakers' names, each with the
-    speaker's number."""
+    """Return the capitalised words of a question that are short forms, misspellings or nicknames of speakers' names,
+    each with the speaker's number. Only the first MOST_CAPITALS capitalised words are examined."""
     found: dict[str, int] = {}
     for match in list(CAPITAL.finditer(query))[:MOST_CAPITALS]:
         begins = not query[: match.start()].rstrip() or query[: match.start()].rstrip()[-1] in ".!?"

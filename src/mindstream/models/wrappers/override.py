@@ -40,10 +40,11 @@ class PromptOverride(Layered):
 
 
 def read_words(path: Path) -> str:
-    """Return the text of a prompt.
+    """Return the text of a prompt. A text without parts (`# system`, `# user`) is not checked.
 
     Raises:
-        SettingsError: the file cannot be read, or is not a template; the message names the file, and the line if known.
+        SettingsError: the file cannot be read, or its parts are not valid templates; the message names the file, and
+            the line if known.
     """
     try:
         words = read_text(path, MAX_BYTES).replace("\r\n", "\n")

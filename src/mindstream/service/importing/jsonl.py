@@ -132,7 +132,8 @@ def _question_and_answer(raw: Mapping[str, Any]) -> list[Any]:
 def _with_text(raw: Any) -> Any:
     """Return a value as an object that has its text in one field.
 
-    The value may be a plain text, an object that nests its message, or one that splits its text into parts.
+    The value may be a plain text, an object that nests its message, or one that splits its text into parts. Any other
+    value is returned unchanged.
     """
     if isinstance(raw, str):
         return {"text": raw}

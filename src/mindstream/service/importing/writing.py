@@ -140,8 +140,11 @@ class Import:
         return f"{count_of(done.written, 'record')} before it {were} imported{known}; {again}"
 
     def _records(self, item: Item) -> list[Record]:
-        """Return the records of an item: several if its text is too long for one record, [] if it cannot be stored,
-        which is counted. Fields that cannot be stored are left out."""
+        """Return the records of an item: several if its text is too long for one record.
+
+        If a field cannot be stored, the records have the text alone, without keywords and other data. If the text
+        cannot be stored either, return []. Both losses are counted.
+        """
         user = item.user if self.each_user and item.user else self.owner
         try:
             return [checked_record(record) for record in self._drafts(item, user)]

@@ -525,9 +525,12 @@ async def run_contest(
 ) -> dict[str, Any]:
     """Play and judge the conversations that have no stored result yet, and return all results.
 
+    Without `terms.judge`, no model judges: write the page on which people judge, and use the verdicts that they have
+    saved in the folder.
+
     Raises:
         InputError: the conversations or the folder cannot be used.
-        SettingsError: no model is set.
+        SettingsError: no model is set for the talker.
         ModelError: a model is not available; results until then are stored.
     """
     scripts = read_talks(terms.talks)

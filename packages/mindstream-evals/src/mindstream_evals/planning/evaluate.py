@@ -198,7 +198,8 @@ class KeptModel:
 
 
 def _estimated(request: Request, heard: list[Part]) -> list[Usage]:
-    """Estimate the tokens of an interrupted call, or of one without usage data; [] if no text was received."""
+    """Estimate the tokens of an interrupted model call, or of one without usage data; [] if neither text nor arguments
+    of a tool call were received."""
     said = "".join(
         part.text if isinstance(part, Piece) else part.arguments for part in heard if isinstance(part, Piece | Call)
     )

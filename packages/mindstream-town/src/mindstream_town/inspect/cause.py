@@ -122,7 +122,8 @@ def _event_outcome(history: History, who: str, typed: str, span: tuple[int, int]
     it, at the appointment whose memory has most of the text's words.
 
     Raises:
-        InputError: `span` is None, and no memory of such an appointment has a word of the text.
+        InputError: `span` is None, and no memory of such an appointment has a word of the text; or `span` is given, and
+            the text does not name one place.
     """
     words, setting = {*terms(typed)}, history.setting
     found = {

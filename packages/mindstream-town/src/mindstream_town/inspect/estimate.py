@@ -165,8 +165,8 @@ async def _answered(rules: Rules, request: Request) -> str:
 
 
 async def _reply(rules: Rules, request: Request) -> AsyncGenerator[Part]:
-    """Answer with typical replies of a model if the prompt has no rule, or if its rule would change the residents'
-    behaviour."""
+    """Answer as a model typically would if the prompt has no rule, or if with the rule's reply the residents would
+    behave, and so call models, otherwise than with a model. Answer all other prompts by their rules."""
     match request.prompt:
         case SalientQuestions() as ask:
             questions = [f"What matters to {ask.who}? ({number})" for number in range(ask.count)]

@@ -100,7 +100,8 @@ async def converse(first: ResidentTurn, second: ResidentTurn) -> Talk:
 async def _speak(one: Speaker, two: Speaker) -> tuple[list[SpokenLine], str]:
     """Let both speak in turns until one of them ends the talk, or the maximum of lines is reached.
 
-    Return the lines, and how the talk ended: a `Manner`; "talks" after the maximum of lines.
+    `ends` in the first line is ignored, because the other may answer that line. Return the lines, and how the talk
+    ended: a `Manner`; "talks" after the maximum of lines.
     """
     lines: list[SpokenLine] = []
     most, manner = one.turn.profile.talk_lines, "talks"

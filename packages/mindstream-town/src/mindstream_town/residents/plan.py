@@ -426,7 +426,8 @@ def _with_errands(block: Block, errands: Iterable[Block], minute: int) -> Block:
 
 
 def _move_to_free_time(turn: ResidentTurn, errand: Block, earliest: int, because: str) -> None:
-    """Plan an errand in the first free time today that is not too short and in which its place is open."""
+    """Plan an errand in the first free time from the minute `earliest` on that is not too short and in which its place
+    is open; if there is none today, drop the errand."""
     setting, midnight = turn.setting, turn.setting.step_at(turn.day, 0)
     address = setting.addresses.get(errand.place)
     for each in sorted(turn.state.blocks, key=lambda each: each.start):

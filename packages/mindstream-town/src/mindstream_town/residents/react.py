@@ -238,7 +238,7 @@ def _aside(things: Sequence[str], place: str) -> int:
 
 
 def _minutes_waited(state: ResidentState, place: str, minute: int) -> int:
-    """Return how many minutes the resident has waited for an object in the last hour."""
+    """Return for how many minutes the resident has waited for an object, in waits that ended in the last hour."""
     return sum(
         block.minutes
         for block in state.blocks
@@ -306,7 +306,8 @@ LATEST_HOUR = 23
 
 
 async def react(turn: ResidentTurn, new: Sequence[Percept], others: Mapping[str, ResidentState]) -> None:
-    """React to objects; if the resident does nothing about them, to the people among the new percepts, in order."""
+    """React to objects; if the resident does nothing about them and is not talking, to the people among the new
+    percepts, in order."""
     if await react_to_things(turn, others) or turn.state.is_talking(turn.step):
         return
     if turn.is_paper("decider") and turn.is_paper():

@@ -211,7 +211,11 @@ def _step_of(setting: Setting, clock: str) -> int:
 
 
 def _blocks(setting: Setting, scratch: Scratch, here: str) -> tuple[Block, ...]:
-    """Return the day's plan; saves have no places for tasks, so current tasks are done where the resident is."""
+    """Return the day's plan, which ends with sleep if the save's plan ends before midnight.
+
+    Saves have no places for tasks: the current task is done where the resident is (`here`), sleep is at home, and other
+    tasks have no place.
+    """
     home = setting.people[scratch.name].home
     blocks: list[Block] = []
     doing = (scratch.act_description or "").partition(" (")[0]

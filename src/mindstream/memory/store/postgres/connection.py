@@ -78,8 +78,8 @@ _sharing = threading.Lock()
 
 
 def _join(url: str, migrations: Sequence[Migration], clock: SharedClock) -> _Shared:
-    """Return the connections to a database that all stores of this process share. For the first store, check the
-    database, and migrate its tables.
+    """Return the connections to a database that all stores of this process share. For the first store, and for each
+    whose number of migrations differs from the store before it, check the database and migrate its tables.
 
     Raises:
         StorageError: the database is unsuitable or cannot be reached.
