@@ -326,8 +326,9 @@ async def _depths_and_taints(
 ) -> list[tuple[int, bool]]:
     """Return for each list of evidence the depth of a record derived from it, and whether that record is tainted.
 
-    The depth is 1 + that of the deepest evidence, or 0 without evidence. A record is tainted (contains untrusted text)
-    if any of its evidence is tainted. The mark is stored with the record, and stays when the evidence is erased.
+    The depth is 1 + that of the deepest evidence, at most MAX_DEPTH, or 0 without evidence. A record is tainted
+    (contains untrusted text) if any of its evidence is tainted. The mark is stored with the record, and stays when the
+    evidence is erased.
     """
     cited = dict.fromkeys(id_ for some in evidence for id_ in some if isinstance(id_, str))
     ids = [id_ for id_ in cited if id_ not in unwritten]

@@ -653,8 +653,8 @@ class Background:
         await self.memory.commit(wake=NewWork((slot.name,), self.owner, lease, occasion))
 
     async def _claim(self, slot: Slot) -> list[Work]:
-        """Claim open work. If an item has failed before, or was begun more than TRIES times, claim only the oldest item,
-        so that a failing item blocks no other."""
+        """Claim open work. If an item has failed before, or was begun more than TRIES times, claim only the oldest
+        item, so that a failing item blocks no other."""
         slot.quiet = 1 if slot.woken.is_set() else min(slot.quiet + 1, QUIET)
         slot.woken.clear()  # a wake from here on causes another look
         if self._hearing or slot.is_resting:

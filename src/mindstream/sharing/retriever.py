@@ -154,7 +154,8 @@ class AboutMean:
 
 
 class ByHead:
-    """Rank by the head all exemplars that may be served, without a shortlist by plain cosine.
+    """Rank by the head all exemplars that may be served, without a shortlist by plain cosine. If the question has no
+    vector that the head can read, rank by plain cosine.
 
     There is one instance per version and pool. It caches the projected vectors of the pool, and the vectors that they
     were computed from, since a vector may change.

@@ -411,6 +411,7 @@ def relevance(
 
     Args:
         vectors: the vectors of the question's wordings.
+        candidates: marks the records that may be returned; the others get the score -infinity.
         valid: the rows over which the average similarity is computed, without superseded and archived records; None:
             all rows.
     """

@@ -96,6 +96,7 @@ class Import:
 
         Raises:
             InputError: the file is invalid. The items before the error are written; the message says how many.
+            Conflict: other processes write the same texts again and again.
             StorageError: the data cannot be written.
         """
         read, broken = 0, None

@@ -76,7 +76,7 @@ class AskedTalk:
 
 
 def read_talks(file: Path) -> tuple[str, list[AskedTalk]]:
-    """Read a file; return the name of its format, and its conversations.
+    """Read a file; return the name of its format, and its conversations that have messages and questions.
 
     Raises:
         InputError: the file cannot be read, has none of the formats, or has an invalid part.

@@ -190,7 +190,8 @@ async def estimate(evaluation: Evaluation, settings: Settings) -> tuple[Counting
 async def evaluate(evaluation: Evaluation, wish: Wish, spent: Spent) -> Evaluated:
     """Interview the residents, judge pairs of answers, check the answers' claims, and return the results.
 
-    Stored answers and verdicts are reused.
+    Stored answers and verdicts are reused. A model judges no pairs if `wish` has verdicts of people; it judges neither
+    pairs nor claims if `wish` asks for the page on which people judge (`pairs_out`).
 
     Raises:
         InputError: a file cannot be written.

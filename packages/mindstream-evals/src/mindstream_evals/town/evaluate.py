@@ -381,8 +381,8 @@ UNKNOWN = "I would have to think about that for a moment, and then I would tell 
 
 
 async def count_asked(evaluation: Evaluation, comparisons: Sequence[Comparison]) -> Counting:
-    """Count the model calls whose results are not stored yet: for answers, for verdicts on each pair in both orders,
-    and for the claim check of each answer."""
+    """Count the model calls whose results are not stored yet: for answers, for verdicts on each pair of different
+    answers in both orders, and for the claim check of each answer."""
     counting, asked = Counting(), set[str]()
 
     def add(prompt: Prompt[Any], key: str) -> None:

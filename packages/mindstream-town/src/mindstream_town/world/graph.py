@@ -80,7 +80,8 @@ class PlaceWorld:
         return [there for there, steps in spread(self.neighbours, [spot], radius).items() if steps <= radius]
 
     def places_around(self, spot: Spot, radius: int) -> set[Address]:
-        """Return the narrowest places at the spots within a number of steps (`radius`); on a road this is the world."""
+        """Return the narrowest place of each spot within a number of steps (`radius`); for a spot on a road, this is
+        the world."""
         return {self.address_at(each) for each in self.near(spot, radius)}
 
     def visible(self, spot: Spot, radius: int) -> tuple[Spot, ...]:
