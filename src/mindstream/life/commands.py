@@ -107,7 +107,8 @@ async def answer(stream: Memory, text: str, id_: str = "", session: str = "") ->
         id_: the id of the question; "": the oldest open question, or the last expired one if none is open.
 
     Raises:
-        InputError: the text is empty or too long, the mind has no life, there is no open question, or none has this id.
+        InputError: the text is empty or too long, the mind has no life, no question is open or has expired, or none of
+            these has this id.
     """
     words, state = redaction.clean(checked_text(text, MAX_UTTERANCE)).text, await look(stream)
     waiting = [*(each for each in state.questions if each not in state.answers), *state.late]

@@ -40,7 +40,7 @@ class Deed:
 
     Attributes:
         door: the interface: `command`, `rest`, `mcp`, or `upkeep` (the service's own maintenance).
-        who: the token's id, or the name of the operating system's user.
+        who: the token's id, or the name of the operating system's user; for `upkeep` the number of the process.
         about: the key of the affected stream; "": the operation concerns no single stream.
         tenant: the tenant; "": the data of this machine's users, who have no tenant.
         counts: how much was affected, such as the number of records; no words of users.

@@ -150,8 +150,8 @@ class Planner(Explained):
             plan: the plan to run; None: the planner writes one.
             output: the type of `solution.output`, such as a Pydantic model. Unless the answer has this form already,
                 the model is asked once more to convert it.
-            run: the name of the run in the memory's log; an interrupted run of that name is resumed. "": a new name is
-                chosen.
+            run: the name of the run in the memory's log. If that run was interrupted, it is resumed; if a model has
+                answered in it, its solution is returned again. "": a new name is chosen.
 
         Raises:
             InputError: the task is not a text, the strategy is unknown, two tools have one name, or the run was about

@@ -31,9 +31,9 @@ class Metrics:
     """The counters of a server.
 
     Attributes:
-        requests: answered requests, by method and status. seconds: the time they took, by method.
-        going: running requests.
-        webhook: webhook posts, by result (`delivered`, `failed`).
+        requests: number of answered requests, by method and status. seconds: total seconds spent on answers, by method.
+        going: number of running requests.
+        webhook: number of webhook posts, by result (`delivered`, `failed`).
     """
 
     def __init__(self, runtime: Runtime) -> None:

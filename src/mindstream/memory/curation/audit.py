@@ -56,7 +56,7 @@ class Audit:
     Attributes:
         held: number of current records by kind; superseded, expired and archived records are not counted.
         superseded, forgotten: number of superseded and of archived records.
-        exact: groups of records of one kind with the same words.
+        exact: groups of records of one kind (in ONCE) with the same words.
         near: groups of near-duplicate notes or thoughts (memory/lifecycle/duplicates); under the policy `decay`, a
             sleep merges those that were written since the last sleep.
         never_recalled: records that can decay, are older than a day, and were never returned by a recall (or have

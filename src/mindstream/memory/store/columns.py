@@ -347,9 +347,9 @@ class Columns:
         names, episodes: for each name, its number in the column `by`; for each episode, its number in `episode`.
         named: for each word that is the first of a name, the names that begin with it.
         kind: the code of the kind (KIND_CODES).
-        group: the number of the record's episode, for kinds in EPISODIC only; -1: none.
+        group: the number of the record's group: the records of one episode whose kinds are in EPISODIC; -1: none.
         before, after: the rows of the neighbours in the group; -1: none.
-        asks: whether the last ASKS_WITHIN characters contain a question.
+        asks: whether the last ASKS_WITHIN characters contain a question mark.
         only_asks: whether each sentence of a text of at most QUESTION_CHARS characters is a question.
         importance: NaN: not rated.
         valid_from, valid_until, forgotten: as in the record; minus or plus infinity if not set. `forgotten` is minus
@@ -806,7 +806,7 @@ def _without(
 
 
 def is_asking(text: str) -> bool:
-    """Return whether the last ASKS_WITHIN characters of a text contain a question."""
+    """Return whether the last ASKS_WITHIN characters of a text contain a question mark."""
     return _asking(text)[0]
 
 

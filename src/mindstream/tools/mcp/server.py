@@ -20,7 +20,8 @@ from mindstream.tools.addresses import is_allowed
 MAX_BYTES = 8_000_000
 """Maximum length of a message from the server, in bytes."""
 SECONDS, MEGABYTES = 10, 700
-"""Limits of the child process: CPU seconds for reading the messages after each request, and megabytes of memory."""
+"""Limits of the child process: SECONDS of CPU time from one request to the next, in which it reads the server's
+messages, and MEGABYTES of memory."""
 OUT_OF_MEMORY = 77
 """Exit code of a child process in which Python ran out of memory. If other libraries run out of memory, the process
 ends by a signal."""

@@ -135,7 +135,7 @@ class Cast:
 
     Attributes:
         left_out: number of removed tests. A test is removed if its question or answer is in a pool or stream, or if it
-            repeats another test.
+            repeats another test of its agent.
     """
 
     agents: tuple[Agent, ...]
