@@ -95,7 +95,8 @@ class M2:
 
     async def _reply(self, id_: str, asked: Request) -> Replied:
         """Return the reply `id_` of M2 (the role that decides) from the log, or else ask M2 and log its reply. M2 reads
-        this turn and earlier ones; the messages of the tool loop are not used."""
+        this turn and earlier ones. `asked`: the request of the tool loop; only whether it offers tools is used, not its
+        messages."""
         state = self.steps.state
         if known := state.replies.get(id_):
             return known

@@ -146,8 +146,8 @@ class SqlStore(Store):
         raise NotImplementedError
 
     def _note_own(self, number: int, commit: Commit, logged: Sequence[Logged]) -> None:
-        """Take note of a commit through this store, once it is durable; `number`: the number of its changes, which all
-        commits of one call share."""
+        """Take note of a commit through this store, once it is durable; `number`: the number of the call of `commit`
+        among the writes of all processes; the commits of one call share it."""
 
     def _erase_beside(self, stream: StreamKey, found: Carriers) -> None:
         """Remove the words of erased records from files next to the database."""

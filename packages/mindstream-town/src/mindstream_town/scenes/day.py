@@ -529,7 +529,8 @@ async def important_today(turn: ResidentTurn) -> list[Record]:
 
 async def worth_telling(turn: ResidentTurn) -> list[Record]:
     """Return the memories that conversations may show, the most important first. Of the LOOKED_THROUGH newest memories,
-    secrets, everyday events, and what the resident's description says are left out."""
+    those that may not be told (`can_be_told`: also plans and private thoughts), secrets, everyday events, and what the
+    resident's description says are left out."""
     newest = await _latest(turn, "note", "observation", "thought")
     kept = [each for each in newest if can_be_told(each) and not is_secret(turn, each) and not is_everyday(each)]
     known = described_anyway(turn)
