@@ -254,7 +254,8 @@ def flag_name(field: str) -> str:
 
 
 def choose(flags: Mapping[str, Any]) -> Chosen:
-    """Choose the settings; warn about an unread settings file in the working directory, and misspelt variables.
+    """Choose the settings, and switch on redaction if they ask for it; warn about an unread settings file in the
+    working directory, and misspelt variables.
 
     For a command about a town, `data` becomes the location of the town (see `find_town`). If the user has named no
     data, this location is a part of the default data folder, apart from the data of conversations.

@@ -482,7 +482,8 @@ class Fit(Layered):
         return asked.tokens * 2 // 3
 
     def fitted(self, request: Request, aim: int | None = None) -> Request:
-        """Return the request, shortened to the known window and to at most `aim` tokens, as far as these are given."""
+        """Return the request with the known limits: of the length of its reply, and of its own length (the window, and
+        at most `aim` tokens, if given), to which it is shortened."""
         if self._longest_reply and not request.longest_reply:
             request = request.but(longest_reply=self._longest_reply)
         if self._window:

@@ -200,7 +200,7 @@ def _check_legend(drawing: Drawing) -> None:
             other = taken.get(mark)
             if other in ("wall", "ground") or {other, table} == {"objects", "spawns"} or mark == " ":
                 raise InputError(
-                    f"{table}: {mark!r} already means {other or 'an empty cell'}; choose another character"
+                    f"{table}: {mark!r} is already used for {other or 'empty cells'}; choose another character"
                 )
             taken[mark] = table
 
