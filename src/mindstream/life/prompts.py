@@ -97,8 +97,9 @@ class ProposeWork(Prompt[WorkFound]):
     """Propose work that is worth doing for the goal.
 
     Attributes:
-        memories: memories that a recall finds for the goal.
-        over: finished tasks with their results.
+        earlier, memories: the newest summary of past turns, and the memories that a recall finds for the goal; without
+            those that are based on third-party content.
+        over: tasks that are done or given up, with their results.
         waiting: unfinished tasks.
         room: the rest of today's budget, as text; "": there is no daily limit.
     """

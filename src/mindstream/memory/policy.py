@@ -101,6 +101,7 @@ async def adopt_policy(store: Store, stream: StreamKey, at: Moment, given: AnyPo
 
     Raises:
         InputError: `given` is not a policy, or has an unknown name or an invalid value.
+        SettingsError: there is no such reranker.
     """
     recorded, own = await _recorded(store, stream), await own_policy(store, stream)
     if isinstance(given, str):

@@ -183,8 +183,8 @@ class Labeller:
 
 @dataclass(frozen=True)
 class LabelCost:
-    """The estimated cost of labelling, for each of `pairs` exemplars, how much other exemplars help as its examples:
-    the number of model calls, and of tokens."""
+    """The estimated cost of labelling `pairs` exemplars, that is, of rating for each how much other exemplars help as
+    its examples: the number of model calls, and of tokens."""
 
     pairs: int
     calls: int

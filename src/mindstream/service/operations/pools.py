@@ -209,8 +209,9 @@ class PairList(Reply):
 class GrowthPoint(Reply):
     """A point of the growth curve.
 
-    `size`: the number of pairs in the pool. `helped`: how well the first recalled exemplars help to answer the pool's
-    own questions, 0 to 1; `untrained`: the same with an untrained retriever.
+    `size`: the number of pairs in the pool. `helped`: the similarity, 0 to 1, of the answers that the retriever ranks
+    first to a question's own answer, on average over questions of the pool; `untrained`: the same with an untrained
+    retriever.
     """
 
     size: int

@@ -198,7 +198,7 @@ class PlanTasks(Prompt[PaperTasks]):
     lately: tuple[str, ...] = ()
     """Recent memories of today, with their times."""
     present: tuple[str, ...] = ()
-    """The people in sight, with their activities."""
+    """The people in sight, with their activities; empty if the place is in another room."""
     surroundings: str = ""
     """Household, weather and light."""
 
@@ -300,7 +300,7 @@ class SayNext(Speaking, Prompt[Line]):
     standing: str = ""
     """The relation to the other, in a sentence or two."""
     plan: tuple[str, ...] = ()
-    """The rest of the day, as `HH:MM what`."""
+    """The current and the next parts of the day's plan, up to AHEAD (`talk.py`), as `HH:MM what`."""
 
 
 @rule(SayNext)

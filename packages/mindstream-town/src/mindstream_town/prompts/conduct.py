@@ -42,16 +42,17 @@ class SeeTo(Prompt[Remedy]):
     taken: bool = False
     """Whether the object is in use by others, with no room for more people."""
     doing: str
-    """The person's planned activity."""
+    """The person's planned activity; its present one if nothing is planned for now."""
     when: str
     at: int
     """The object's number in `around`."""
     around: tuple[str, ...]
-    """The objects that the resident knows, numbered from 1."""
+    """Objects that the resident knows and may use: those in the same house, then those of open shops and restaurants;
+    numbered from 1."""
     sells: tuple[int, ...] = ()
-    """Numbers of the objects at which one can buy something now."""
+    """Numbers of the objects in other houses at which one can buy something now."""
     serves: tuple[int, ...] = ()
-    """Numbers of the objects at which one can eat out now."""
+    """Numbers of the objects in other houses at which one can eat out now."""
     aside: int = 0
     """Number of an object in another room of the same house, where the person can wait; 0: there is none."""
     in_charge: bool = True
@@ -59,9 +60,9 @@ class SeeTo(Prompt[Remedy]):
     others: tuple[str, ...] = ()
     """Names of the people who deal with the object already."""
     present: tuple[str, ...] = ()
-    """Names of other people in sight."""
+    """Names of other people in sight who are awake."""
     waited: int = 0
-    """Minutes that the person has waited for the object in the last hour."""
+    """Minutes that the person has waited for the object, in waits that ended in the last hour."""
     memories: tuple[str, ...] = ()
 
 
@@ -105,7 +106,8 @@ class ShouldAct(YesNo, Question):
     uses_it: bool = False
     """Whether the current activity takes place at the object."""
     at_it: bool = False
-    """Whether the person uses the object or is on the way to it; always False in the mode `paper`."""
+    """Whether the person uses the object or is on the way to it; always False unless a model plans its days in the mode
+    `scenes`."""
     in_charge: bool = False
     """Whether the person owns the place, or lives or works there."""
     others: tuple[str, ...] = ()

@@ -209,7 +209,8 @@ class Briefing(Frozen):
 class LetOn(Prompt[Briefing]):
     """What does this person reveal of its secrets today?
 
-    The lines of `identity`, `recent`, `memories` and `plan` are numbered consecutively, each as `12. text`.
+    The lines of `identity`, `recent`, `memories` and `plan` are numbered consecutively, each as `12. text`. If only new
+    memories have to be judged, the other three are empty.
     """
 
     role: ClassVar[str] = "talker"
@@ -223,7 +224,7 @@ class LetOn(Prompt[Briefing]):
     memories: tuple[str, ...] = ()
     """Memories for which the person has not yet decided whether a conversation may show them."""
     plan: tuple[str, ...] = ()
-    """The rest of the day's plan."""
+    """The current act and the rest of the day's plan, without secret acts, sleep and free time."""
     when: str
 
 
@@ -384,9 +385,11 @@ class WhatCame(Prompt[Outcome]):
     near: tuple[str, ...] = ()
     """Names of the people who were there."""
     memories: tuple[str, ...] = ()
-    """The person's memories that matter for the question."""
+    """The person's memories that matter for the question; those of the people in `agreed` begin with their owner's
+    name."""
     agreed: tuple[str, ...] = ()
-    """Names of those who had agreed on the act and are there, if it is an appointment."""
+    """Names of the people at an appointment, or of the two people if one has come to speak to the other; empty for any
+    other act."""
     things: tuple[str, ...] = ()
     """The things at the place, with their conditions."""
 

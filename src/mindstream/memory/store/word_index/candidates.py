@@ -117,7 +117,8 @@ class Places:
         self._held: OrderedDict[int, Place] = OrderedDict()
 
     def of(self, reader: IndexReader, segments: Sequence[int]) -> list[Place]:
-        """Return the records of segments, read from the database if they are not cached."""
+        """Return for each segment the columns of its records (`Place`), read from the database if they are not
+        cached."""
         if missing := [each for each in segments if each not in self._held]:
             for id_, numbers, kinds, kind, episode, sizes, asks in reader.places(missing):
                 asking = np.unpackbits(np.frombuffer(asks, np.uint8), count=len(kind)).view(np.bool_)
