@@ -435,9 +435,9 @@ async def live(turn: ResidentTurn, ended: bool, residents: Mapping[str, Resident
 
 
 async def live_in_scenes(turn: ResidentTurn, ended: bool, residents: Mapping[str, Resident]) -> None:
-    """Finish a scene that is over, find out the result of an act that has ended, plan a new day, react to objects,
-    remember a finished act and begin the next one of the plan, reflect, and choose a resident to talk with; `ended`:
-    whether the act has ended."""
+    """Finish a scene that is over or that a danger in sight interrupts, find out the result of an act that has ended,
+    plan a new day, react to objects, remember a finished act and begin the next one of the plan, reflect, and choose a
+    resident to talk with; `ended`: whether the act has ended."""
     before, others = turn.state.act, people_seen(turn.percepts, residents)
     day, scene = turn.day, turn.state.scene
     if scene and (turn.step >= scene.until or dangers_of(turn.percepts)):

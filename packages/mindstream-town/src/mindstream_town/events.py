@@ -350,8 +350,8 @@ class ResultAsked(TownEvent):
 
 class SceneBegan(TownEvent):
     """Two residents began a scene, and a model was asked about it; written to the streams of both, to each with what is
-    its own. The reply is applied at the step `until`. Before that step, no resident can perceive anything that depends
-    on it.
+    its own. The reply is applied at the step `until`, or earlier if one of them sees a danger or a user takes control
+    of one. Before that, no resident can perceive anything that depends on the reply.
 
     Attributes:
         by: the resident who began it. prompt: the request as JSON, without the two residents. side: what the request
@@ -380,13 +380,14 @@ class Met(TownEvent):
     kind = "residents_met"
     other: Name
     outcome: Literal["talked", "passed", "declined", "settled"]
-    """They talked, they passed each other without a talk, one of them declined to talk, or they were at an appointment
-    for which the budget allowed no talk but only a request for its result."""
+    """They talked, they passed each other without a talk, one of them declined to talk, or they were at an appointment,
+    or one had come to speak to the other, and the budget allowed no talk but only a request for the result."""
     by: Name = ""
     """The resident who declined or ended the meeting."""
     records: Names = ()
+    """The memories of the meeting; (): they are in `Talked`, because the two talked."""
     gathered: float = 0.0
-    """Total importance of these records."""
+    """Total importance of the memories of the meeting, also of those in `Talked`."""
     stance: Quotes[str] = Field("", exclude_if=not_)
     """The resident's attitude toward the other since this meeting, in words; "": unchanged."""
     avoids: bool | None = Field(None, exclude_if=lambda avoids: avoids is None)

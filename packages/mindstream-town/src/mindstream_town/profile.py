@@ -15,7 +15,7 @@ class Profile(BaseModel, frozen=True, extra="forbid"):
     Attributes:
         step_s: seconds of the town's time per step.
         vision: how far a resident sees inside its arena, in tiles to each side.
-        attention: maximum number of the nearest events that are perceived at once.
+        attention: maximum number of the nearest events that are perceived at once; dangers are perceived in addition.
         retention: number of the last percepts that do not count as new. With 8, as in the published data, a resident in
             a full room perceives the same people as new every minute.
         reflect_at: total importance of new memories that triggers a reflection; 150 in the paper, 250 in the published
@@ -24,7 +24,8 @@ class Profile(BaseModel, frozen=True, extra="forbid"):
         recency, importance, relevance: weights in the ranking of memories.
         recalled: number of memories per recall, where no other number is set.
         talk_lines: maximum lines of a conversation; no effect in scenes (see `lives`).
-        talk_rest: minimum steps between two talks of the same residents; no effect in scenes.
+        talk_rest: minimum steps from the end of a talk of two residents, or from a decision against one, to their next
+            talk; no effect in scenes.
         observes, reflects, plans: parts of the residents that can be switched off, for ablations.
         recalls, talks: parts that can be switched off, too; without one of these two, news cannot spread (a control
             run).

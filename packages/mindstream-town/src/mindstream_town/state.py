@@ -89,7 +89,8 @@ class ResidentState(BaseModel, frozen=True):
         considered: for each object, the step of the last decision about it.
         accepted: for each object, the step of the last decision not to change an act that needs it.
         left: for each object, the condition in which the resident's own act last left it.
-        scenes: for each partner, the step in which the last scene began.
+        scenes: for each partner, the step in which their last scene began, or in which they last settled something
+            without one.
         scene: the scene that has begun and whose reply has not been applied yet. result: the same for the result of an
             act.
         asked: number of model calls and tokens used on the planned day.
@@ -107,8 +108,8 @@ class ResidentState(BaseModel, frozen=True):
         cleared, hinted: ids of memories that reveal nothing of its secrets, and of memories that reveal something of
             them, as judged so far.
         confided: whether it has ever met a person to whom it had decided to tell something of its secrets, or a
-            pretext.
-        talk: lines of an unfinished talk with a user. talks_with: the other speaker.
+            pretext; also if a user gave up its control after such a decision.
+        talk: lines of an unfinished talk with a user. talks_with: the other speaker of this talk, or of the last one.
     """
 
     name: str
