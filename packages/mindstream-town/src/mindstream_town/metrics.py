@@ -52,9 +52,9 @@ class Conduct:
 
     Attributes:
         planned, kept: waking minutes with a planned place, and those of them spent in the arena of that place.
-        acts, believable: number of acts at a place, and of those that were permitted. An act is permitted if the place
-            is not full and the resident may enter it: it is an owner, the place is open to it at that time, or an owner
-            is awake in the house.
+        acts, believable: number of acts whose place the resident has reached, and of those that were permitted on
+            arrival. An act is permitted if the place is not full and the resident may enter it: it is an owner, the
+            place is open to it at that time, or an owner is awake in the house.
         not_believable: number of acts that were not permitted, by reason. odd: these acts, by resident and time.
         in_walls: number of positions inside a wall. asleep_elsewhere: number of sleeps outside the resident's own
             house.
@@ -78,7 +78,7 @@ class Conduct:
 
     @property
     def believable_share(self) -> float:
-        """The share of acts that break no rule and no physical limit; 1 if there were no acts."""
+        """The share of the acts that were permitted; 1 if there were no acts."""
         return self.believable / self.acts if self.acts else 1.0
 
 
@@ -104,7 +104,8 @@ def examine_conduct(history: History) -> Conduct:
 
 
 def trace_adherence(history: History, steps: Sequence[int]) -> list[float]:
-    """Return, for each step, the share of the planned minutes up to it that were spent at the planned place."""
+    """Return, for each step, the share of the planned minutes up to it that were spent at the planned place; 1 if there
+    were none."""
     minutes = sorted(each for name in history.names for each in _minutes(history, name))
     shares, at, kept = list[float](), 0, 0
     for step in steps:
@@ -543,7 +544,7 @@ def trace_attendance(history: History, event: Event, known: Diffusion) -> Attend
     """Return the guests of an event, the residents who were told of it, the invitations, and the talks at it.
 
     Raises:
-        InputError: the town has no such place, or the event ends before it begins.
+        InputError: the town has no such place, or the event does not end after its start.
     """
     if str(event.place) not in history.setting.addresses or event.end <= event.start:
         raise InputError(

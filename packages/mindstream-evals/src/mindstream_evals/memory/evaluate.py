@@ -183,7 +183,7 @@ class GivenAnswer:
         tokens: tokens of the shown messages; left: number of messages that were not shown.
         evidence: share of the evidence that was shown; None: the data name no evidence.
         overlap: F1 of the words of answer and expected answer; None: the data name no answer.
-        right: the judge's verdict; None: no judge is set.
+        right: the judge's verdict; None: no judge is set, or its reply cannot be parsed.
     """
 
     talk: str
@@ -215,7 +215,7 @@ class MemoryEvaluation:
     has_judge: bool = False
 
     async def run(self) -> list[GivenAnswer]:
-        """Answer and judge all questions, conversation by conversation.
+        """Answer and judge all questions, conversation by conversation. Questions whose reply is empty are left out.
 
         Raises:
             ModelError: a model is not available; earlier answers are cached.

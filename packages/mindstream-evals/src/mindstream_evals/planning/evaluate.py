@@ -416,8 +416,11 @@ class Evaluation:
     # Judging.
 
     async def judge(self, questions: Sequence[Question], outcomes: Sequence[Outcome]) -> dict[tuple[str, str], bool]:
-        """Let a model judge the answers; return whether each is right, by question and strategy. Answers whose verdict
-        cannot be read are left out."""
+        """Let a model judge the answers; return whether each is right, by question and strategy.
+
+        An empty answer is wrong and an exact one right without a call. Answers whose verdict cannot be read are left
+        out.
+        """
         by_id = {each.id: each for each in questions}
 
         async def one(outcome: Outcome) -> tuple[tuple[str, str], bool] | None:

@@ -124,7 +124,8 @@ class Person:
     begin: float = 0.5
 
     def correct(self, task: Assignment, told: Sequence[str], before: Sequence[str]) -> tuple[str, bool]:
-        """Return the next correction of a task, and whether it is false.
+        """Return the next correction of a task, and whether it is false. If all conventions that the task needs were
+        stated, the correction only says that the answer is wrong.
 
         Args:
             told: the earlier corrections of this task; before: those of all earlier tasks.

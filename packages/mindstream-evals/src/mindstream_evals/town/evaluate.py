@@ -132,7 +132,7 @@ class Design:
     Attributes:
         residents: names; empty: all.
         questions: number per resident, drawn equally from all categories; 0: all.
-        pairs: number of comparisons; 0: all.
+        pairs: maximum number of comparisons; 0: all.
         shuffled: add a control condition with answers of other residents, which must lose.
         claims: check the claims of answers.
     """
@@ -225,7 +225,8 @@ class Evaluation:
         return Item(name, question.fill(gaps_of(self.history, name, self._event)))
 
     async def answer(self, comparisons: Sequence[Comparison]) -> dict[tuple[str, str, str], Answer]:
-        """Return the answers to compare, by resident, question and condition; those not stored are requested."""
+        """Return the answers to compare, by resident, question and condition; those not stored are requested. Answers
+        whose reply cannot be parsed are left out."""
         cells = list(dict.fromkeys((each.item, name) for each in comparisons for name in (each.first, each.second)))
         done = await self.asked.each("answering", cells, lambda cell: self._answer(*cell))
         return {(*each.item.key, each.condition): each for each in done}
@@ -258,7 +259,8 @@ class Evaluation:
         return prompt.model_copy(update={"most": MOST})
 
     async def judge(self, pairs: Sequence[Pair]) -> list[Judged]:
-        """Have a model judge pairs, each in both orders; pairs of equal answers are draws without a call."""
+        """Have a model judge pairs, each in both orders; pairs of equal answers are draws without a call. A pair is
+        left out if a verdict cannot be parsed."""
         return await self.asked.each("judging", pairs, self._judge)
 
     async def _judge(self, pair: Pair) -> Judged | None:
