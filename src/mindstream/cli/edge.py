@@ -94,7 +94,8 @@ def _cause(error: BaseException) -> BaseException:
 
 
 def _print_error(error: BaseException) -> int:
-    """Print the message of an error; return the exit code. For OUR_FAULT (an unexpected error), print nothing."""
+    """Print the message of an error; return the exit code. Print nothing for SystemExit, for a closed output, and for
+    an unexpected error (OUR_FAULT)."""
     from asyncio import CancelledError
 
     from mindstream.cli.shell.output import no_more_output

@@ -225,12 +225,11 @@ class Alarms:
         return None if known or not ask else Verdict(alarm, "hint", "model", ask=ask)
 
     def refute(self, text: str, read: str) -> Verdict | None:
-        """Return the verdict by which the open question about danger is not asked again, or None.
+        """Return the verdict that takes back the open question about danger, so that it is not asked again; or None.
 
-        It is returned if only the recogniser hinted at danger in the utterance, and the classifier, whose answer came
-        after the question, found none.
-
-        An answer to the question still counts.
+        The question is taken back if only the recogniser hinted at danger in the utterance, and the classifier, whose
+        answer (`read`) came after the question, found none. If the user answers the question nevertheless, the answer
+        counts.
         """
         hint = find_hint(self._pack, text)
         if read == "no" and self._open and self._open[1] == "recogniser" and hint and hint.basis == "recogniser":

@@ -215,10 +215,10 @@ class AnswerLog:
         """Return the `WorkDone` that ends the belief reasoner's work on an utterance; None if the work is needed, has
         begun, or cannot be read.
 
-        The work is needed at once if there was an alarm or a hint of danger, if the answer waited for the reasoner, or
-        if the talker's model was unavailable. Otherwise the talker's decision counts. `alone`: the work is not needed.
-        `think`: it is postponed to the reasoner's next run (`answer.defers` is set), for at most LEFT utterances in a
-        row, of LEFT_TOKENS tokens together.
+        The work is needed at once if there was an alarm or a hint of danger, if the answer waited for the reasoner, if
+        the talker's model was unavailable, or if the gate did not leave the decision to the talker. Otherwise the
+        talker's decision counts. `alone`: the work is not needed. `think`: it is postponed to the reasoner's next run
+        (`answer.defers` is set), for at most LEFT utterances in a row, of LEFT_TOKENS tokens together.
         """
         decision, way = answer.decision, answer.handover.way
         rests = decision.hands_over and decision.thinks and not answer.waited and answer.model != UNAVAILABLE

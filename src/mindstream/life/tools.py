@@ -289,10 +289,11 @@ def retain_tool(steps: Steps, language: str) -> OwnTool:
 
 
 async def _find_memory(stream: Memory, words: str) -> Record:
-    """Return the one memory (stored by the tool U, or a summary of turns) that contains these words.
+    """Return the one memory (stored by the tool U, or a summary of turns) that contains these words; if several do, the
+    one whose whole text they are.
 
     Raises:
-        ToolError: no memory contains them, or several do.
+        ToolError: no memory contains them, or several do and they are not the whole text of exactly one.
     """
     wanted = _DAY.sub("", _plain(words)).strip(' .…“”"')
     found = await stream.recall(words, QUOTED, kinds=("note",), where=MARK, touch=False, rerank=False)

@@ -106,8 +106,8 @@ def add(connection: Sql, mind: str, slots: Sequence[str], cause: int, owner: str
 
 
 def add_occasion(connection: Sql, mind: str, slots: Sequence[str], occasion: int, owner: str, lease: Moment) -> None:
-    """Add work for an occasion (a silence or an hour, as a negative cause), unless it was added before. Delete finished
-    work of earlier occasions of the same kind."""
+    """Add work for an occasion, unless it was added before, and delete finished work of earlier occasions of the same
+    kind. An occasion is a silence or an hour; a negative number stands for it in the column `cause`."""
     oldest = 0 if occasion > -HOURS else -HOURS
     for slot in slots:
         connection.execute(
@@ -204,7 +204,8 @@ def release(connection: Sql, mind: str, ids: Sequence[int], owner: str, error: s
 
 
 def give_up(connection: Sql, owner: str, among: str = "TRUE") -> None:
-    """Release all unfinished work of `owner`, so that other processes need not wait until the lease expires."""
+    """Release all unfinished work of `owner`, so that other processes need not wait until the lease expires. The
+    interrupted runs do not count as attempts."""
     connection.execute(
         "UPDATE work SET attempts = CASE WHEN attempts > running THEN attempts - running ELSE 0 END, running = 0,"
         f" lease = 0 WHERE owner = ? AND done IS NULL AND {among}",

@@ -546,8 +546,8 @@ class Stream:
     ) -> Record:
         """Write one record and return it once it is on disk. No language model is called.
 
-        If the stream already has a note with the same words, nothing is written, and that note is returned; the same
-        applies to thoughts and exemplars.
+        If the stream already has a note with the same words that is valid at the same time, nothing is written, and
+        that note is returned; the same applies to thoughts and exemplars.
 
         Args:
             kind: `note` (a fact), `chat`, `observation`, `thought`, `document`, …; recall can filter by it.

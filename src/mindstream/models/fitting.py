@@ -222,7 +222,8 @@ def match_name(name: str, names: Sequence[str]) -> str | None:
 
 
 def mend_json(text: str) -> str | None:
-    """Return a text in which JSON5 objects and lists are replaced by JSON; None if that is not possible.
+    """Return a text in which objects and lists in JSON5 are replaced by JSON; None if it has none, if one has other
+    errors, or if it is too long.
 
     JSON5 has comments, trailing commas, single quotes, and names without quotes. Python's literals, typographic
     quotation marks and full-width punctuation are read, too. A backslash that escapes nothing stays, as in a path.

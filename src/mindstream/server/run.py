@@ -209,7 +209,8 @@ class BoundedConnection(Connection):
             self._check = self.loop.call_later(min(CHECK_S, STUCK_S), self._look)
 
     def _bound_all(self) -> None:
-        """If too many bytes are pending in all, close connections, first those that have read nothing for longest."""
+        """If more than MAX_UNREAD bytes are pending in all, close connections until this no longer holds, first those
+        whose clients have read nothing for longest."""
         waiting = self._shared[1]
         total = sum(each.unread for each in waiting)
         if total <= MAX_UNREAD:

@@ -46,7 +46,7 @@ _LAST_WORD = re.compile(r"\S*\Z")
 _BEGUN = re.compile(r"(?:h|ht|htt|https?|w|ww|www\.?)\Z", _FLAGS)
 """Letters at the end of a text that may be the beginning of a link."""
 _TAG = re.compile(r"<[a-z][a-z0-9-]*(?:[\s/][^>]*)?", _FLAGS)
-"""Matches an HTML tag that has not ended yet: without the final `>`."""
+"""Matches the beginning of an HTML tag, up to its final `>`, which is not included and may be missing."""
 _VALUE = re.compile(r"""=\s*("[^"]*"?|'[^']*'?|[^\s"'>]+)""")
 """Matches `=` and the value of an HTML attribute."""
 _DEFINITION = re.compile(r"\s*\[[^\]]*\]:\s*<?")

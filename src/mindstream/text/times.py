@@ -176,7 +176,7 @@ def time_of(seconds: int) -> time:
 
 
 def weekdays_in(text: str) -> frozenset[int]:
-    """Return the days of the week that a text names; Monday is 0."""
+    """Return the days of the week that a text names, by name or as weekdays or weekend; Monday is 0."""
     words = re.findall("[a-z]+", text)
     return frozenset(day for word in words for start, days in STARTS.items() if word.startswith(start) for day in days)
 

@@ -42,8 +42,8 @@ class Junk:
 
 @dataclass(frozen=True, slots=True)
 class Echo:
-    """A record (`id`) that has the same words as an older record (`of`) of another kind, so it was derived from the
-    memory itself, not from an observation."""
+    """A record (`id`) that has the same words as an older record (`of`) of another kind that is not a chat message, so
+    it was derived from the memory itself, not from an observation."""
 
     id: str
     of: str

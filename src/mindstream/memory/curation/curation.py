@@ -385,8 +385,9 @@ class Correction:
 async def correct(
     stream: Stream, old: str, text: str, *, by: str = "", evidence: Sequence[str] = (), wake: NewWork | None = None
 ) -> Correction:
-    """Correct a record, log the correction, and return what was derived from the old record: current records, and items
-    of beliefs and plans.
+    """Correct a record and log the correction. Return both versions, and what was derived from the old one: current
+    records, and items of beliefs and plans. If the text is unchanged, nothing is written, and nothing derived is
+    returned.
 
     Args:
         wake: reasoners to be run because of the correction.

@@ -1,4 +1,4 @@
-"""Undo a sleep: archived and merged records are restored, and records that it created are archived.
+"""Undo a sleep: records that it archived, merged or weakened are restored, and records that it created are archived.
 
 The importance ratings of the sleep stay. Records that it archived because they had expired stay archived.
 """

@@ -21,8 +21,8 @@ SYSTEM = {
     "life": ("heard", "answered", "leave_given", "noticed", "commanded", "task_changed", "life_began"),
     "whisper": ("remembered",),
 }
-"""For each name in `by`: kinds of log rows that the system wrote under this name, although users can write rows of
-these kinds, too.
+"""Kinds of log rows that the system itself wrote, by the author's name in `by`. Users can write rows of these kinds,
+too.
 """
 
 

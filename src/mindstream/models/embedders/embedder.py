@@ -61,7 +61,8 @@ def unit(vectors: Floats) -> Floats:
 
 
 EmbedderChoice: TypeAlias = Embedder | str | None
-"""Values of `embed=`: an embedder or its name; None: the one that made the memory's vectors, or the default."""
+"""Values of `embed=`: an embedder or its name. None means the embedder that made the memory's vectors; for a memory
+without vectors, the default."""
 
 
 def embedder(name: str = "wordllama", *, base_url: str | None = None, api_key: str | None = None) -> Embedder:
@@ -151,7 +152,7 @@ class SentenceTransformers(LockedEmbedder):
     """The embedder `st:MODEL`.
 
     Raises:
-        SettingsError: the model cannot be loaded, or the working directory has a file or folder with its name.
+        SettingsError: the model cannot be loaded, or the working directory has a file or folder with the model's name.
     """
 
     def __init__(self, model: str) -> None:

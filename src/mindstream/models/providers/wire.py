@@ -511,7 +511,7 @@ def _several(data: str) -> list[Any]:
 
 
 def _parsed(text: str) -> Any:
-    """Return the value of a text without surrounding white space; None if it is not JSON."""
+    """Return the value of a text that is exactly one JSON value, without white space around it; otherwise None."""
     try:
         value, end = _DECODE(text)
     except ValueError:

@@ -293,7 +293,8 @@ def _values(text: str) -> Iterator[Any]:
 def _with_usual_ids(steps: list[Any]) -> list[Any]:
     """Return steps with ids E1, E2, … and references #E1, #E2, … in place of others, such as `{{sum.output}}`.
 
-    If a step is not an object, or two steps have the same id, or only some have one, return the steps unchanged.
+    If a step is not an object, or two steps have the same id, or several (but not all) have none, return the steps
+    unchanged.
     """
     given = [str(_first(each, ID)).strip() for each in steps if isinstance(each, Mapping)]
     if len(given) != len(steps) or (len({*given}) != len(steps) and {*given} != {"None"}):

@@ -157,7 +157,8 @@ def _read_named(text: str, known: dict[str, Any], scan: Scan) -> JsonObject:
 
 
 def _read_in_order(text: str, known: dict[str, Any], spec: ToolSpec | None, scan: Scan) -> JsonObject:
-    """Read `value, value, …` for a tool with several required arguments; return {} if the number of values does not
+    """Read `value, value, …` as the arguments of a tool that requires at least two, in the order of its parameters; a
+    part `name: value` belongs to the parameter that it names. Return {} for any other tool, and if the values do not
     fit."""
     required = spec.parameters.get("required") if spec else None
     if not isinstance(required, list) or len(required) < 2:

@@ -47,7 +47,8 @@ class CorrectRequest(MemoryId):
 class Corrected(Reply):
     """The corrected memory.
 
-    `superseded`: the id of the old version. `drawn`: ids of the memories that were derived from the old version.
+    `superseded`: the id of the old version. `drawn`: ids of the current memories that were derived from the old
+    version.
     `items`: the affected items of beliefs and plans.
     """
 

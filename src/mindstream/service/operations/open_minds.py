@@ -190,7 +190,8 @@ class OpenMinds:
         return made
 
     async def _sweep(self) -> None:
-        """Close idle minds, and the least recently used ones while too many are open; return when no mind is open."""
+        """Close idle minds without unfinished work, and, while too many are open, the least recently used ones even
+        with such work; return when no mind is open. A mind in use stays open."""
         while self._open:
             await self._clock.sleep(POLL_S)
             now = self._clock.elapsed()
@@ -281,7 +282,8 @@ class _Reported(Layer):
 
 
 def charged(model: Model, budget: Budget | None) -> Model:
-    """Return a model that reserves tokens in a budget before each call, and records the actual usage after it."""
+    """Return the model, wrapped so that it reserves tokens in the budget before each call and records the actual usage
+    after it; without a budget, the model itself."""
     return model if budget is None else _Reserving(model, budget)
 
 

@@ -488,7 +488,8 @@ class Runtime:
         return read_zone(self.settings.timezone) if self.settings.timezone else MachineZone()
 
     def responder_names(self) -> list[str]:
-        """Return the sorted names of all responders: the packs and the added ones."""
+        """Return the sorted names of all responders: the shipped packs, the pack of the settings, and the added
+        responders."""
         from mindstream.coach.packs.load import shipped_packs
 
         return sorted({*shipped_packs(), *self.responders, Path(self.settings.pack).name})

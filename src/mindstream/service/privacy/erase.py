@@ -132,7 +132,8 @@ class OutsideData:
 
 
 async def find_outside_data(data: Location, tenant_key: str, person: str) -> OutsideData:
-    """Find the access tokens of a person, and the forks of towns that the person visited or that name the person."""
+    """Find a person's access tokens, and the forks (copies of towns) that the person visited, or that only name the
+    person."""
     user, tokens = StreamName("user", person).normal, dict[str, str]()
     async with open_store(data) as ours:
         for each in await ours.kept(SERVER, TOKEN):
@@ -193,7 +194,8 @@ async def erase_person(
     """Withdraw a person's pairs from pools, erase all rows of the person in one transaction, and rewrite the tables.
 
     Args:
-        folder: the folder with files next to the database, which are deleted first; None: there is none.
+        folder: the folder with files next to the database; the person's files in it are deleted before the rows. None:
+            there is none.
         known: the person has data elsewhere, so having no data here is not an error.
 
     Raises:

@@ -156,7 +156,7 @@ async def open_evaluation(
         models: models that the caller has opened; None: open those of the settings.
 
     Raises:
-        InputError: there is no town, it has not reached this time, or a file cannot be used.
+        InputError: there is no town, it has not reached this time, a resident is unknown, or a file cannot be used.
         SettingsError: a model cannot be used.
     """
     spent, ledger = Spent(), EvaluationCache(kept_in(settings, wish))

@@ -174,8 +174,8 @@ class Facts:
 
 
 async def gather_facts(interviewer: Interviewer, item: Item, answers: Iterable[str]) -> Facts:
-    """Return the facts for judging answers: what is recalled from the whole memory for the question and for each
-    answer.
+    """Return the facts for judging answers: the memories that are recalled from the whole memory for the question, and
+    up to OF_ANSWER further ones for each answer.
 
     The facts do not depend on the order of the answers.
     """

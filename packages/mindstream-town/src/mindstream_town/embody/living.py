@@ -135,7 +135,8 @@ def _begin(turn: ResidentTurn, deed: Begin, taken: Mapping[str, Spot]) -> None:
 
 
 def entrance(setting: Setting, place: str, taken: Mapping[str, Spot]) -> Spot:
-    """Return a spot in a place for a visitor: preferably one that is free and has no object."""
+    """Return a spot in a place for a visitor: a walkable one if there is any, preferably one that is free and has no
+    object."""
     world, full, address = setting.world, set(taken.values()), setting.addresses[place]
     spots = [each for each in world.spots(address) if world.walkable(each)] or list(world.spots(address))
     return min(spots, key=lambda each: (each in full, world.address_at(each) != address))

@@ -218,7 +218,7 @@ async def list_towns(runtime: Runtime, principal: Principal, request: EmptyReque
 
 @operation("towns.status", "read", "GET /towns/{town}", mcp="town_status", cli="town status")
 async def status(runtime: Runtime, principal: Principal, request: StatusRequest) -> TownShape:
-    """Return the time of a town, with the place and activity of each resident."""
+    """Return the time of a town, with the place and activity of each resident who is there (a visitor may be away)."""
     from mindstream_town.inspect.lookup import format_time
 
     async with look_in(runtime, principal, request.town) as look:

@@ -66,7 +66,8 @@ class Agreement(NamedTuple):
 
 
 def meeting_places(turn: ResidentTurn, other: str = "") -> list[str]:
-    """Return places where two residents can meet: places that the first knows and may enter, and the other's home."""
+    """Return places where two residents can meet: those that the first knows and may use, those of its usual day, and
+    the rooms of the other's home."""
     setting = turn.setting
     known, of_day = known_addresses(setting, turn.person, turn.state.knows)
     host = setting.people.get(other)

@@ -173,7 +173,8 @@ class Interviewer:
         return words_of(str(self.setting.world.places[arena])) if arena else ""
 
     def _words(self, record: Record) -> str:
-        """Return a memory as text for the prompt: its time (unless it is from before the town), speaker and text."""
+        """Return a memory as text for the prompt: its time (unless it is from before the town), its speaker if it is a
+        message, and its text, which is cut off if it is too long."""
         said = f"{record.by}: " if record.kind == "chat" else ""
         step = step_of(self.setting, record.created)
         dated = f"({self.setting.when(step):%A %Y-%m-%d %H:%M}) " if step > 0 else ""

@@ -81,7 +81,8 @@ def known_places(setting: Setting, person: Person, knows: Collection[str], when:
 
 
 def known_addresses(setting: Setting, person: Person, knows: Collection[str]) -> tuple[Sequence[str], Sequence[str]]:
-    """Return the addresses of `known_places`: those that the resident knows, and those of its usual day only."""
+    """Return the addresses of `known_places`: rooms that the resident knows and may use (a house stands for itself if
+    no room of it is known), and further addresses of its usual day."""
     asked, of, found = setting.known.get(person.name, (None, (), ([], [])))
     if asked is not person or of != knows:
         found = _known_addresses(setting, person, knows)

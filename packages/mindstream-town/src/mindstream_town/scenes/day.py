@@ -1424,8 +1424,8 @@ async def reflect_in_scene(turn: ResidentTurn, before: Act | None) -> None:
 
 
 async def reflect_before_midnight(turn: ResidentTurn) -> None:
-    """Reflect before the next day is planned, if the resident is awake at midnight and the memories since its last
-    reflection reach MIN_IMPORTANCE."""
+    """Reflect before the next day is planned, if the resident is awake at midnight, residents reflect in this town, and
+    the importance of the memories since the last reflection adds up to at least MIN_IMPORTANCE."""
     act = turn.state.act
     if act is not None and not act.asleep and turn.profile.reflects and turn.state.gathered >= MIN_IMPORTANCE:
         await think_about_the_day(turn)
@@ -1493,7 +1493,8 @@ def _shown(turn: ResidentTurn, record: Record) -> str:
 
 
 def _thoughts(turn: ResidentTurn, evening: Evening, records: Sequence[Record]) -> list[RecordDraft]:
-    """Return insights as thoughts with their evidence; an insight is secret if a secret is among its evidence.
+    """Return insights as thoughts with their evidence. An insight is secret if the model says so, or if a secret is
+    among its evidence.
 
     An insight that cites fewer than MIN_EVIDENCE memories, although there are so many, only repeats a memory, and is
     left out.

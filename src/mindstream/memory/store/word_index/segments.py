@@ -166,8 +166,8 @@ def next_gap(
 
 
 def to_join(segments: Sequence[Segment]) -> Sequence[Segment]:
-    """Return the newest SEVERAL neighbouring segments of similar size, to be joined; an empty sequence if there are
-    none."""
+    """Return the newest SEVERAL neighbouring segments that are to be joined: they are of similar size, with at most
+    LARGEST records together. Return an empty sequence if there are none."""
     for end in range(len(segments), SEVERAL - 1, -1):
         some = segments[end - SEVERAL : end]
         sizes = [each.size for each in some]
