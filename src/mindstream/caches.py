@@ -87,7 +87,8 @@ def note(stream: str, upto: int = 0) -> None:
 
 
 def note_erasure(digest: str, number: int) -> None:
-    """Record that this process itself erased data of a stream: it empties its caches without being told to."""
+    """Record that this process itself made the erasure with this number: it empties its own caches, so the erasure need
+    not be applied to them again. `digest`: stands for the stream."""
     _erased_here[digest, number] = None
     while len(_erased_here) > MAX_ERASURES:
         del _erased_here[next(iter(_erased_here))]

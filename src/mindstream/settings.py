@@ -58,7 +58,7 @@ EXPECTED: Mapping[str, str] = {
     "dict_type": "a table is expected",
     "path_type": "a path is expected",
 }
-"""By type of Pydantic's error: the expected value, as error messages name it."""
+"""The expected value, as error messages name it, by the type of Pydantic's error."""
 
 
 def _data() -> Location:

@@ -214,7 +214,7 @@ def _draft(record: MemoryRecord) -> RecordDraft:
 
 
 def _known(record: Record) -> MemoryRecord:
-    """Return the CrewAI record that a stored record contains, with its own vector."""
+    """Return the CrewAI record that a stored record contains, including its vector."""
     numbers = np.frombuffer(base64.b64decode(str(record.data["vector"])), np.float32).tolist()
     return MemoryRecord.model_validate(record.data["record"]).model_copy(update={"embedding": numbers or None})
 

@@ -574,7 +574,7 @@ def is_busy(error: sqlite3.Error) -> bool:
 
 @contextlib.contextmanager
 def explain_errors(path: Path) -> Iterator[None]:
-    """Turn SQLite's errors into StorageError with a message that says what to do."""
+    """Turn SQLite's errors into StorageError, with a message that says what to do if that is known."""
     try:
         yield
     except MindstreamError:

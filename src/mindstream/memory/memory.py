@@ -204,7 +204,9 @@ class Memory(Stream):
         """
         said = [(message, text) for message in messages if (text := _message_text(message)).strip()]
         if extract and self.models is None:
-            raise SettingsError('extract=True needs a model: open the memory with model="openai:gpt-5-mini" or another')
+            raise SettingsError(
+                'extract=True needs a model: open the memory with one, such as model="openai:gpt-5-mini"'
+            )
         session = session_names(session)[0]
         records = await self.retain_all(
             [

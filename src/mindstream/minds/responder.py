@@ -89,7 +89,8 @@ class Host:
 
 
 class AnswerRows(Protocol):
-    """The log rows of an answer, that of the utterance first: a generator, or an iterator that can be closed."""
+    """The log rows of an answer; the first row is that of the utterance. It is a generator, or another iterator that
+    can be closed."""
 
     def __aiter__(self) -> AsyncIterator[Logged]: ...
 

@@ -230,7 +230,8 @@ def _spread(rows: Sequence[int]) -> list[int]:
 
 
 def label_cost(state: PoolState, labeller: Labeller, wanted: dict[str, list[str]]) -> LabelCost:
-    """Estimate the cost of labelling; `wanted`: the result of `unlabelled`."""
+    """Estimate the cost of labelling which pairs help as examples for others; `wanted`: the result of `unlabelled`, the
+    ids of these other pairs, each with the ids of its possible examples."""
     pairs = {
         id_: state.standings[id_].exemplar for id_ in {*wanted, *(each for some in wanted.values() for each in some)}
     }

@@ -391,7 +391,8 @@ class Pool:
         return found
 
     async def _erase(self, state: PoolState, ids: Sequence[str]) -> None:
-        """Erase exemplars. Exemplars derived from erased ones stay, but only their own query stays embedded."""
+        """Erase exemplars. Exemplars that were derived from erased ones stay, but are embedded by their own query
+        alone."""
         rows = frozenset(state.standings[id_].seq for id_ in ids)
         drawn = [id_ for id_, each in state.standings.items() if each.roots & set(ids) and id_ not in ids]
         records = await self.memory.records(drawn)

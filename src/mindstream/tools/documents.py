@@ -477,7 +477,7 @@ class Documents:
         self, stamps: Mapping[str, Stamp], held: Mapping[str, list[Record]], failures: Mapping[str, str]
     ) -> None:
         """Read the files that changed, for at most READ_S seconds; note in `unread` the files that were not reached,
-        and a file that takes all this time alone."""
+        and a file that alone takes all this time."""
         left = MAX_PASSAGES - sum(len(records) for name, records in held.items() if name in stamps)
         waiting = sorted((name for name in stamps if name not in self._stamps), key=is_parsed)
         name, parsed = "", 0

@@ -67,7 +67,7 @@ BEGIN = {
     "pools": "mindstream pool create",
     "towns": "mindstream town open recorded",
 }
-"""For each area of the API, the command that starts the user's own data of that kind."""
+"""The command with which users begin data of their own, by area of the API."""
 
 
 class RecordingShape(Reply):

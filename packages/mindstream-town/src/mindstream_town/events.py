@@ -38,7 +38,8 @@ class Block(Frozen):
             in scenes, any part of a day.
         leaves: condition in which the block leaves its object; "": unchanged; MENDED: nothing is wrong with it.
         danger: whether that condition is a danger.
-        why: origin: the day's plan, a reaction to a percept, or waiting for a person or an object.
+        why: where the block comes from, which is the day's plan, a reaction to a percept, or waiting for a person or an
+            object.
         sees_to: address of the object, or name of the person, that a reaction is about.
         busy: whether the resident must not be spoken to. weight: importance of the memory of it, 1 to 10; 0: not rated.
         hour: whether the block is part of an hourly plan, which is broken down into tasks later.
@@ -84,7 +85,7 @@ class Act(Frozen):
     Attributes:
         since, until: first step, and the step at which it ends; the walk to the place is included.
         path: tiles of the walk, one per step from `since` on (format: `routes.read_walk`).
-        why: origin: the plan, a talk, waiting, or a percept; "": a user's command.
+        why: where the act comes from, which is the plan, a talk, waiting, or a percept; "": a user's command.
         sees_to: address of the object, or name of the person, that a reaction is about.
         busy, weight, state, seen, open, agreed, whom, secret: as in the `Block`; the state ends with the act.
     """

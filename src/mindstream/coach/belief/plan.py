@@ -140,7 +140,8 @@ class PlanStep(BaseModel, frozen=True):
         return "\n  ".join(indented(part) for part in parts if part)
 
     def head(self, *, told: bool = True) -> str:
-        """Return the step's title and state; `told`: whether to mark it if the user was not told of it."""
+        """Return the step's title and state; `told`: whether to say so if the user has not been told of an open step
+        yet."""
         unheard = told and not self.told and self.state in OPEN
         return f"{self.title} ({MARKS[self.state]}{', not told yet' if unheard else ''})"
 

@@ -24,8 +24,8 @@ BODIES = ("value", "plan")
 NAMED_BY = "title"
 """The field that identifies an item that is itself an object with fields."""
 MIN_TEXT = 4
-"""Minimum length, in characters, of a removed text at which paragraphs of a plan that contain the text are removed,
-too."""
+"""If a text of at least this many characters is removed from a plan, the plan's paragraphs that contain the text are
+removed, too."""
 
 Fields = dict[str, Any]
 

@@ -57,8 +57,8 @@ class OwnChanges:
         caches.watch(self)
 
     def forget(self, stream: str) -> None:
-        """Discard the remembered changes of a stream, so that they are read from the database; called after an erasure,
-        too."""
+        """Discard the remembered changes of a stream, so that they are read from the database again. Also called after
+        an erasure."""
         self._made.pop(StreamKey(stream), None)
         self._read.pop(StreamKey(stream), None)
 

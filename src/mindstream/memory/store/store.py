@@ -536,9 +536,8 @@ class PrivacyStore(Protocol):
         """Return the number of the last erasure of any stream; 0: there was none."""
 
     async def erased_since(self, number: int) -> tuple[str, list[Erased]]:
-        """Return the erasures with a number above this one, and the salt with which they hash the keys of streams.
-
-        They include those of this tenant's streams, and may include those of other tenants.
+        """Return the salt with which erasures hash the keys of streams, and the erasures with a number above this one:
+        those of this tenant's streams, and perhaps those of other tenants.
         """
 
     async def lost_since(self, stream: StreamKey, number: int) -> bool | None:

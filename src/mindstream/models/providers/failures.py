@@ -71,7 +71,8 @@ BLOCKED = re.compile(
     r"|(unsafe|sensitive) content|contentfilter|prompt (was|is) blocked|block_?reason|不安全|敏感|违规",
     re.IGNORECASE,
 )
-"""Content filter errors of OpenAI, Azure, OpenRouter, Gemini, Mistral, DeepSeek, DashScope, Moonshot and Zhipu."""
+"""Matches the errors of the content filters of OpenAI, Azure, OpenRouter, Gemini, Mistral, DeepSeek, DashScope,
+Moonshot and Zhipu."""
 BLOCKED_CODES = {"invalid_prompt", "content_filter", "content_policy_violation", "1301", "data_inspection_failed"}
 SPENT = {
     "insufficient_quota",
@@ -376,7 +377,8 @@ _ROLES = re.compile(
     r"|(unknown|unexpected|invalid|unsupported) (message )?role|messages\W+\d+\W+role",
     re.IGNORECASE,
 )
-"""Refusals of the system role, or of roles that do not alternate: Gemma, Mistral, Llama 2, o1-mini, Gemma at Google."""
+"""Matches messages by which endpoints refuse the system role, or roles that do not alternate (Gemma, Mistral, Llama 2,
+o1-mini, Gemma at Google)."""
 _TOOLS = re.compile(r"\btools\b|\btool (use|calling|calls)|function[ _-]?call", re.IGNORECASE)
 _TEXTS = ["message", "msg", "detail", "error", "title", "reason", "description", "raw", "metadata", "errors"]
 _PLACES = ["param", "loc", "field", "parameter", "property", "path", "instance_path"]

@@ -228,7 +228,7 @@ class Budget:
     _has_ended: bool = field(default=False, repr=False)
     _price: float = field(default=0.0, repr=False)
     _short: float = field(default=1.0, repr=False)
-    """Highest ratio so far of tokens that an endpoint counted to tokens that were estimated."""
+    """Highest ratio so far of an endpoint's count of a prompt's tokens to the estimate of them; at least 1."""
     _ended: asyncio.Event | None = field(default=None, repr=False)
 
     def take_up(self, run: str, calls: int, tokens: int, cost_usd: float, unpriced: int = 0) -> None:

@@ -388,7 +388,8 @@ TIMES, MIN_LENGTH = 12, 48
 """Minimum number of repetitions of a few words, and their minimum total length in characters, for a text to be in a
 loop."""
 LONG_UNIT, LONG_TIMES = 40, 4
-"""Minimum length, in characters, of a repeated text that counts as long, and the minimum number of its repetitions."""
+"""Minimum length, in characters, of a repeated unit that counts as long, and minimum number of its adjacent repetitions
+for a text to be in a loop."""
 MIN_SIGNS = 400
 """Minimum total length, in characters, of repeated signs without a letter (such as the lines of a table) for a text to
 be in a loop."""

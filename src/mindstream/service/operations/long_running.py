@@ -125,7 +125,7 @@ class StoredOperations:
         return self._write(stream, shape.id, put)
 
     def drop(self, stream: StreamKey, id_: str) -> None:
-        """Begin to delete an operation."""
+        """Begin to delete an operation in the background."""
 
         async def put(store: OperationStore, name: str) -> None:
             await store.keep(stream, name, 0.0, lambda _: None)

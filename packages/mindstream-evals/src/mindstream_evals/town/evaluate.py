@@ -1,8 +1,8 @@
 """Residents answer in each condition, a judge compares pairs blind, and claims are checked; a run can be resumed.
 
 Items (questions to residents) are drawn at random. For each item, the answers of all pairs of conditions are compared,
-in random order. The model calls that an evaluation still needs are counted beforehand; placeholders stand for answers
-that are not stored yet.
+in random order, until the wanted number of comparisons is reached. The model calls that an evaluation still needs are
+counted beforehand; placeholders stand for answers that are not stored yet.
 """
 
 from __future__ import annotations

@@ -227,8 +227,8 @@ def day_lines(setting: Setting, state: ResidentState, step: int, around: int | N
 
 
 def is_source(memory: str, answer: str, names: Collection[str] = ()) -> bool:
-    """Return whether an answer uses a memory: it contains two or more words of a sentence of the memory, and of the
-    words in this sentence that are not names, at least half (SHARE) and at least one.
+    """Return whether an answer uses a memory. It does if it contains at least two words of one sentence of the memory;
+    among the words of this sentence that are not names, it must contain at least one and at least half (SHARE).
 
     Args:
         names: stemmed words of names; they count only towards the two words.

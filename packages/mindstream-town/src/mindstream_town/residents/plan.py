@@ -485,7 +485,7 @@ def _without_slivers(turn: ResidentTurn, block: Block) -> list[Block]:
 
 
 def _minutes_of(turn: ResidentTurn, at: Appointment) -> tuple[int, int]:
-    """Return the start and end of an appointment in minutes after today's midnight."""
+    """Return the start and end of an appointment, in minutes after the midnight at which today began."""
     midnight = turn.setting.moment(turn.setting.step_at(turn.day, 0))
     return int(at.start.timestamp() - midnight) // 60, int(at.end.timestamp() - midnight) // 60
 

@@ -598,7 +598,8 @@ def repeats(text: str, others: Iterable[str]) -> bool:
 
 
 def _runs(text: str) -> set[str]:
-    """Return the runs of four letters in a text; long texts of one language share most of their pairs of letters."""
+    """Return the runs of four letters in a text. Shorter runs do not tell texts apart: long texts of one language share
+    most of their pairs of letters."""
     letters = normalised(text)
     return {letters[at : at + 4] for at in range(max(1, len(letters) - 3))}
 

@@ -252,7 +252,7 @@ class Listening:
             return not (is_ours and self._subscribers)
 
     def _notify(self, digest: str | None = None) -> None:
-        """Call the subscribers of a tenant or stream, which a digest stands for (`digest_of`); None: all
+        """Call the subscribers of the tenant or stream that `digest` stands for (`digest_of`); None: call all
         subscribers."""
         with self._lock:
             found = [*self._subscribers] if digest is None else [digest]
