@@ -1,5 +1,4 @@
 import gc
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from mindstream.identifiers import StreamKey
 from mindstream.log.events import Remembered
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.recall import HELD_AT_ONCE
+from mindstream.memory.store import index_cache
 from mindstream.memory.store.columns import WHOLE_OF_STREAM, Columns
 from mindstream.memory.store.index_cache import IndexCache
 from mindstream.memory.store.record import Record, RecordDraft, new_id
@@ -102,17 +102,40 @@ async def test_a_recaller_is_freed_with_its_last_stream(tmp_path: Path) -> None:
     await store.close()
 
 
-def test_only_the_newest_whole_records_of_each_stream_are_cached() -> None:
-    shared: OrderedDict[str, Record] = OrderedDict()
-    ann, bob = Columns(key_of("ann"), "e", 8, shared), Columns(key_of("bob"), "e", 8, shared)
+def test_only_the_newest_records_of_a_stream_are_held_whole() -> None:
+    ann = Columns(key_of("ann"), "e", 8)
     first = a_record("the first")
     ann.take(Changes([first, *(a_record(f"line {n}") for n in range(WHOLE_OF_STREAM))]))
-    bob.take(Changes([a_record(f"line {n}", stream="bob") for n in range(10)]))
-    assert first.id not in shared
-    assert len(shared) == WHOLE_OF_STREAM + 10
-    ann.take(Changes([replace(first, level=2)]))  # changed: it is cached again in its new state
-    assert shared[first.id].level == 2
-    assert len(shared) == WHOLE_OF_STREAM + 10
+    assert first.id not in ann.whole
+    assert len(ann.whole) == WHOLE_OF_STREAM
+    ann.take(Changes([replace(first, level=2)]))  # changed: it is held again in its new state
+    assert ann.whole[first.id].level == 2
+    assert len(ann.whole) == WHOLE_OF_STREAM
+
+
+async def test_the_streams_unused_for_the_longest_time_hold_fewer_records_whole(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index_cache, "WHOLE", 20)
+    shelf, names = IndexCache(store, "e", 8), ("ann", "bob", "cleo")
+    for name in names:
+        await write(store, *(a_record(f"line {n} of {name}", stream=name) for n in range(8)))
+        await shelf.columns(key_of(name))
+    ann, bob, cleo = [await shelf.columns(key_of(name)) for name in names]
+    assert [len(each.whole) for each in (ann, bob, cleo)] == [4, 8, 8]
+    assert list(ann.whole) == ann.ids[4:]
+    await write(store, a_record("the last", stream="ann"))
+    await shelf.columns(key_of("ann"))
+    assert [len(each.whole) for each in (ann, bob, cleo)] == [5, 4, 8]  # bob was used before cleo
+
+
+async def test_columns_that_a_recall_still_uses_hold_no_erased_texts(store: SqliteStore) -> None:
+    shelf = IndexCache(store, "e", 8)
+    await write(store, a_record("a secret"))
+    columns = await shelf.columns(key_of("ann"))
+    assert len(columns.whole) == 1
+    shelf.forget(key_of("ann"))
+    assert not columns.whole
 
 
 @pytest.mark.parametrize("meanwhile", ["nothing", "a change", "an erasure"])

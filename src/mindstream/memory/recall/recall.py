@@ -589,8 +589,10 @@ class Recaller:
             read = list(without_vectors(await self.store.records(columns.stream, missing)))
             records |= {record.id: record for record in read}
             same = self.shelf.whole(columns.stream) is entire and entire.taken == taken  # nothing was erased meanwhile
-            for record in read if same and len(read) <= HELD_AT_ONCE else ():
-                entire.hold(record)
+            if same and len(read) <= HELD_AT_ONCE:
+                for record in read:
+                    entire.hold(record)
+                self.shelf.bound_texts(entire)
         return [records[id_] for id_ in ids if id_ in records]
 
     async def find(self, stream: StreamKey, n: int | None, *, now: Moment, filters: Filters) -> list[Record]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 from bisect import bisect_left
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from operator import index
 from typing import Any, SupportsIndex, TypeVar, overload
@@ -322,9 +321,9 @@ QUESTION_CHARS = 300
 """Maximum length, in characters, of a text for which `only_asks` can be true."""
 PORTION = 128
 """Number of records that are read at once; this takes some milliseconds."""
-WHOLE, WHOLE_OF_STREAM = 4_096, 1_024
+WHOLE, WHOLE_OF_STREAM = 12_288, 1_024
 """Maximum number of records that are held with their texts, without vectors: WHOLE of all streams together (about
-3 MB), WHOLE_OF_STREAM of one stream."""
+8 MB), WHOLE_OF_STREAM of one stream. An answer reads about 80 records, so WHOLE is enough for 150 conversations."""
 OPEN = float("inf")
 NEWEST_AT_ONCE = 256
 """Number of a stream's last rows that a search for the newest records of a kind reads first; if it does not find enough
@@ -361,9 +360,7 @@ class Columns:
         fields: the values in the records' data, and their slots.
         speakers: who speaks in messages, and how much each speaker says.
         only_talk: whether all records are of the kind chat.
-        whole: the records that were written, changed or read last, of this and other streams, by id, in their current
-            state and without vectors.
-        own_whole: the ids of this stream's records in `whole`, in the same order.
+        whole: the records that were written, changed or read last, by id, in their current state and without vectors.
         taken: number of times that changes were read into these columns.
         ahead: maximum number of records that are still to be read while columns are filled.
         upto: the number of the last change that has been read.
@@ -375,12 +372,9 @@ class Columns:
             still contain a part of it.
     """
 
-    def __init__(
-        self, stream: StreamKey, embedder: str = "", width: int = 0, whole: OrderedDict[str, Record] | None = None
-    ) -> None:
+    def __init__(self, stream: StreamKey, embedder: str = "", width: int = 0) -> None:
         self.stream = stream
-        self.whole = OrderedDict[str, Record]() if whole is None else whole
-        self.own_whole = OrderedDict[str, None]()
+        self.whole: dict[str, Record] = {}
         self.embedder, self.width = embedder, width
         self.upto, self.taken, self.ahead, self._reaching, self._left = 0, 0, 0, 0, 0
         self.traces = self.complete = self.behind = self.shortened = False
@@ -457,7 +451,6 @@ class Columns:
         self.taken += 1
         for id_ in changes.gone:
             self.whole.pop(id_, None)
-            self.own_whole.pop(id_, None)
             if (at := self.position.erase(id_)) is not None:
                 self.forgotten.values[at] = -OPEN
                 self.open.values[at] = False
@@ -498,15 +491,17 @@ class Columns:
                         object.__setattr__(held, name, value)  # the class is frozen
 
     def hold(self, record: Record) -> None:
-        """Hold a record with its text. If more than the maximum are held, drop those that were held longest ago (when
-        they were last written, changed or read)."""
+        """Hold a record with its text. If more than WHOLE_OF_STREAM are held, drop the one that was held longest ago
+        (when it was last written, changed or read)."""
         self.whole.pop(record.id, None)
-        self.own_whole.pop(record.id, None)
-        self.whole[record.id], self.own_whole[record.id] = record, None
-        if len(self.own_whole) > WHOLE_OF_STREAM:
-            self.whole.pop(self.own_whole.popitem(last=False)[0], None)
-        if len(self.whole) > WHOLE:
-            self.whole.popitem(last=False)
+        self.whole[record.id] = record
+        if len(self.whole) > WHOLE_OF_STREAM:
+            self.whole.pop(next(iter(self.whole)), None)
+
+    def hold_less(self) -> None:
+        """Drop the half of the held records that were held longest ago."""
+        for id_ in list(self.whole)[: (len(self.whole) + 1) // 2]:
+            self.whole.pop(id_, None)
 
     def around(self, ids: Iterable[str]) -> list[str]:
         """Return the ids of records, and of the two records before and the two after each of them in its episode.

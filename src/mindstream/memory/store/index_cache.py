@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -22,7 +21,7 @@ from mindstream.errors import MindstreamError
 from mindstream.identifiers import StreamKey
 from mindstream.log.database import release_heap
 from mindstream.log.erasures import digest_of
-from mindstream.memory.store.columns import Columns
+from mindstream.memory.store.columns import WHOLE, Columns
 from mindstream.memory.store.kept_columns import (
     ArrayFile,
     DamagedFileError,
@@ -72,8 +71,9 @@ class IndexCache:
         self._folder: Path | None = getattr(store, "columns_folder", None)
         self._is_read: Callable[[StreamKey, int], bool] = getattr(store, "is_read", lambda *_: False)
         self._held: dict[str, Columns] = {}
-        self._whole = OrderedDict[str, Record]()
         self._weights: dict[str, int] = {}
+        self._texts: dict[str, int] = {}
+        """By stream, in the order of their last use: the number of records that its columns hold with their texts."""
         self._filling: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._behind: dict[str, asyncio.Task[None]] = {}
         self._keeping: dict[str, asyncio.Task[None]] = {}
@@ -198,7 +198,7 @@ class IndexCache:
         return self._held[stream]
 
     def _empty(self, stream: StreamKey) -> Columns:
-        return Columns(stream, self._embedder, self._width, self._whole)
+        return Columns(stream, self._embedder, self._width)
 
     def _anew(self, stream: StreamKey) -> Columns:
         """Return new empty columns, because the old ones contain traces of erased records; clear other caches, too."""
@@ -300,7 +300,8 @@ class IndexCache:
         self._held[stream] = columns
         self._weights[stream] = count - columns.kept + columns.kept // MAPPED
         while len(self._held) > 1 and (len(self._held) > self._streams or sum(self._weights.values()) > self._records):
-            self._evict(next(iter(self._held)))
+            self._drop(next(iter(self._held)))
+        self.bound_texts(columns)
         is_due = count >= KEPT_FROM and count > columns.kept + columns.kept // GROWN
         if is_due and self._folder is not None and stream not in self._keeping:
             self._begin(self._keeping, stream, self._keep)
@@ -337,7 +338,7 @@ class IndexCache:
             return
         async with self._lock(stream):
             if self._held.get(stream) is columns and (fresh := await self._kept(stream)):
-                fresh.own_whole = columns.own_whole
+                fresh.whole = columns.whole
                 await self._fill(fresh)
                 if self._held.get(stream) is columns:  # not replaced in the meantime
                     self._used(fresh)
@@ -363,7 +364,7 @@ class IndexCache:
             self._held[stream], self._weights[stream] = fresh, len(fresh)
             columns.traces = True  # so that a task that is writing these columns to a file deletes the file
         for record in (*gone, *(new for _, new in changed)):
-            self._whole.pop(record.id, None)
+            columns.whole.pop(record.id, None)
         return True
 
     def forget(self, stream: str) -> None:
@@ -371,14 +372,21 @@ class IndexCache:
         delete_kept(self._folder, StreamKey(stream))
         if (columns := self._held.get(stream)) is not None:
             columns.traces = True  # so that a task that is still filling these columns rebuilds them
-        self._evict(stream)
-
-    def _evict(self, stream: str) -> None:
+            columns.whole.clear()  # so that a running recall does not return erased records
         self._drop(stream)
-        for id_, record in list(self._whole.items()):  # a copy, because another thread may change the dictionary
-            if record.stream == stream:
-                self._whole.pop(id_, None)
 
     def _drop(self, stream: str) -> None:
-        self._held.pop(stream, None)
-        self._weights.pop(stream, None)
+        for of_stream in (self._held, self._weights, self._texts):
+            of_stream.pop(stream, None)
+
+    def bound_texts(self, columns: Columns) -> None:
+        """Note that columns hold more records with their texts, as the most recently used ones. If all columns together
+        hold more than WHOLE, those that have not been used for the longest time hold fewer."""
+        self._texts.pop(columns.stream, None)
+        self._texts[columns.stream] = len(columns.whole)
+        while sum(self._texts.values()) > WHOLE:
+            stream = next(iter(self._texts))
+            self._texts.pop(stream)
+            if longest := self._held.get(stream):
+                longest.hold_less()
+                self._texts[stream] = len(longest.whole)
