@@ -113,7 +113,7 @@ async def test_erased_text_is_in_no_cache_of_this_process(store: SqliteStore) ->
         assert not words_in_caches()
         assert not len(mind.memory._lately)
         assert mind.memory._recaller.shelf._held == {}
-        assert not mind.memory._recaller.shelf._whole
+        assert not columns.whole
 
 
 def erased(connection: sqlite3.Connection, id_: str) -> int:
@@ -129,7 +129,7 @@ async def test_erasure_by_another_process_clears_caches_here(store: SqliteStore,
     find_alarm(PACK, f"the {SECRET}")
     assert await stream.recall("red", touch=False) == []
     assert not len(stream._lately)
-    assert not stream._recaller.shelf._whole
+    assert not (await stream.columns()).whole
     assert not words_in_caches()
     await other.close()
 
