@@ -43,7 +43,7 @@ async function copyLink(player) {
     await navigator.clipboard.writeText(location.href);
     notify("The link to this moment is copied.");
   } catch {
-    notify("This page’s address is the link to this moment.");
+    notify("The link could not be copied. It is this page’s address.");
   }
 }
 

@@ -24,7 +24,7 @@ const SENTENCES = {
   rested: ({ because }) => ({ what: because ? "It rests" : "It continues", words: because }),
   noticed: ({ text }) => ({ what: "An event was reported to it", words: text }),
   heard: ({ text }) => ({ what: "It was told", words: text }),
-  folded: ({ since, upto, text }) => ({ what: `Turns ${since} to ${upto} were condensed to a memory`, words: text }),
+  folded: ({ since, upto, text }) => ({ what: `Turns ${since} to ${upto} were condensed into a memory`, words: text }),
   replied: ({ role, text, calls, error }) => ({
     what: error ? `${role} did not answer` : `${role} said`,
     words: [error || text, ...(calls ?? []).map((/** @type {any} */ call) => `→ ${call.tool} ${call.arguments}`)].filter(Boolean).join("\n"),

@@ -11,8 +11,10 @@ import { ReadFailure } from "../../parts/failure.js";
 export function standingOf({ lived, halted, turn, in_turn, tasks }, editable) {
   if (halted) return `Halted: ${halted}.`;
   if (lived) return in_turn ? `At work, in turn ${turn}.` : `Running, after turn ${turn}; waiting for the next event.`;
-  const open = tasks.some(({ standing }) => standing === "open");
-  return open ? `Not running, with tasks left${editable ? ": start it below" : ""}.` : "Nothing is left to do now.";
+  /** @param {string} which */
+  const some = (which) => tasks.some(({ standing }) => standing === which);
+  if (some("open")) return `Not running, with tasks left${editable ? ": start it below" : ""}.`;
+  return some("waiting") ? "Not running: the tasks left are waiting." : "Nothing is left to do.";
 }
 
 /** @param {{life: Life, editable: boolean}} props */

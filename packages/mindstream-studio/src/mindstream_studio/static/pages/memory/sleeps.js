@@ -87,7 +87,7 @@ function askUndo({ sleep, at, forgotten, weakened }) {
     verb: "Undo it",
     preview: async () => html`
       <p>${counted(forgotten.length, "memory that faded is", "memories that faded are")} restored, and ${counted(weakened.length, "memory that became weaker is", "memories that became weaker are")} as strong as before.</p>
-      <p>The dream and the merged memories that this sleep wrote are archived. Weaker memories that were recalled or forgotten after the sleep stay as they are. The sleep cannot be undone if a memory that faded or was merged has been forgotten since.</p>`,
+      <p>The dream and the merged memories that this sleep wrote are archived; the near-duplicates that they replaced are restored. Weaker memories that were recalled or forgotten after the sleep stay as they are. The sleep cannot be undone if a memory that faded or was merged has been changed or forgotten since, or if the dream has been corrected.</p>`,
     act: async () => { await ask({ path: "/users/{user}/memories/undo-sleep", body: { sleep } }); askAllAgain(); },
   });
 }
@@ -98,8 +98,8 @@ function SleepNow() {
     title: "Let this mind sleep now?",
     verb: "Sleep",
     preview: async () => html`
-      <p>With retention “decay”: some memories (20 by default) are drawn at random. Those that were not recalled for a time (two weeks by default) become weaker, and the weakest fade: they are archived, and no search finds them. The mind writes a dream, a summary of what fades. With “keep” (the default), nothing fades.</p>
-      <p>The sleep can be undone.</p>`,
+      <p>With retention “decay”: some memories (20 by default) are drawn at random. Those that were not recalled for a time (two weeks by default) become weaker, and the weakest fade: they are archived, and no search finds them. The mind writes a dream, a summary of what fades. Near-duplicates are merged, and expired memories are archived. With “keep” (the default), none of this happens.</p>
+      <p>The sleep can be undone, except that expired memories stay archived.</p>`,
     act: async () => {
       const done = /** @type {{dream: string}} */ (await askAndWait({ path: "/users/{user}/memories/sleep", body: {} }, tell));
       tell(done.dream ? "The mind has slept, and written a dream." : "The mind has slept. There is no dream: nothing faded, or no model could write one.");

@@ -25,7 +25,7 @@ export function Create() {
   return html`
     <form class="stack narrow" onSubmit=${create}>
       <h2>Begin a pool</h2>
-      <label><span>Its name, of letters, digits, spaces and . _ - : | @ + /</span><input value=${name} maxlength="60" placeholder="tongues" onInput=${(/** @type {any} */ event) => setName(event.target.value)} /></label>
+      <label><span>Its name: letters, digits, spaces and . _ : | @ + / ' -, beginning with a letter or digit</span><input value=${name} maxlength="60" placeholder="tongues" onInput=${(/** @type {any} */ event) => setName(event.target.value)} /></label>
       <label><span>What its answers are about</span><input value=${domain} maxlength="300" placeholder="Short answers to language learners" onInput=${(/** @type {any} */ event) => setDomain(event.target.value)} /></label>
       <div><button class="main" disabled=${!name.trim()}>Begin it</button></div>
       ${problem && html`<${ReadFailure} problem=${problem} />`}

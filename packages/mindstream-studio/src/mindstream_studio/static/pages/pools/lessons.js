@@ -35,8 +35,8 @@ function One({ pool, one, texts, mayChange }) {
     preview: async () => html`<p class="words card">${one.text}</p><p>The lesson will no longer be shown to agents. Its history stays.</p>`, act: act("retire"),
   });
   const share = () => askChange({
-    title: "Show this lesson to all members?", verb: "Share it", grave: false,
-    preview: async () => html`<p class="words card">${one.text}</p><p>${one.asked_by ? `The lesson is based on words of ${one.asked_by}, whom the pool does not list by name.` : "A private lesson is seen only by its writer until it is shared. If the pool’s owner shares a lesson, it counts as confirmed and trusted."}</p>`, act: act("share"),
+    title: "Share this lesson?", verb: "Share it", grave: false,
+    preview: async () => html`<p class="words card">${one.text}</p><p>${one.asked_by && `The lesson is based on words of ${one.asked_by}, who is not listed by name as a member of the pool. `}${one.private && `Until it is shared, only ${one.asked_by || one.writer} is shown it. `}If the pool’s owner shares a lesson, it counts as confirmed and trusted.</p>`, act: act("share"),
   });
   return html`
     <li class="stack">

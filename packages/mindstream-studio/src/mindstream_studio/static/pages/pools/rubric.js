@@ -21,7 +21,7 @@ export function RubricView({ pool, details: { rubrics } }) {
       <div class="row" role="group" aria-label="Version of the rubric">
         ${rubrics.map(({ version }) => html`<button key=${version} aria-pressed=${version === rubric.version} onClick=${() => choose(version)}>Version ${version}</button>`)}
       </div>`}
-    <p>A pair is let in with at least <b>${rubric.threshold}</b> points of 100.</p>
+    <p>To be let in, a pair (a question with its answer) needs at least <b>${rubric.threshold}</b> of 100 points.</p>
     <ol class="list" aria-label="Criteria">
       ${rubric.criteria.map(({ name, points, asks, others }) => html`
         <li key=${name} class="criterion">

@@ -26,7 +26,7 @@ export function Whisper({ town, person, soon }) {
   };
   return html`
     <form class="whisper" onSubmit=${whisper}>
-      <input aria-label=${`Whisper to ${person.name}`} placeholder="Whisper a thought: a whole sentence" value=${text} maxlength="10000" onInput=${(/** @type {any} */ event) => type(event.target.value)} />
+      <input aria-label=${`Whisper to ${person.name}`} placeholder="Whisper a thought, as a whole sentence" value=${text} maxlength="10000" onInput=${(/** @type {any} */ event) => type(event.target.value)} />
       <button disabled=${!text.trim()}>Whisper</button>
     </form>`;
 }

@@ -43,7 +43,7 @@ export function Differences({ player, beside, step, own, since }) {
   const there = beside.town;
   if (!there) return html`<p class="soft">Loading …</p>`;
   const found = differences(player.town, there, step, beside.step, since), elsewhere = found.filter((each) => each.moved).length;
-  if (!found.length) return html`<p>Nothing differs at this moment.</p>`;
+  if (!found.length) return html`<p>At this moment, the residents’ places, activities and memories are the same in both towns.</p>`;
   return html`
     <p class="soft small">In the two towns, ${counted(elsewhere, "resident is at a different place", "residents are at different places")}; ${counted(found.filter((each) => each.only.length || each.lacking.length).length, "resident has different memories", "residents have different memories")}.</p>
     <ul class="list differences">

@@ -22,7 +22,7 @@ export function Embody({ name, player, soon }) {
     if (resident === VISITOR) return comeIn(name, player, (/** @type {string} */ visitor) => { choose({ name: visitor, visitor: true }); soon(); });
     askChange({
       title: `Control ${resident}`, verb: "Begin",
-      preview: async () => html`<p>From the town’s next step on ${resident} is controlled by you: you decide where it walks, what it does and says. The other residents see, hear and remember what you do. When you leave, ${resident} plans the rest of the day.</p>`,
+      preview: async () => html`<p>From the town’s next step on, you control ${resident}: you decide where it walks, what it does and what it says. The other residents see, hear and remember what you do. When you leave, ${resident} plans the rest of the day.</p>`,
       act: async () => {
         await ask({ path: pathOf(name, resident), body: {} });
         choose({ name: resident, visitor: false });

@@ -55,8 +55,8 @@ function forkHere(name, player) {
   askChange({
     title: `Fork ${name} at ${momentOf(town, step)}`, verb: "Make the fork",
     preview: async () => html`
-      <p>A second town is made from this one, with everything that happened up to ${momentOf(town, step)}, the same people and memories, and the same seed of random draws. From then on it continues independently; differences result from what you do there.</p>
-      <p>${later ? `The fork does not contain ${counted(later, "later event", "later events")} of ${name}.` : "Nothing has happened after that yet."} ${name} stays as it is.</p>`,
+      <p>A second town is made from this one, with everything that happened up to ${momentOf(town, step)}, the same people and memories, and the same seed of random draws. From then on, it continues independently.</p>
+      <p>${later ? `The fork does not contain ${counted(later, "later event", "later events")} of ${name}.` : "Nothing has happened after that moment yet."} ${name} stays as it is.</p>`,
     act: async () => {
       const made = /** @type {ForkShape} */ (await ask({ path: `${pathOf(name)}/fork`, body: { step } }));
       change({ town: made.town, beside: name });

@@ -18,7 +18,7 @@ const KINDS = { "": "All", observation: "Seen", chat: "Said", thought: "Thoughts
  */
 export function memoryView(player, person) {
   const { town } = player, count = make("p", { class: "soft", role: "status" });
-  const list = growing((/** @type {Memory} */ each) => entry(player, each), "No such memories yet.");
+  const list = growing((/** @type {Memory} */ each) => entry(player, each), "No matching memories.");
   let kind = "", key = "";
   const change = () => { list.reset(); view.update(player.step); };
   const search = make("input", { type: "search", placeholder: "Search what it remembers", "aria-label": "Search memories", oninput: change });
