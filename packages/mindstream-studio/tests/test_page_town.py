@@ -235,7 +235,9 @@ def test_a_fork_and_its_origin_play_in_step(
         seen.tab_to("button", "Make the fork")
         page.keyboard.press("Enter")
         page.locator(".town.pair canvas").nth(1).wait_for()
-        page.get_by_text("At this moment, the residents’ places, activities and memories are the same in both towns.").wait_for()
+        page.get_by_text(
+            "At this moment, the residents’ places, activities and memories are the same in both towns."
+        ).wait_for()
         assert "town=" + town + "-2" in page.url and clock(page) == "08:10"
         text = f"{FOX} {HOSTILE[0]} {HOSTILE[2]} {HOSTILE[3][:900]}"
         whisper = {"resident": "Cleo Marsh", "text": text}

@@ -168,7 +168,7 @@ async def move(
 
 @command(app, "data user", "mindstream life drop 2")
 async def drop(settings: Settings, number: Number, json: AsJson = False) -> None:
-    """Give up a task; it stays in the log."""
+    """Give up a task; it stays in the list, and `life open` reopens it."""
     await _do(settings, "life.drop_task", json, number=number)
 
 
@@ -182,7 +182,7 @@ async def open_(settings: Settings, number: Number, json: AsJson = False) -> Non
 async def turn(
     settings: Settings, number: Annotated[int, word("N", "The number of the turn.", min=1)], json: AsJson = False
 ) -> None:
-    """Show all log rows of a turn, even of an old turn that was condensed to a memory."""
+    """Show all log rows of a turn, even of an old turn that was condensed into a memory."""
     async with calling_life(settings) as call:
         screen = LifeScreen(Console(highlight=False))
         for row in await commands.read_turn(await call.memory(), number):

@@ -176,7 +176,7 @@ class LiveFlags:
         int | None, flag("N", "Maximum number of words a day in questions that the life asks you by itself.", min=0)
     ] = None
     prompt_tokens: Annotated[
-        int, flag("N", "Maximum tokens of the planning model's (M2's) prompt; older turns are condensed to memories.")
+        int, flag("N", "Maximum tokens of the planning model's (M2's) prompt; older turns are condensed into memories.")
     ] = PROMPT_TOKENS
     wait_for_input: Annotated[
         bool, switch("--wait-for-input", "When nothing is left to do, wait for your input and do not end.")

@@ -71,8 +71,8 @@ async def create(
         bool,
         switch(
             "--as-published",
-            "As in Gao 2024: grade, label and serve each pair with the examples from the prompt for its answer, put"
-            " before its query.",
+            "As in Gao 2024: when a pair is graded, labelled or served, the examples from the prompt for its answer"
+            " stand before its query.",
         ),
     ] = False,
     json: AsJson = False,

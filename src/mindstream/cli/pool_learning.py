@@ -272,8 +272,9 @@ async def lessons(
 ) -> None:
     """List the lessons of a pool with their sources, or share or retire lessons.
 
-    A lesson is one or two sentences from experience that agents read before a task. A `confirmed` lesson is supported
-    by a verdict; an `assumed` one is a model's inference. An id may be shortened.
+    A lesson is one or two sentences from experience that agents read before a task. It is `confirmed` if a verdict
+    supports it, a member who is listed by name wrote it by hand, or the pool's owner shared it; else it is `assumed`.
+    An id may be shortened.
     """
     async with calling(settings, own=bool(retire or share)) as call:
         known = (await call("pools.lessons", pool=name, retired=True)).lessons
