@@ -87,4 +87,6 @@ def test_a_turn_s_price_is_that_of_its_models(monkeypatch: pytest.MonkeyPatch) -
     assert turn_usd({"default": "ollama:qwen3"}) == 0
     assert turn_usd({"default": "openai:no-such-model-at-all"}) is None
     assert describe_turn(Settings(model="openai:gpt-5-mini")).startswith(f"a turn of chat costs about ${whole:.2g} ")
+    monkeypatch.delenv("OPENAI_API_KEY")
+    assert "until all its models can be used" in describe_turn(Settings(model="openai:gpt-5-mini"))
     assert sum(map(sum, TURN.values())) == 2_400

@@ -149,8 +149,8 @@ def describe_turn(settings: Settings) -> str:
     """Return a sentence about the cost of a turn of `chat` with the models of the settings."""
     try:
         usd = turn_usd(settings.models)
-    except SettingsError:
-        usd = None
+    except SettingsError:  # a model lacks its key, or does not exist
+        return "the cost of a turn of chat is not known until all its models can be used"
     if usd is None:
         return (
             "the cost of a turn of chat is not known, because a model has no known price; `mindstream cost` counts"
