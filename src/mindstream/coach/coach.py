@@ -144,6 +144,9 @@ class AnswerLog:
         """Commit an answer and store it in memory. If the utterance does not need the reasoner, also end the reasoner's
         work on it; if it is postponed to the reasoner's next run, extend the lease of that work.
 
+        If texts of the mind were erased since the talker read them, only the fact that there was an answer is stored,
+        because its words may repeat these texts.
+
         Raises:
             StorageError: the answer cannot be committed.
         """

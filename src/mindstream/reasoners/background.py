@@ -614,7 +614,7 @@ class Background:
 
     async def _rest(self, slot: Slot) -> None:
         """Wait until the slot is woken or its poll interval is over. In the second case, create the work that silence
-        or a set time causes."""
+        or a set time causes; at the time of a trigger with `each`, run the reasoner without work."""
         trigger, now_s = slot.reasoner.trigger, asyncio.get_running_loop().time()
         at = None if slot.hour == trigger.at and not trigger.each else trigger.at
         rest_s = self._lease_s / 3 * 4**slot.quiet
@@ -653,7 +653,7 @@ class Background:
         await self.memory.commit(wake=NewWork((slot.name,), self.owner, lease, occasion))
 
     async def _claim(self, slot: Slot) -> list[Work]:
-        """Claim open work. If an item has failed before, or was begun more than TRIES times, claim only the oldest
+        """Claim open work. If an item has failed before, or was claimed more than TRIES times, claim only the oldest
         item, so that a failing item blocks no other."""
         slot.quiet = 1 if slot.woken.is_set() else min(slot.quiet + 1, QUIET)
         slot.woken.clear()  # a wake from here on causes another look
