@@ -96,9 +96,9 @@ class Laws(Reply):
 class HowHeld(Reply):
     """The strength of a memory.
 
-    `fades`: it can decay. `lasting`: it is permanent. `returned`: when it was last recalled, or else written.
-    `counts_again`: the time from which a recall makes it stronger. `drawn`: the probability that one sleep selects
-    it to be weakened or archived.
+    `fades`: it can decay, unless the policy is `keep`. `lasting`: it is permanent. `returned`: when it was last
+    recalled, or else written. `counts_again`: the time from which a recall makes it stronger. `drawn`: the probability
+    that a sleep that selects 20 memories selects a certain one of those that can decay.
     `curve`: pairs of days since its last recall and the probability that it is not archived by then, if it is never
     recalled and a sleep happens each day. `rehearsals_s`: the earliest times of recalls, in seconds, that would make a
     new memory permanent. `nights`: the sleeps (not undone) that weakened or archived it, by the row in which each

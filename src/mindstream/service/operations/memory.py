@@ -119,7 +119,8 @@ class ListRequest(Page):
     """Which memories to list, newest first.
 
     `kinds`: only these kinds; repeat the parameter, or separate kinds with commas. `by_kind`: return, on one page, the
-    newest `limit` memories of each kind, the newest last; if `kinds` is empty, also all current beliefs and plans.
+    newest `limit` current memories of each kind, the newest last; if `kinds` is empty, also all current beliefs and
+    plans.
     """
 
     limit: int = Field(50, ge=1, le=1_000)
@@ -264,7 +265,7 @@ async def recall(runtime: Runtime, principal: Principal, request: RecallRequest)
 
 @operation("memory.list", "read", "GET /users/{user}/memories", mcp="list_memories", cli="memory list")
 async def list_memories(runtime: Runtime, principal: Principal, request: ListRequest) -> MemoryList:
-    """List memories, newest first; superseded and archived ones too, each with its status."""
+    """List memories, newest first; superseded and archived ones too (not with `by_kind`), each with its status."""
     memory = await runtime.memory(principal)
     kinds, now = parse_kinds(request.kinds) if request.kinds else None, runtime.clock.now()
     if request.by_kind:
