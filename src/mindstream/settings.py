@@ -83,7 +83,7 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
         reranker: the second stage of recall: none, model, cross:NAME.
         embedder: embeds new memories. A memory with vectors uses the embedder that made them, unless this is set.
         memory: how memories recall, and whether they decay (see memory/policy): retention, base, cap_s, …
-        timezone: the user's time zone, such as Europe/Berlin; "": that of this machine in `chat`, otherwise unknown.
+        timezone: the user's time zone, such as Europe/Berlin; "": that of this machine.
         deadline_s: maximum time, in seconds, that the Talker waits for the Reasoner before it answers without it.
         budget_calls, budget_tokens, budget_usd: limits of model usage: of a life in total, otherwise of one command.
         redact: the redactor of personal data in inbound text (text/personal); "": none.

@@ -17,8 +17,8 @@ from mindstream.tools.tool import Tool, traits_of
 
 @dataclass(frozen=True, slots=True)
 class Permits:
-    """Which calls that change the world are allowed. A call that contains an address that no trusted source gave needs
-    approval in any case.
+    """Which calls that change the world are allowed. (Calls of other tools need approval only if third-party content
+    was read and they contain an address that no trusted source gave.)
 
     Attributes:
         tools: names of tools that need no approval, unless the arguments may contain third-party content.
