@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from mindstream.server.admission import A_MINUTE, AT_ONCE
 from mindstream.server.api_app import app
 from mindstream.service.operations import operation as table
 from mindstream.service.operations.operation import MODULES, Operation, operations
@@ -35,6 +36,11 @@ def test_rest_has_a_route_for_each_operation(tmp_path: object) -> None:
     paths = app(str(tmp_path)).api.openapi()["paths"]
     for each in TABLE:
         assert paths[f"/api/v1{each.path}"][each.method.lower()]["operationId"] == each.name
+
+
+def test_the_help_names_the_default_limits_of_a_token() -> None:
+    page = " ".join(CLI.read_text("utf-8").split())
+    assert f"requests a minute [{A_MINUTE:,}]" in page and f"parallel requests [{AT_ONCE:,}]" in page
 
 
 def test_tool_names_are_unique() -> None:
