@@ -158,7 +158,7 @@ class Thinking:
         return text
 
     def rest(self, *, truncated: bool = False) -> str:
-        """At the end of the reply, return the part of the answer that was still held back.
+        """At the end of the reply, return the text that was still held back; "" if it is not part of the answer.
 
         Args:
             truncated: the reply was cut off. Held back text is then an unfinished thought, if this endpoint sends no
