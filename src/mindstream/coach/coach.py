@@ -750,9 +750,9 @@ class Coach:
     async def speak_up(self, context: RunContext, result: RunResult, written: Sequence[Entry]) -> Sequence[Entry]:
         """Return the log entries that follow a reasoner's run: judgements of the gate's decisions, and a follow-up.
 
-        A follow-up completes or corrects the talker's answer. There is none if the reasoner has nothing to add, if the
-        user has sent a newer utterance, if an alarm's words were the answer, or if the answer is still in progress. If
-        nothing can be sent after the answer, the follow-up is logged as `LeftUnsaid`.
+        A follow-up completes or corrects the talker's answer, or replaces a missing one. There is none if the reasoner
+        has nothing to add, if the user has sent a newer utterance, if an alarm's words were the answer, or if the
+        answer is still in progress. If nothing can be sent after the answer, the follow-up is logged as `LeftUnsaid`.
         """
         judged: list[Entry] = []
         more = await self._follow_up(context, result) if context.utterances else None

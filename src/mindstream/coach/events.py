@@ -71,7 +71,8 @@ class Alarmed(Event):
     strength: Strength
     basis: Basis
     spoken: bool
-    """Whether the answer contained the words or the question that the pack prescribes for this alarm."""
+    """Whether the answer, or a follow-up after it, contained the words or the question that the pack prescribes for
+    this alarm."""
 
 
 EVENTS: tuple[type[Event], ...] = (Believed, Decided, LeftUnsaid, Judged, Alarmed)

@@ -26,7 +26,8 @@ Order = Literal["pause", "resume", "stop"]
 
 
 class LifeBegan(Event):
-    """A mind was given its first goal or another one, or other standing orders."""
+    """A mind was given its first goal or another one, or other standing orders, or its halted life was resumed with the
+    same ones."""
 
     kind = "life_began"
     goal: Quotes[str]
@@ -37,7 +38,7 @@ class LifeBegan(Event):
 
 
 class LifeOpened(Event):
-    """A process continued a life with other models or another command than before."""
+    """A process began to run a life, with other models or another command than the process before it."""
 
     kind = "life_opened"
     models: NoWords[dict[str, str]] = Field(default_factory=dict)
@@ -52,10 +53,10 @@ class TurnBegan(Event):
     kind = "turn_began"
     turn: int
     because: Name
-    """The reason of the turn in a word, such as task, order, user or news."""
+    """The reason of the turn in a word or two, such as `task`, `order 1`, `user` or `news`."""
     words: Quotes[str]
-    """The message to M2 (the role that decides) at the beginning of the turn: the time, the news, and the ledger of
-    tasks."""
+    """The message to M2 (the role that decides) at the beginning of the turn: the time, the reason, the news, and the
+    ledger of tasks."""
     seen: int = 0
     """The last log row whose news M2 has been shown."""
 
@@ -82,7 +83,8 @@ class WishedCall(Frozen):
 
 
 class Replied(Event):
-    """A model has replied, or failed; this step is not requested again."""
+    """A model has replied, or failed; this step is not requested again. Of a call that is no step of a turn (its id
+    begins with `tool-`), only the tokens and the cost are noted."""
 
     kind = "replied"
     id: Name
@@ -91,9 +93,8 @@ class Replied(Event):
     text: Quotes[str]
     calls: tuple[WishedCall, ...] = ()
     tokens: int = 0
-    """Tokens used by the prompts and replies of all requests of this step; estimated if the endpoint does not report
-    them.
-    """
+    """Tokens used by the prompts and replies of all requests of this step; if the endpoint does not report them,
+    estimated, or 0 if the model failed."""
     requests: int = 1
     """Number of requests; interrupted or invalid replies are requested again."""
     cost_usd: float | None = None
@@ -204,7 +205,8 @@ class Beat(Event):
     order: int
     due: Moment
     worth: float
-    """Estimated probability that a turn is worth its price, 0 to 1."""
+    """Estimated probability that a turn is worth its price, 0 to 1; 1 if the model failed; 0 if the order's task is
+    still open or does not fit into the ledger."""
 
 
 class Proposed(Event):
@@ -212,10 +214,12 @@ class Proposed(Event):
 
     kind = "proposed"
     tasks: Quotes[tuple[str, ...]] = ()
-    """Proposed tasks for the ledger; (): M2 (the role that decides) found no work."""
+    """The tasks that are added to the ledger; (): M2 (the role that decides) failed or proposed no new task."""
     because: Quotes[str] = ""
+    """M2's reason, or why M2 (the role that decides) failed."""
     until: Moment | None = None
-    """When M2 (the role that decides) wants to look for work again; None: it named no time."""
+    """When M2 (the role that decides) wants to look for work again; None: it named no time that is still to come, or
+    found work."""
 
 
 class Noticed(Event):

@@ -68,13 +68,15 @@ class Heard(Event):
 
 
 class Waiting(Event):
-    """The Talker waits for a Reasoner and tells the user so."""
+    """The answer is not there yet, and the user is told so: the Talker waits for a Reasoner, its model is slow, or
+    another answer of the conversation is still running."""
 
     kind = "waiting"
     text: Quotes[str]
-    """The filler sentence, without any content."""
+    """The filler sentence, without any content; "" while another answer is running."""
     slots: Names
-    """The slots of the reasoners that the Talker waits for."""
+    """The slot of the Reasoner of the conversation, also if only the model is slow; `talker`: another answer is
+    running."""
     answers: int
     """The seq of the user's message."""
     belief_version: int
@@ -123,13 +125,16 @@ class Said(Event):
     belief_version: int
     """The version of the belief that the answer is based on."""
     model: Name
-    """The model's name; `rules` if no model was called."""
+    """The model's name; `rules` if no model was called, `safety` if the answer is an alarm's words, `unavailable` if
+    the model failed."""
     waited: bool = False
+    """The Talker waited for the Reasoner before it answered."""
     late: bool = False
     """The Talker waited for the Reasoner, then answered before the Reasoner had finished."""
     record: Name = ""
     alone: bool = False
-    """The channel of the message cannot deliver a later follow-up."""
+    """No follow-up can be sent after the answer: the channel of the message cannot deliver one, or the responder sends
+    none."""
 
 
 class Thought(Event):
@@ -259,7 +264,8 @@ class PlanChanged(Event):
 
 
 class FollowUp(Event):
-    """The mind sends one unsolicited follow-up, because the Reasoner finished after the Talker had answered."""
+    """The mind sends an unsolicited follow-up: a Reasoner, or the check for danger, had a result only after the Talker
+    had answered, or the message has no answer because a model or a process failed."""
 
     kind = "follow_up"
     text: Own[str]

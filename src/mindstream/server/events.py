@@ -50,9 +50,8 @@ def add_events(api: FastAPI, runtime: Runtime) -> None:
 
         With the header Last-Event-ID or `after`, the rows after this number are sent first; otherwise only new rows are
         sent. `user`: only rows of this user. `kind`: only events of these kinds. `room`: only events
-        of this plugin ("ground": of the core); both filters must match. Live rows
-        (parts of an answer that is being generated) have no id and are never sent again; the complete answer follows as
-        a `said` row.
+        of this plugin ("ground": of the core); both filters must match. Live rows (such as the parts of an answer that
+        is being generated) have no id and are never sent again; the complete answer follows as a `said` row.
         """
         principal = principal_of(request.scope)
         principal.require("log", "read")

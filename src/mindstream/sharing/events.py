@@ -83,7 +83,7 @@ class ExemplarJudged(Event):
     id: RecordId[str]
     verdict: Verdict
     score: float = 0.0
-    """The sum of the grades, 0 to 100; 100 if the pair was admitted without grading."""
+    """The sum of the grades, 0 to 100; without grading, 100 if the pair was admitted and 0 if it was rejected."""
     grades: NoWords[dict[str, float]] = Field(default_factory=dict)
     reasons: Quotes[tuple[str, ...]] = ()
     model: Name = ""
@@ -100,7 +100,8 @@ class ExemplarJudged(Event):
     """The weight of `fit`, 0 to 1: 1 if the author of the query is not the writer; otherwise it grows with the number
     of seed exemplars (those that the owner added)."""
     orders: bool = False
-    """Whether the answer gives orders to its reader (the agent that is shown it as an example)."""
+    """Whether the pair is rejected because its answer gives orders to its reader (the agent that is shown it as an
+    example); only a guarded pool rejects it for that."""
     ungraded: bool = False
     """Whether the pair is rejected only because the scorer's reply had no valid grades. If the pair is offered again,
     it is judged again, up to a limit.

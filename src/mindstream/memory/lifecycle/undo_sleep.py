@@ -32,7 +32,7 @@ class UndoneSleep:
         held_again: ids of restored records: those that were archived, merged or weakened.
         archived: ids of the records that the sleep had created; they are archived now.
         left: ids of weakened records that stay as they are: since the sleep, a recall has returned them, or they were
-            archived or deleted.
+            archived, deleted or made long-term.
     """
 
     sleep: int
