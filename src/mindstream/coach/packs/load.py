@@ -92,9 +92,10 @@ MOST_BYTES, MOST_PARTS, DEEPEST = 1_000_000, 20_000, 30
 """Maximum size of a file in bytes, number of its YAML events, and nesting depth."""
 
 
-def shipped_packs() -> list[str]:
+@cache
+def shipped_packs() -> tuple[str, ...]:
     """Return the names of the shipped packs."""
-    return sorted(path.parent.name for path in SHIPPED.glob("[!_]*/pack.yaml"))
+    return tuple(sorted(path.parent.name for path in SHIPPED.glob("[!_]*/pack.yaml")))
 
 
 def load(name_or_folder: str | Path) -> Pack:

@@ -214,10 +214,7 @@ class Touches:
             return []
         gone, told = {each.id for each in revisions if each.forgotten is not None}, list[Entry]()
         for touch in touches:
-            returned, passed_over = (
-                tuple(id_ for id_ in ids if id_ in columns.position and fades(columns, id_))
-                for ids in (touch.returned, touch.passed_over)
-            )
+            returned, passed_over = (tuple(fading(columns, ids)) for ids in (touch.returned, touch.passed_over))
             if returned or passed_over:
                 forgotten = tuple(id_ for id_ in passed_over if id_ in gone)
                 gone -= set(forgotten)
@@ -232,7 +229,8 @@ def list_revisions(columns: Columns, touches: Sequence[Touch], laws: Strength | 
     before: dict[str, StrengthState] = {}
     after: dict[str, tuple[StrengthState, Moment]] = {}
     for touch in touches:
-        passed_over = () if laws is None else touch.passed_over  # without laws, only returns have an effect
+        # without laws, only returns have an effect
+        passed_over = () if laws is None else fading(columns, touch.passed_over)
         for ids, law in ((touch.returned, after_return), (passed_over, after_passing_over)):
             for id_ in ids:
                 if id_ not in before:
@@ -242,12 +240,10 @@ def list_revisions(columns: Columns, touches: Sequence[Touch], laws: Strength | 
                     before[id_] = held
                     after[id_] = held, touch.at
                 held = after[id_][0]
-                if laws is not None and fades(columns, id_):
+                if laws is not None and (law is after_passing_over or fading(columns, [id_])):
                     new = law(held, touch.at, laws)
-                elif law is after_return:
-                    new = held._replace(time=max(held.time, touch.at))
                 else:
-                    continue
+                    new = held._replace(time=max(held.time, touch.at))
                 if new != held:
                     after[id_] = new, touch.at
     return [revision(id_, before[id_], held, at) for id_, (held, at) in after.items() if held != before[id_]]
@@ -263,9 +259,10 @@ def state_in(columns: Columns, id_: str) -> StrengthState | None:
     )
 
 
-def fades(columns: Columns, id_: str) -> bool:
-    """Return whether a record is of a kind that strengthens and decays."""
-    return KINDS[columns.kind.values[columns.position[id_]]] in FADING
+def fading(columns: Columns, ids: Sequence[str]) -> list[str]:
+    """Return those ids whose records are of a kind that strengthens and decays; ids of unknown records are left out."""
+    position, kind = columns.position, columns.kind.values
+    return [id_ for id_ in ids if (at := position.get(id_)) is not None and FADING_CODES[kind[at]]]
 
 
 def revision(id_: str, before: StrengthState, after: StrengthState, at: Moment) -> Revision:
@@ -580,10 +577,11 @@ class Recaller:
     async def records_at(self, columns: Columns, rows: Sequence[int]) -> list[Record]:
         """Return the records of these rows, but without their vectors. Records that are not in memory are read from the
         store."""
-        return await self._records(columns, [columns.ids[at] for at in rows])
+        return await self._records(columns, columns.ids.at(np.asarray(rows, np.int64)))
 
     async def _records(self, columns: Columns, ids: Sequence[str]) -> list[Record]:
-        records = {id_: columns.whole[id_] for id_ in ids if id_ in columns.whole}
+        whole = columns.whole
+        records = {id_: whole[id_] for id_ in ids if id_ in whole}
         if missing := [id_ for id_ in ids if id_ not in records]:
             entire, taken = columns.entire, columns.entire.taken
             read = list(without_vectors(await self.store.records(columns.stream, missing)))
@@ -622,7 +620,7 @@ class Recaller:
         found = np.zeros(len(columns), np.bool_)  # np.unique would import numpy.ma
         found[np.concatenate(holding)] = True
         positions = np.flatnonzero(found & allowed_mask(columns, Filters(kinds=kinds), now, {}))[::-1][:n]
-        return await self._records(columns, [columns.ids[at] for at in positions.tolist()])
+        return await self.records_at(columns, positions.tolist())
 
 
 def _without_repetitions(found: Recall, query: str) -> Recall:

@@ -133,8 +133,10 @@ class Positions:
 
     def get(self, id_: str) -> int | None:
         """Return the row of a record; None: it is unknown or erased."""
-        at = self.new.get(id_, self._found.get(id_))
+        at = self.new.get(id_)
         if at is not None or not len(self.kept):
+            return at
+        if (at := self._found.get(id_)) is not None:
             return at
         wanted, kept, order = id_.encode("utf-8", "surrogatepass"), self.kept, self.order
         place = bisect_left(range(len(order)), wanted, key=lambda each: bytes(kept[order[each]]))

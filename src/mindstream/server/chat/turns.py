@@ -136,12 +136,14 @@ def read_turn(
         raise InputError(
             "tool_choice: the companion answers in words, without tools of the client: use `auto` or `none`"
         )
-    said = [each for each in messages if each.role in ("user", "assistant") and each.text.strip()]
-    if not said or said[-1].role != "user":
+    texts = [(each.role, each.text) for each in messages]
+    said = [(role, text) for role, text in texts if role in ("user", "assistant") and text.strip()]
+    if not said or said[-1][0] != "user":
         raise InputError("the last message must have the role `user` and contain text")
-    instructions = "\n\n".join(each.text for each in messages if each.role in ("system", "developer") and each.text)
-    lines = [Line(by_user=each.role == "user", text=each.text, by=AUTHOR) for each in said[:-1]]
-    text, beside = split_context(said[-1].text)
+    instructions = "\n\n".join(text for role, text in texts if role in ("system", "developer") and text)
+    *earlier, (_, newest) = said
+    lines = [Line(by_user=role == "user", text=text, by=AUTHOR) for role, text in earlier]
+    text, beside = split_context(newest)
     is_task = bool(request.headers.get(TASK) or (asked.metadata or {}).get("task"))
     is_task = is_task or is_page_task(instructions, lines, text if not beside else "")
     zone = request.headers.get(ZONE, "")
@@ -151,7 +153,7 @@ def read_turn(
         user_of(runtime, principal_of(request.scope), request, named),
         model,
         session or f"{model[:30]}:{talk}",
-        said[-1].text if is_task else text,
+        newest if is_task else text,
         page,
         is_task,
         is_kept=not request.headers.get(CHAT, "").startswith(UNKEPT),

@@ -296,6 +296,8 @@ def is_same(line: Line, record: Record) -> bool:
     """
     if line.by_user != bool(record.data.get("by_user")):
         return False
+    if line.text == record.text:
+        return True
     shown, kept = _plain(line.text), _plain(record.text)
     return shown == kept or (not line.by_user and bool(shown) and (shown.startswith(kept) or kept.startswith(shown)))
 
