@@ -107,3 +107,10 @@ def test_a_log_with_too_little_data_is_reported_as_thin() -> None:
     many = frozenset((float(n), "a") for n in range(30))
     assert not RecallLog("ann", (), (Happened(0.0), Happened(20 * DAY_S)), many, frozenset()).is_thin
     assert RecallLog("ann", (), (Happened(0.0), Happened(3 * DAY_S)), many, frozenset()).is_thin
+
+
+def test_the_duration_of_a_log_is_never_negative() -> None:
+    """A recall is written to the log later than it happened."""
+    log = RecallLog("ann", (), (Happened(2 * DAY_S), Happened(1 * DAY_S)), frozenset(), frozenset())
+    assert log.days == 1
+    assert RecallLog("ann", (), (), frozenset(), frozenset()).days == 0

@@ -73,8 +73,12 @@ class RecallLog:
 
     @property
     def days(self) -> float:
-        """Number of days between the first and the last event, with fractions; 0 without events."""
-        return (self.happened[-1].at - self.happened[0].at) / DAY_S if self.happened else 0.0
+        """Number of days between the earliest and the latest event, with fractions; 0 without events.
+
+        Events are in the order of the log, where a recall may follow an event that happened after it.
+        """
+        times = [each.at for each in self.happened] or [0.0]
+        return (max(times) - min(times)) / DAY_S
 
     @property
     def is_thin(self) -> bool:
