@@ -80,7 +80,7 @@ function Tabs({ now }) {
 }
 
 function Nothing() {
-  if (base.value) return html`<${Empty} title="This recording has no pool"><p>Choose another user on the left.</p><//>`;
+  if (base.value) return html`<${Empty} title="This recording has no pool"><p>Choose another mind.</p><//>`;
   return html`
     <${Empty} title="There is no pool yet">
       <p>A pool keeps good answers, so that agents with similar questions see how others answered. Begin a pool, or look at a recorded one first.</p>

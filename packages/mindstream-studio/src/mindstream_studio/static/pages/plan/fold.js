@@ -19,7 +19,8 @@ export function foldRows(rows, upto) {
     seen.spent = row.spent ?? seen.spent;
     if (row.event === "solving") Object.assign(seen, { task: row.task, how: row.how, end: null });
     if (row.event === "run_planned") plan(seen, done, row);
-    if (row.event === "answer_missing") seen.because.push(`The results of ${row.steps?.join(", ")} did not contain the answer, so the plan was changed.`);
+    if (row.event === "answer_missing") seen.because.push(`The results of ${row.steps?.join(", ")} did not contain the answer, so the plan was to be revised.`);
+    if (row.event === "plan_kept") seen.because.push("A revision left the plan unchanged.");
     if (row.event === "step_began") done.set(row.step ?? "", { began: row });
     if (row.event === "step_found") done.set(row.step ?? "", { ...done.get(row.step ?? ""), found: row });
     if (row.event === "solved") seen.end = row;
