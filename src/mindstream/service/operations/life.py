@@ -212,7 +212,7 @@ async def _state(memory: Memory) -> LifeState:
     state = await read_state(memory)
     if not state.goal:
         live = next_step('live --goal "…"')
-        raise NotFound(f"this user's life has no goal: set one with `life.goal` or {live}")
+        raise NotFound(f"this user's life has no goal: set one with {live}, or by the API operation `life.goal`")
     return state
 
 
