@@ -215,7 +215,7 @@ def role(text: str, origin: str = "--role") -> tuple[str, str]:
 
 
 def shown(value: object) -> str:
-    """Format a value for an error message: at most 80 characters, without the password of a URL."""
+    """Format a value for an error message: at most 80 characters, without the user name and password of a URL."""
     text = re.sub(r"//[^/@\s]*@", "//***@", repr(value) if isinstance(value, str) else str(value))
     return text if len(text) <= 80 else f"{text[:77]}…"
 

@@ -172,7 +172,7 @@ LOOKED_BACK = 400
 
 async def notes_of(context: RunContext, by: str, before: Mapping[str, object], after: Mapping[str, object]) -> Writing:
     """Return the changes of notes after the belief has changed: log entries with notes of new items, and revisions that
-    end the validity of notes of removed items."""
+    end the validity of those of the newest LOOKED_BACK notes that are about removed items."""
     had, has = dict.fromkeys(_items(before)), dict.fromkeys(_items(after))
     new, gone = [each for each in has if each not in had], {each for each in had if each not in has}
     stream = context.memory

@@ -470,7 +470,8 @@ class PlaceNames:
         return name in self._within.get(parent, {})
 
     def find(self, place: str, where: str) -> str:
-        """Return the address whose names are equal or most similar, level by level; "" if there is none."""
+        """Return the address whose names are equal or most similar (at least CLOSE), level by level; "" if a level has
+        no such name."""
         found = self._name
         for name in [part.strip() for part in place.split(":")][1:]:
             names = self._within.get(found, {})
