@@ -79,6 +79,7 @@ class AnswerMissing(SpendingEvent):
 
     kind = "answer_missing"
     steps: Names
+    """Ids of the steps; `nothing`: none of them has evidence."""
 
 
 class PlanKept(SpendingEvent):
@@ -141,7 +142,7 @@ class RunCheckpoint:
 
     Attributes:
         plan: the newest plan; None: no complete plan was written.
-        given: the caller's plan; None: the planner writes one.
+        given: the caller's plan; None: the caller gave none.
         remembered: whether the plan was remembered from another task.
         evidence: evidence of the plan's steps that did not fail.
         failed: evidence of failed steps, used if the run resumes during a revision or after one that left the plan

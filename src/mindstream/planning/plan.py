@@ -582,7 +582,7 @@ class Evidence:
         foreign: whether the text is third-party content or based on it; no planner's prompt shows such a text.
         tool, arguments: the call, with other steps' evidence inserted into the arguments.
         tries: number of calls that were made; several if the tool failed and was retried.
-        seconds: duration from the first call to the last result.
+        seconds: duration of the calls, including the wait while other calls of the tool or of the run take its place.
         own: whether the tool failed and the text is the model's own knowledge.
     """
 

@@ -324,7 +324,7 @@ def _bounds(schema: object) -> str:
 @rule(MakePlan)
 def calculate_or_look_up(ask: MakePlan) -> str:
     """Plan without a model: calculate a formula; look up any other task with each tool whose first argument is
-    `query`."""
+    `query`. If there is no such tool, say so instead of a plan."""
     takes = dict(line.split("[", 1) for line in ask.tools if "[" in line)
     if _is_formula(ask.task):
         lacks = "" if "calculator" in takes else "The task is a formula, but the tool `calculator` is not available."

@@ -59,8 +59,9 @@ class RememberedPlans:
         return None
 
     async def keep(self, solution: Solution, tools: Sequence[ToolSpec]) -> bool:
-        """Store the plan of a solution if it solved its whole task and `check` finds no fault, unless the task is
-        longer than LONGEST or a remembered plan fits it already. Return whether the plan was stored."""
+        """Store the plan of a solution if it was made in advance and solved its whole task without a revision or a
+        failed step, and `check` finds no fault; not if the task is longer than LONGEST or a remembered plan fits it
+        already. Return whether the plan was stored."""
         if len(solution.task) > LONGEST or not _ended_well(solution) or check(solution.plan, tools):
             return False
         if await self.find(solution.task, tools):
@@ -146,8 +147,9 @@ def _is_entity(text: str, span: Sequence[re.Match[str]]) -> bool:
 def _is_general(plan: Plan, task: str, swaps: Mapping[str, str]) -> bool:
     """Return whether a plan can be adapted to another task by replacing text.
 
-    The arguments of its steps must contain every name and number that differs between the two tasks (`swaps`), and
-    otherwise only names and numbers that the plan's own task (`task`) contains, too.
+    The arguments of its steps must contain, within their texts, every name and number that differs between the two
+    tasks (`swaps`). Other names and numbers in them must occur in the plan's own task (`task`) or in CONSTANTS, or
+    stand before a colon. A number in CONSTANTS must not differ if an argument is a formula.
     """
     values = [value for step in plan.steps for value in _literals(dict(step.arguments))]
     literals = [value for value in values if isinstance(value, str)]

@@ -43,8 +43,10 @@ class Lesson:
         private: whether only `asked_by`, or the writer if `asked_by` is "", is shown the lesson until it is shared.
         untrusted: whether third-party content was part of the work that the lesson was learned from. The owner can
             vouch for the lesson, which ends this.
-        confirmed_by, contradicted_by: digests of the tasks whose verdicts confirm or contradict the lesson.
-        right, wrong: number of right and of wrong answers given with the lesson in the prompt.
+        confirmed_by: digests of the tasks whose verdicts confirm the lesson, and perhaps VOUCHED.
+        contradicted_by: digests of the tasks whose verdicts contradict the current text.
+        right: number of right answers given with the lesson in the prompt, also with its earlier texts.
+        wrong: number of wrong answers given with the current text in the prompt.
         useful: time of the newest right answer given with the lesson in the prompt; None: there was none.
         disputes: ids of lessons that contradict this one.
         retired: why the lesson is no longer shown; "": it is not retired.
