@@ -52,14 +52,15 @@ class LessonIdsRequest(PoolName):
 class LessonShape(Reply):
     """A lesson and its evidence.
 
-    `state`: confirmed by a verdict, or only assumed. `sources`: the tasks, corrections and documents it was learned
-    from. `asked_by`: the user whose words it is based on, if the pool does not list this user by name, else "".
-    `untrusted`: it was learned from third-party content. `confirmed_by`, `contradicted_by`: how many tasks confirmed
-    and contradicted it; `confirmed_by` is one more if the owner or a member listed by name wrote the lesson by hand, or
-    if the owner vouched for it. `right`, `wrong`: how many answers that were given with this lesson were right and
-    wrong. `useful`: when such an answer was last right. `disputes`: ids of lessons that contradict it. `retired`: why
-    it is no longer shown, "" if it is shown. `by_hand`: the person who wrote the current text without naming a source,
-    "" if it has another source, such as a task. `version`: changes with each amendment of the text.
+    `state`: confirmed (by a verdict, by a member listed by name who wrote it, or by the owner), or only assumed.
+    `sources`: the tasks, corrections and documents it was learned from. `asked_by`: the user whose words it is based
+    on, if the pool does not list this user by name, else "". `untrusted`: it was learned from third-party content.
+    `confirmed_by`, `contradicted_by`: how many tasks confirmed and contradicted it; `confirmed_by` is one more if the
+    owner or a member listed by name wrote the lesson by hand, or if the owner vouched for it. `right`, `wrong`: how
+    many answers that were given with this lesson were right and wrong; an amendment sets `wrong` and `contradicted_by`
+    to 0. `useful`: when such an answer was last right. `disputes`: ids of lessons that contradict it. `retired`: why it
+    is no longer shown, "" if it is shown. `by_hand`: the person who wrote the current text without naming a source, ""
+    if it has another source, such as a task. `version`: changes with each amendment of the text.
     """
 
     id: str
@@ -158,7 +159,8 @@ async def verdict(
 
 @operation("pools.write_lesson", "write", "POST /users/{user}/pools/{pool}/lessons", cli="pool lesson")
 async def write(runtime: Runtime, principal: Principal, request: WriteLessonRequest) -> LessonList:
-    """Write a lesson by hand, or replace one; it counts as confirmed if the user is listed as a member by name."""
+    """Write a lesson by hand, or replace one. It counts as confirmed if the user is listed as a member by name;
+    otherwise it is private and only assumed."""
     from mindstream.sharing.lessons import write_lesson
 
     async with open_pool(runtime, principal, request.pool) as pool:

@@ -31,7 +31,8 @@ class LifeRequest(Ask):
 
 
 class GoalRequest(Ask):
-    """The goal, and standing orders: each a time and a task, such as "every day at 8:00: ask me how I slept"."""
+    """The goal, and standing orders: each a time and a task, such as "every day at 8:00: ask me how I slept"; without
+    orders, the current ones stay."""
 
     goal: str = Field(min_length=1, max_length=20_000)
     orders: list[str] = Field([], max_length=50)
@@ -56,7 +57,8 @@ class SayRequest(Ask):
 
 
 class AnswerRequest(SayRequest):
-    """An answer to a question of the life; `id`: the id of the question, "": the oldest open question."""
+    """An answer to a question of the life; `id`: the id of the question, "": the oldest open question, or the last
+    expired one if none is open."""
 
     id: Short = ""
 
@@ -116,8 +118,8 @@ class LifeShape(Reply):
 
 
 class Lived(Reply):
-    """The life after this server stopped running it; `ended`: why it stopped: `done`, `waiting`,
-    `halted`, or the limit that was reached, `turns` or `time`."""
+    """The life after this server stopped running it; `ended`: why it stopped: `done` (nothing is left to do), `halted`,
+    or `turns` (the requested number was reached)."""
 
     ended: str
     life: LifeShape
@@ -139,7 +141,8 @@ async def goal(runtime: Runtime, principal: Principal, request: GoalRequest) -> 
 
 @operation("life.live", "write", "POST /users/{user}/life/live", long=True, cli="live")
 async def live(runtime: Runtime, principal: Principal, request: LiveRequest, one: RunningOperation) -> Lived:
-    """Run a life in this server, with the tools that the operator offers, until nothing is left to do."""
+    """Run a life in this server, with the tools that the operator offers, until nothing is left to do, the life is
+    halted, or the requested number of turns is reached."""
     from mindstream.service.living import LifeSettings, open_life
 
     memory = await runtime.memory(principal)

@@ -109,8 +109,8 @@ class Cost(Reply):
 class CallsRequest(Page):
     """Which model calls to return, newest first; an empty field does not filter.
 
-    `role`, `prompt`, `model`: only calls with this name. `failed`: only failed calls. `since`, `until`: only calls in
-    this time span. `upto`: only calls up to this row of the log.
+    `role`, `prompt`, `model`: only calls with this name. `failed`: only failed calls, not those that were cancelled.
+    `since`, `until`: only calls in this time span. `upto`: only calls up to this row of the log.
     """
 
     role: Short = ""

@@ -160,7 +160,8 @@ class StoredOperations:
         return found
 
     async def each(self, now: Moment) -> AsyncGenerator[tuple[str, KeptOperation]]:
-        """Yield all tenants' operations, each with its tenant; delete expired and unreadable ones."""
+        """Yield all tenants' operations, each with its tenant; delete unreadable ones and those that ended more than
+        KEPT_S ago (or began so long ago, if their end is not stored)."""
         async with open_everyone(self._data) as everyone:
             for first in chance.LETTERS:  # by the first letter of the id, so that not all are in memory at once
                 for each in await everyone.kept(None, f"{RESULT}{first}"):

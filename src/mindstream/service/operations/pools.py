@@ -174,9 +174,10 @@ class PoolDetails(Reply):
 class PairShape(Reply):
     """A pair that was offered to a pool, and its grading.
 
-    `verdict`: admitted or rejected, "" if it is not graded yet. `score`: 0 to 100, the sum of `grades`. `by`: the model
-    that graded it, "" if a person admitted it (`by_hand`). `served`: the caller can recall it; otherwise `unserved`
-    gives the reasons. `shown`: the ids of the exemplars with which the answer was given.
+    `verdict`: admitted or rejected, "" if it is not graded yet. `score`: 0 to 100, the sum of `grades`; 100 if a person
+    admitted it (`by_hand`). `by`: the model that graded it, `rules` if no model read it, "" if a person admitted it.
+    `served`: the caller can recall it; otherwise `unserved` gives the reasons. `shown`: the ids of the exemplars with
+    which the answer was given.
     """
 
     id: str
@@ -422,7 +423,8 @@ async def details(runtime: Runtime, principal: Principal, request: PoolName) -> 
 
 @operation("pools.pairs", "read", "GET /users/{user}/pools/{pool}/pairs")
 async def pairs(runtime: Runtime, principal: Principal, request: PairsRequest) -> PairList:
-    """List the pairs that were offered to a pool: writer, grading with reasons, and whether the user can recall it."""
+    """List the offered pairs of a pool that the user may read: writer, grading with reasons, and whether the user can
+    recall it."""
     first = read_number(request.cursor)
     async with open_pool(runtime, principal, request.pool) as pool:
         state = await pool.state()
