@@ -61,8 +61,9 @@ class OpenMind:
     Attributes:
         last_used: when a request last used it, by the clock's elapsed seconds.
         uses: how many requests use it at the moment.
-        budget: the budget of the user who spoke last, to which its model calls are charged.
-        payer: the id of that user's token.
+        budget: the budget of the token with which it was used last; its model calls are charged to this budget. None:
+            that token has no budget.
+        payer: the id of the token that the store names as the payer; "": none.
         zone: its user's time zone; may change with each message.
         on_usage: called with the role and the usage of each model call.
         answers: how many messages are being answered, or wait for their turn.
@@ -242,7 +243,7 @@ class OpenMinds:
 
 
 class Payer:
-    """Charges a mind's model calls to the budget of the user who spoke last.
+    """Charges a mind's model calls to the budget of the token with which the mind was used last.
 
     Attributes:
         of: the open mind, which is read at each model call; None: calls are not charged yet.
