@@ -306,10 +306,10 @@ class Wanted(Reply):
 class OperationShape(Reply):
     """A long-running operation.
 
-    `state`: `interrupted` means that the server ended before the operation did, or that words of the user were forgotten
-    meanwhile; `problem` says how to continue. `run`: the name of the plan's run, if the operation runs a plan.
-    `waits_for`: pending approvals. `result`: the operation's own reply, once its state is `done`. `problem`: why it
-    failed, or why its result is not kept.
+    `state`: `interrupted` means that the server ended before the operation did, or that words of the user were
+    forgotten meanwhile; `problem` says how to continue. `run`: the name of the plan's run, if the operation runs a
+    plan. `waits_for`: pending approvals. `result`: the operation's own reply, once its state is `done`. `problem`: why
+    it failed, or why its result is not kept.
     """
 
     id: str
