@@ -277,7 +277,8 @@ class Talked(TownEvent):
     lines: tuple[SpokenLine, ...]
     until: int
     since: int = Field(0, exclude_if=not_)
-    """The step at which the talk began, if it is a scene; 0: at `step`."""
+    """The step at which the talk began, if it is a scene; 0: it began at `step`, or it is a talk with a user, whose
+    lines were logged when they were said (`Spoke`)."""
     records: Names = ()
     known: Names = ()
     """Ids of memories of which the resident was told again in the talk: it had them before, with the same text."""

@@ -50,7 +50,8 @@ class RecordingRequest(TownName):
 class Recording(Reply):
     """Timelines of a town.
 
-    `whole`: a complete recording with the map; else entries to append. `step`: the last finished step; -1: none.
+    `whole`: a recording with the map, complete or from `first` to `last`; else entries to append. `step`: the last
+    finished step; -1: none.
     `next`: the value of `since` for the next request; "" if the request gave `first` or `last`.
     """
 
@@ -112,7 +113,7 @@ class FactShape(Reply):
 class Knowledge(Reply):
     """Who knows a fact, in the order in which they learned it.
 
-    `residents`: the number of all residents. `facts`: possible facts, if none was requested.
+    `residents`: the number of all residents, without visitors. `facts`: possible facts, if none was requested.
     """
 
     fact: str
