@@ -142,9 +142,11 @@ class RunContext:
         slot: the slot of the reasoner.
         utterances: the utterances to think about, oldest first; several if they came during an earlier run.
         conversation: the last records of the conversation before the newest utterance, oldest first: earlier
-            utterances, without those in `utterances`, and answers.
+            utterances, without those in `utterances`, and answers. Without an utterance: the last ones of all
+            conversations.
         reply: the answer to the newest utterance; "" if there is none yet.
-        waits: whether the talker waits for the result of this run.
+        waits: whether the user was told that the answer to the newest utterance takes longer, and there is none yet;
+            usually the talker waits for the result of this run.
         newer: claims utterances that came after the run began, and returns them.
         tools: tools of the mind.
         events: the log rows that woke the reasoner, oldest first.
