@@ -10,6 +10,8 @@ from lived import FADED, SAID, THOUGHT, live_some_weeks
 from served import Served
 from studio import NARROW, WIDE, Studio, run_apart, serve_studio
 
+from mindstream import Memory
+
 OpenStudio = Callable[..., Studio]
 KEY = "The spare key hangs behind the blue door."
 
@@ -85,6 +87,24 @@ def test_records_are_listed_before_they_are_forgotten(studio: OpenStudio, served
             seen.page.get_by_label("Something to remember").fill(text)
             seen.page.get_by_role("button", name="Remember").click()
             seen.page.get_by_role("button", name=text).wait_for()
+
+
+async def note_much(folder: Path) -> None:
+    async with Memory(folder, "eva") as memory:
+        said = await memory.retain("I collect stamps of fifty-two countries.", "chat", by="eva")
+        for number in range(52):
+            await memory.retain(f"Eva has a stamp of country {number}.", "note", evidence=[said.id])
+
+
+def test_memories_that_the_preview_does_not_list_are_counted(studio: OpenStudio, tmp_path: Path) -> None:
+    run_apart(note_much(tmp_path / "data"))
+    with serve_studio(tmp_path / "data") as served:
+        seen = studio(url=served.url)
+        seen.open("memory", user="eva", kind="chat")
+        seen.page.get_by_role("button", name="I collect stamps").click()
+        seen.page.get_by_role("button", name="Forget").click()
+        seen.page.get_by_role("dialog").get_by_text("and 2 more").wait_for()
+        seen.leave()
 
 
 def test_a_correction_is_previewed_and_then_applied(studio: OpenStudio, served: Served) -> None:

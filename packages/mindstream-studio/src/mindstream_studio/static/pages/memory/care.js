@@ -80,14 +80,18 @@ async function showRemoval(memory) {
   return html`
     <p class="words card">${memory.text}</p>
     <p>The memory is permanently deleted, and cannot be restored. ${drawn.length ? "Also deleted, as derived from this memory alone:" : removal.items.length ? "" : "Nothing else is deleted with it."}</p>
-    <${Going} memories=${drawn} />
+    <${Going} memories=${drawn} more=${removal.drawn.length - drawn.length} />
     ${removal.items.length > 0 && html`<p>Also deleted from the beliefs:</p><ul class="list">${removal.items.map((text) => html`<li class="words">${text}</li>`)}</ul>`}
-    ${left.length > 0 && html`<p>${left.length === 1 ? "One memory stays, but with this text:" : `${left.length} memories stay, but with these texts:`}</p><${Going} memories=${left} />`}
+    ${left.length > 0 && html`<p>${left.length === 1 ? "One memory stays, but with this text:" : `${removal.changed.length} memories stay, but with these texts:`}</p><${Going} memories=${left} more=${removal.changed.length - left.length} />`}
     ${parts && html`<p class="soft">To forget only a part of this message, close this dialog and forget the note that states that part.</p>`}`;
 }
 
-/** @param {{memories: Memory[]}} props */
-function Going({ memories }) {
+/** @param {{memories: Memory[], more: number}} props `more`: number of memories that are not listed */
+function Going({ memories, more }) {
   if (!memories.length) return null;
-  return html`<ul class="list">${memories.map(({ id, text, kind }) => html`<li key=${id}><span class="words">${text}</span> <span class="tag">${kind}</span></li>`)}</ul>`;
+  return html`
+    <ul class="list">
+      ${memories.map(({ id, text, kind }) => html`<li key=${id}><span class="words">${text}</span> <span class="tag">${kind}</span></li>`)}
+      ${more > 0 && html`<li class="soft">and ${more} more</li>`}
+    </ul>`;
 }
