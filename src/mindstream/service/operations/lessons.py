@@ -21,7 +21,8 @@ class LessonsRequest(PoolName):
 class VerdictRequest(PoolName):
     """The user's verdict on a run of the planner.
 
-    `run`: the name of the run, "": the newest run. `right`: the result was right. `words`: what is wrong, or a remark.
+    `run`: the name of the run, "": the newest run that has ended. `right`: the result was right. `words`: what is
+    wrong, or a remark.
     """
 
     run: Short = ""

@@ -174,10 +174,10 @@ class PoolDetails(Reply):
 class PairShape(Reply):
     """A pair that was offered to a pool, and its grading.
 
-    `verdict`: admitted or rejected, "" if it is not graded yet. `score`: 0 to 100, the sum of `grades`; 100 if a person
-    admitted it (`by_hand`). `by`: the model that graded it, `rules` if no model read it, "" if a person admitted it.
-    `served`: the caller can recall it; otherwise `unserved` gives the reasons. `shown`: the ids of the exemplars with
-    which the answer was given.
+    `verdict`: admitted or rejected, "" if it is not graded yet. `score`: 0 to 100, the sum of `grades`; 100 if it was
+    admitted without grading: by the owner (`by_hand`), or because its answer had been accepted. `by`: the model that
+    graded it, `rules` if no model read it, "" if it was admitted without grading. `served`: the caller can recall it;
+    otherwise `unserved` gives the reasons. `shown`: the ids of the exemplars with which the answer was given.
     """
 
     id: str
