@@ -114,7 +114,8 @@ def _is_left(turn: ResidentTurn, percept: Percept, others: Mapping[str, Resident
 
 def _put_off(turn: ResidentTurn, percept: Percept, others: Mapping[str, ResidentState]) -> bool:
     """If the planned act needs an object that the resident has already reported or waited for today, begin the next
-    part of the plan at another place instead (before bedtime: be at home); return whether this was done."""
+    part of the plan at another place instead (before bedtime: be at home); return whether this was done. It is not done
+    if the object is a danger or in use, if the resident is in charge of it, or if another repairs it."""
     state, step = turn.state, turn.step
     act, minute = state.act, turn.setting.minute(step)
     if act is None or act.why != "plan" or not act.needs(percept.place):

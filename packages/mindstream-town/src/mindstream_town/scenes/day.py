@@ -130,8 +130,8 @@ def clears(turn: ResidentTurn, *used: Record) -> bool:
     """Return whether a text cannot reveal a resident's secrets if it is written from these memories, the public part
     of the description, and words of others.
 
-    This holds only if the resident has never met anyone to whom it would tell something of its secrets: otherwise
-    others might repeat it.
+    This holds only if the resident has a briefing about its secrets today, and has never met anyone to whom it would
+    tell something of them: otherwise others might repeat it.
     """
     return briefing_of(turn) is not None and not turn.state.confided and all(is_clear(turn, each) for each in used)
 
@@ -857,8 +857,9 @@ results at the place (OUTCOMES)."""
 
 
 async def remember_deed(turn: ResidentTurn) -> None:
-    """Remember the current act, which has ended. Only acts of the plan (except sleep) and reactions are remembered, and
-    only if the resident reached their place.
+    """Remember the current act, which has ended; if it is a talk, the appointment that it has interrupted and that has
+    ended meanwhile. Only acts of the plan (except sleep) and reactions are remembered, and only if the resident reached
+    their place.
 
     The memory names the people in sight; the partners of an appointment who did not come, or who came if none of them
     talked with the resident; the act's partners (`Act.whom`) that the resident did not meet; and the hosts of a visit
@@ -1136,7 +1137,8 @@ def keep_appointment(setting: Setting, step: int, state: ResidentState, other: R
 
 def settles_in_short(setting: Setting, step: int, state: ResidentState, other: ResidentState) -> bool:
     """Return whether two residents are at an appointment (`is_appointment_due`), or one has come to speak to the other
-    (`is_errand_to`), for which their budgets allow no talk, but still a short request for its result."""
+    (`is_errand_to`), for which their budgets allow no talk, but still a short request for its result. An act that may
+    reveal a secret is settled only in a talk, because the request would show it."""
     both = (state, other)
     calls, tokens = setting.profile.day_calls, setting.profile.day_tokens
     if not all(each.asked[0] < calls and each.asked[1] + EVENING_TOKENS // 2 < tokens for each in both):
