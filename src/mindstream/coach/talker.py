@@ -281,7 +281,7 @@ class Talk(Prompt[str]):
     """Answer the utterance now.
 
     Attributes:
-        exemplars: answers of other agents to similar questions; they contain nothing about this user.
+        exemplars: lessons of a pool, and answers of other agents to similar questions.
         age: number of messages of the user between those that the briefing is about and this one; if there are any, the
             briefing's question is left out, because the talker may have asked it already.
         earlier: number of older lines of this conversation that the prompt leaves out.

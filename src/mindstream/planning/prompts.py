@@ -29,7 +29,7 @@ class ActOnTask(Prompt[str]):
     """Call tools, or answer (ReAct). No rule replaces the model.
 
     Attributes:
-        exemplars: solved tasks with their thoughts, actions and observations.
+        exemplars: solved tasks with their thoughts, actions and observations; from a pool, lessons, too.
         calls, calls_per_reply, replies: the limits of the tool loop; `replies` counts replies with calls.
     """
 
@@ -46,7 +46,7 @@ class AnswerAlone(Prompt[str]):
     """Answer without tools. No rule replaces the model.
 
     Attributes:
-        exemplars: solved tasks.
+        exemplars: solved tasks; from a pool, lessons, too.
         reasons: whether to think step by step first (Wei 2022).
     """
 
@@ -285,7 +285,7 @@ class MakePlan(Prompt[str]):
 
     Attributes:
         tools: one line per tool, written by `describe`.
-        exemplars: tasks with their plans, in the same format.
+        exemplars: tasks with their plans, in the same format; from a pool, lessons, too.
         known: knowledge that the plan can use.
     """
 
