@@ -18,10 +18,11 @@ HEAD = """\
 After this page you know every command and flag. It is the output of `--help`, written by `python
 tests/cli/write_docs.py` and checked by a test.
 
-Exit codes: 0 done; 1 done, but a line was not accepted, or something is broken or has gaps; 2 a mistake in the
-arguments or the environment; 70 an error in mindstream (the traceback is in a file, `--debug` prints it); 130 stopped
-by Ctrl-C, 143 by SIGTERM, 129 because the terminal was closed (partial results are stored in all three cases); 141 the
-reader of the output is gone.
+Exit codes: 0 done; 1 not done completely: a line was not accepted, a model failed, a limit was reached, or something is
+broken or has gaps; 2 a mistake in the arguments or the environment; 70 an error in mindstream (the traceback is in a
+file, `--debug` prints it); 130 stopped by Ctrl-C, 143 by SIGTERM, 129 because the terminal was closed (partial results
+are stored in all three cases); 141 the reader of the output is gone. The help of a command names its own codes, such as
+0 of `serve` after a signal.
 
 Files in the working directory are used only if you name them: a `mindstream.toml` there is read with
 `--settings mindstream.toml` (or if `MINDSTREAM_SETTINGS` names it); a pack of your own is named by its path

@@ -57,7 +57,7 @@ from mindstream.tools.call import Approver, allow, refuse
 NO_ANSWER = 1
 EXEMPLARS = (
     "Solved tasks that the planner sees as examples: shipped, none, or a FILE (texts separated by lines of ---, or"
-    " written by `plan export`) [none]."
+    " written by `plan export`)."
 )
 TOOLS = (
     "Tools: calculator, web, wikipedia, wolfram, read_page, llm, recall [calculator; also llm with a model, or recall"
