@@ -20,11 +20,11 @@ from mindstream_evals.runs.memory import MemoryEvaluated, MemoryWish
 app = group()
 NOTES = """FILE has the form of LoCoMo, LongMemEval or BEAM, recognized by its structure.
 Each conversation is written unchanged into its own memory, without a model.
-Then the reader answers each question three times: from what memory recalls,
-from what BM25 alone finds (both within --tokens), and from the whole
-conversation (within --whole-tokens). The judge decides accuracy; without a
-judge only the overlap of words (F1) is reported. The recall of evidence is
-shown too.
+Then the reader answers each question once for each of --arms: from what memory
+recalls and, as controls, from what BM25 alone finds (both within --tokens) and
+from the whole conversation (within --whole-tokens). The judge decides accuracy;
+without a judge only the overlap of words (F1) is reported. The recall of
+evidence is shown too.
 
 Answers and judgements are kept in a file next to FILE (.answers.jsonl), one per
 line with the text that was shown: after Ctrl-C, a model error or a limit, the
@@ -72,7 +72,7 @@ def evaluate(
     yes: Yes = False,
     json: AsJson = False,
 ) -> int:
-    """Answer questions about long conversations from memory alone, and count correct answers."""
+    """Answer questions about long conversations from what memory recalls, and from two controls; count correct answers."""
     settings = service.with_reader(settings, reader, judge)
     wish = MemoryWish(data, tokens, whole_tokens, _arms(arms), questions, names_in(types), seed, out)
     _, talks = service.read_wish(wish)
