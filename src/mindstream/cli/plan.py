@@ -109,7 +109,7 @@ class PlanOptions(SolveOptions):
 def run_plan(chosen: Chosen, options: PlanOptions, file: PlanFile, task: TaskText = "") -> int:
     """Run a given plan, as `solve` does, but without a planner.
 
-    Nothing runs if `plan check` finds an error.
+    Nothing runs if `plan check` finds a fault.
     """
     return solve_task(chosen, options.task(task, file=file), options)
 

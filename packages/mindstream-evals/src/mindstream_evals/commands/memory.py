@@ -72,7 +72,7 @@ def evaluate(
     yes: Yes = False,
     json: AsJson = False,
 ) -> int:
-    """Answer questions about long conversations from what memory recalls, and from two controls; count correct answers."""
+    """Answer questions about long conversations from recall, and from two controls, and count correct answers."""
     settings = service.with_reader(settings, reader, judge)
     wish = MemoryWish(data, tokens, whole_tokens, _arms(arms), questions, names_in(types), seed, out)
     _, talks = service.read_wish(wish)
