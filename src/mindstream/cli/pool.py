@@ -180,8 +180,8 @@ async def add(
 ) -> int:
     """Add pairs of query and answer by hand, or offer them in the name of an agent.
 
-    Pairs added by hand are trusted; offered pairs are graded by the rubric and compared with the trusted ones. Exit
-    code 1 if an offered pair is rejected.
+    Only the owner adds pairs by hand; they are trusted. Offered pairs (--writer) are graded by the rubric and compared
+    with the trusted ones. Exit code 1 if an offered pair is rejected.
     """
     drafts = answers is not None
     if answers is not None:
