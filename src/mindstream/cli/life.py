@@ -150,7 +150,7 @@ async def _order(settings: Settings, order: str, did: str, words: list[str] | No
 
 
 @command(app, "data user", 'mindstream life add "Compare both reports"')
-async def add(settings: Settings, words: Words, json: AsJson = False) -> None:
+async def add(settings: Settings, words: Annotated[list[str], word("TASK", "The task.")], json: AsJson = False) -> None:
     """Add a task to the agent's list."""
     await _do(settings, "life.add_task", json, text=" ".join(words))
 
