@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from mindstream.memory.store.record import Record, RecordDraft, normalised
 from mindstream.models.rules import Rules
+from mindstream.together import together
 from mindstream_town.events import Block, Briefed, Met, Perceived, SceneBegan, SpokenLine, Talked
 from mindstream_town.prompts.conduct import Agreed, Learned, Taken
 from mindstream_town.prompts.plans import AT_HOME
@@ -108,8 +109,7 @@ async def begin_scene(first: ResidentTurn, second: ResidentTurn, near: Sequence[
     for turn in both:
         await find_out(turn)
     minds = [await _come_to_mind(turn, other, place) for turn, other in pairs]
-    for turn, mind in zip(both, minds, strict=True):
-        await _brief(turn, mind)
+    await together(*(_brief(turn, mind) for turn, mind in zip(both, minds, strict=True)))
     minds = [[each for each in mind if _may_show(turn, each)] for turn, mind in zip(both, minds, strict=True)]
     known = dict.fromkeys((*meeting_places(first, second.name), *meeting_places(second, first.name)))
     rooms = {home_to_visit(first.setting, each.name) for each in both}
@@ -120,10 +120,10 @@ async def begin_scene(first: ResidentTurn, second: ResidentTurn, near: Sequence[
         and (each in rooms or not any(is_home(turn.person, each) for turn in both))
     ]
     plans = _number_plans(both, sum(map(len, minds)))
-    together = keep_appointment(first.setting, first.step, first.state, second.state)
+    keeps = keep_appointment(first.setting, first.step, first.state, second.state)
     present = [*(each.name for each in both), *near]
     prompt = {
-        "together": first.state.act.what if together and first.state.act else "",
+        "together": first.state.act.what if keeps and first.state.act else "",
         "when": first.date_and_time,
         "weather": weather_on(first.setting, first.step),
         "place": _where(first, place),
@@ -152,7 +152,7 @@ async def begin_scene(first: ResidentTurn, second: ResidentTurn, near: Sequence[
     first.ask_later(_request(first.setting, begun, minds))
     for turn, row in zip(both, begun, strict=True):
         turn.write(row)
-        if together and turn.state.act and len(turn.state.act.agreed) > 2:
+        if keeps and turn.state.act and len(turn.state.act.agreed) > 2:
             mark_settled(turn)  # otherwise, the same two would keep it again
 
 
@@ -221,8 +221,7 @@ async def settle_in_short(people: Sequence[ResidentTurn]) -> None:
     for turn in people:
         await find_out(turn)
     minds = [await _come_to_mind(turn, people[turn is first], place) for turn in people]
-    for turn, mind in zip(people, minds, strict=True):
-        await _brief(turn, mind)
+    await together(*(_brief(turn, mind) for turn, mind in zip(people, minds, strict=True)))
     minds = [[each for each in mind if _may_show(turn, each)] for turn, mind in zip(people, minds, strict=True)]
     before = first.tokens
     came = await first.ask(
