@@ -262,7 +262,7 @@ async def test_what_a_keeper_writes_of_itself_is_shown_only_if_it_says_so(tmp_pa
         return {"clear": number_of(ask.recent, "新的打算")}
 
     for folder, answer in (("shown", clear), ("kept", lambda _: {})):
-        mind = SceneMind(let_on=answer, reflect_scenes=lambda ask: {"about": f"{ask.who}有新的打算。"})
+        mind = SceneMind(let_on=answer, reflect_scenes=lambda ask: {"currently": f"{ask.who}有新的打算。"})
         setting = liucun(seeds(f'{{ text = "{SECRET}", weight = 9, secret = true }}'))
         async with Town.open(tmp_path / folder, setting, model=Models(mind)) as town:
             await town.run(until=DAY + 12 * HOUR)
@@ -1056,9 +1056,11 @@ async def test_concerns_that_are_over_are_no_memories(tmp_path: Path) -> None:
     mind = SceneMind(plan_scenes=out_all_day_at_the_inn, reflect_scenes=evening)
     async with Town.open(tmp_path, setting, model=Models(mind)) as town:
         await town.run(until=2 * DAY - 1)
-    assert mind.of(TalkScene) and not any(old in str(ask.sides) for ask in mind.of(TalkScene))
-    first, *_, second = [ask for ask in mind.of(PlanScenes) if ask.who == HOST]
-    assert old in first.identity and old not in str(second), "they are part of the first day's plan"
+    second = [ask for ask in mind.of(TalkScene) if "June 4" in ask.when]
+    assert second and not any(old in str(ask.sides) for ask in second)
+    assert any(f"In the morning: {old}" in str(ask.sides) for ask in mind.of(TalkScene)), "on the first day"
+    first, *_, last = [ask for ask in mind.of(PlanScenes) if ask.who == HOST]
+    assert old in first.identity and old not in str(last)
 
 
 async def test_free_time_is_no_part_of_a_plan_in_a_talk(tmp_path: Path) -> None:
@@ -1084,6 +1086,40 @@ async def test_a_changed_plan_keeps_those_whom_the_reply_names(tmp_path: Path) -
         await town.run(until=12 * HOUR)
         (block,) = (each for each in town.residents[HOST].state.blocks if "锄头" in each.what)
     assert (block.what, block.whom, block.weight) == ("还石婆婆锄头", (HERMIT,), 5)
+
+
+async def test_an_errand_for_which_the_budget_allows_no_talk_is_settled_in_short(tmp_path: Path) -> None:
+    mind = SceneMind(plan_scenes=errand_at_four(5), what_came=lambda _: {"text": "石婆婆借出锄头。", "weight": 6})
+    async with Town.open(tmp_path, liucun(), model=Models(mind)) as town:
+        await town.run(until=15 * HOUR + HOUR // 2)
+        _spend(town, 8, 13_700)
+        await town.run(until=18 * HOUR)
+        for name in (HOST, HERMIT):
+            assert (await remembered(town, name)).count("石婆婆借出锄头。") == 1
+        (deed,) = [each for each in await remembered(town, HOST, ("observation",)) if f"{HOST}: {ASK}" in each]
+    (asked,) = [ask for ask in mind.of(WhatCame) if ask.agreed]
+    assert asked.agreed == (HOST, HERMIT) and asked.did == ASK and "no talk" not in deed
+
+
+async def test_an_act_with_several_partners_stays_open_for_those_who_were_not_asked(tmp_path: Path) -> None:
+    """The host wants to ask both at four; a talk with the hermit before gives the result for the hermit alone."""
+
+    def plans(ask: PlanScenes) -> dict[str, Any]:
+        plan = errand_at_four(5)(ask)
+        for each in plan["items"] if ask.who == HOST else ():
+            each |= {"with": [HERMIT, GUEST]} if each["what"] == ASK else {}
+        return plan  # type: ignore[no-any-return]
+
+    def settle(ask: TalkScene) -> dict[str, Any]:
+        numbers = [n for side in ask.sides if side.who == HOST for n in number_of(side.plan, ASK)]
+        is_met = HERMIT in {each.who for each in ask.sides} and int(ask.when[-5:-3]) < 16
+        return talk(ask, results=[{"number": n, "text": "石婆婆借出锄头。"} for n in numbers] if is_met else [])
+
+    mind = SceneMind(plan_scenes=plans, talk_scene=settle)
+    async with Town.open(tmp_path, liucun(), model=Models(mind)) as town:
+        await town.run(until=9 * HOUR)
+        (block,) = (each for each in town.residents[HOST].state.blocks if each.what == ASK)
+    assert block.whom == (GUEST,) and not block.settled and block.weight == 5
 
 
 async def test_a_settled_errand_is_shown_as_settled(tmp_path: Path) -> None:

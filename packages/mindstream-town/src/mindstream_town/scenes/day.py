@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from math import ceil, inf
 from typing import Any
 
@@ -80,9 +80,11 @@ def stands_to(name: str) -> str:
 
 def public_identity(turn: ResidentTurn) -> tuple[str, ...]:
     """Return the lines of a resident's description for conversations, and one line for each person that the resident
-    knew at the beginning. Daily habits and present concerns are left out: plans and memories are newer. So is the story
-    of its life once the resident's model has written it again (`written_since`), because it may contain secrets."""
-    lines = _described(turn, "", "" if turn.state.about else turn.person.about, for_talk=True)
+    knew at the beginning. Daily habits are left out. So are the texts that the resident's model has written since the
+    town began (`written_since`), because they may contain secrets, and the original texts that those have replaced."""
+    state, person = turn.state, turn.person
+    is_new = state.currently not in ("", person.currently)
+    lines = _described(turn, "" if is_new else person.currently, "" if state.about else person.about, for_talk=True)
     return (*lines, *acquaintances(turn).values())
 
 
@@ -110,8 +112,14 @@ def identity_for_talk(turn: ResidentTurn, present: Collection[str]) -> str:
 
 
 def written_since(turn: ResidentTurn) -> tuple[str, ...]:
-    """Return the story of a resident's life as its model has written it since the town began; () if it has not."""
-    return (turn.state.about,) if turn.state.about else ()
+    """Return the texts about a resident's concerns and life that its model has written since the town began."""
+    state = turn.state
+    currently = state.currently if state.currently != turn.person.currently else ""
+    return tuple(each for each in (currently and f"{IN_THE_MORNING}{currently}", state.about) if each)
+
+
+IN_THE_MORNING = "In the morning: "
+"""Begins the line of a conversation's prompt about a resident's concerns, which are written once a day."""
 
 
 def briefing_of(turn: ResidentTurn) -> Briefed | None:
@@ -147,11 +155,12 @@ def _described(turn: ResidentTurn, currently: str, about: str, *, for_talk: bool
     home = words_of(sector_of(person.home))
     with_whom = household(turn.setting, person)
     lives = f"Home: {home}, {'with ' + ', '.join(with_whom) if with_whom else 'alone'}"
-    alone = person.model_copy(update={"relations": (), "currently": currently})
+    said = f"{IN_THE_MORNING if for_talk and currently else ''}{currently}"
+    alone = person.model_copy(update={"relations": (), "currently": said})
     if for_talk or person.day:  # the hours of the usual day say what the texts about habits say
         alone = alone.model_copy(update={"lifestyle": "", "routine": ""})
     known = () if for_talk else _knows(turn)
-    return tuple(each for each in (*alone.identity(currently).split("\n"), about, lives, *known) if each)
+    return tuple(each for each in (*alone.identity(said).split("\n"), about, lives, *known) if each)
 
 
 def _knows(turn: ResidentTurn) -> tuple[str, ...]:
@@ -750,12 +759,27 @@ def rest_of_day(turn: ResidentTurn) -> tuple[Block, ...]:
     """Return the current and later parts of today's plan for a prompt; () if the town does not run in scenes.
 
     These are the first MAX_DAY_PARTS parts, and later ones that are appointments or are done with other people.
-    Sleep, free time, reactions and parts that end within MIN_REMAINING_MINUTES are left out.
+    Sleep, free time, reactions, and parts that end within MIN_REMAINING_MINUTES and have no partners are left out.
     """
     minute = turn.setting.minute(turn.step)
-    ahead = (each for each in turn.state.blocks if each.end > minute + MIN_REMAINING_MINUTES and each.why == "plan")
+    ahead = (
+        each
+        for each in turn.state.blocks
+        if each.end > minute + MIN_REMAINING_MINUTES * (not each.whom) and each.why == "plan"
+    )
     awake = [each for each in ahead if not each.asleep and each.what != FREE] if turn.lives_in_scenes else []
     return tuple(each for number, each in enumerate(awake) if number < MAX_DAY_PARTS or each.agreed or each.whom)
+
+
+def duties_of_tomorrow(turn: ResidentTurn) -> tuple[str, ...]:
+    """Return the duties of the next day that the resident does not have today, as lines for a prompt."""
+    today = turn.setting.when(turn.step)
+    tomorrow = today + timedelta(days=1)
+    return tuple(
+        f"{tomorrow:%A} {clock(each.start)}-{clock(each.end)} {each.what} ({words_of(each.place)})"
+        for each in turn.person.day
+        if each.duty and each.is_on(tomorrow) and not each.is_on(today) and turn.lives_in_scenes
+    )
 
 
 def line_of(block: Block, *, outwardly: bool = False) -> str:

@@ -323,7 +323,8 @@ class Side(Frozen):
         text: the description, as far as this talk may show it.
         memories: memories for this talk, each with its number; then, without numbers, what the resident may say of its
             secrets.
-        plan: the rest of today's plan, the current part first, each with its number.
+        plan: the rest of today's plan, the current part first, each with its number; then, without numbers, the duties
+            of the next day that are none of today's.
         stance: how the resident stands to the other; "": nothing is known beyond the memories.
     """
 

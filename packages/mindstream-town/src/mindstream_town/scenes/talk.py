@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from mindstream.memory.store.record import Record, RecordDraft, normalised
 from mindstream.models.rules import Rules
+from mindstream.text.words import sentences
 from mindstream.together import together
 from mindstream_town.events import Block, Briefed, Met, Perceived, SceneBegan, SpokenLine, Talked
 from mindstream_town.prompts.conduct import Agreed, Learned, Taken
@@ -39,6 +40,7 @@ from mindstream_town.scenes.day import (
     OUTCOMES,
     TELL_NOW,
     UNHEARD,
+    acquaintances,
     briefing_of,
     by_words,
     change_day,
@@ -47,6 +49,7 @@ from mindstream_town.scenes.day import (
     described_anyway,
     disproved,
     doing,
+    duties_of_tomorrow,
     find_out,
     find_place,
     has_to_tell,
@@ -369,8 +372,12 @@ async def _brief(turn: ResidentTurn, mind: Sequence[Record]) -> None:
     unjudged += [each for each in others if each.id not in shows | hides][:MAX_JUDGED]
     ahead = [each for each in state.blocks if each.end > turn.minute and each.why == "plan" and not each.asleep]
     plan = [each.what for each in (state.act, *ahead) if each and not each.secret and each.what not in FILLERS]
+    known = acquaintances(turn).values()
+    described = [
+        each for line in public_identity(turn) for each in ((line,) if line in known else sentences(line)) if each
+    ]
     groups = (
-        () if again else public_identity(turn),
+        () if again else described,
         () if again else written_since(turn),
         [each.line for each in show(unjudged)],
         () if again else [*dict.fromkeys(plan)],
@@ -434,7 +441,10 @@ def _side(turn: ResidentTurn, other: ResidentTurn, plan: Mapping[int, Block], pr
         text=identity_for_talk(turn, present),
         doing=_doing(turn),
         memories=tuple(f"(may tell) {each}" for each in _lets_on(turn, other)),
-        plan=tuple(f"{at}. {line_of(block, outwardly=block.secret)}" for at, block in plan.items()),
+        plan=(
+            *(f"{at}. {line_of(block, outwardly=block.secret)}" for at, block in plan.items()),
+            *duties_of_tomorrow(turn),
+        ),
         stance=_stance(turn, other.name),
     )
 
