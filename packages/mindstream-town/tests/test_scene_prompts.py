@@ -9,14 +9,24 @@ from pathlib import Path
 from typing import Any
 
 from keys import key_of_resident
-from mindstream_town.events import Block
+from mindstream_town.events import Block, Met, SceneBegan
 from mindstream_town.formats.town_file import parse_town
+from mindstream_town.journal import rows_after
 from mindstream_town.residents.person import Person, Relation
 from mindstream_town.residents.places import home_to_visit, is_common
 from mindstream_town.residents.plan import FREE, PROMISED
 from mindstream_town.residents.prompt_context import cut_at_word
 from mindstream_town.scenes.day import NEWS, RESERVED, SETTLED, affords, line_of, reserved_calls, without_repeats
-from mindstream_town.scenes.prompts import Evening, LetOn, PlanScenes, ReflectScenes, SceneDay, TalkScene, WhatCame
+from mindstream_town.scenes.prompts import (
+    Evening,
+    LetOn,
+    PlanScenes,
+    ReflectScenes,
+    SceneDay,
+    Settle,
+    TalkScene,
+    WhatCame,
+)
 from mindstream_town.setting import Setting
 from mindstream_town.source import setting_of
 from mindstream_town.state import ResidentState
@@ -180,10 +190,13 @@ async def test_after_a_secret_is_told_what_others_say_is_judged(tmp_path: Path) 
     assert again and not any(ask.plan or ask.recent for ask in again), "the same day only new memories are judged"
     hours = [(ask.when[:-6], int(ask.when[-5:-3]) * 60 + int(ask.when[-2:])) for ask in mind.of(LetOn)]
     assert all(one[0] != two[0] or two[1] - one[1] >= 240 for one, two in pairwise(hours)), "every four hours at most"
-    talks = [ask for ask in mind.of(TalkScene) if HOST in {side.who for side in ask.sides}]
-    for ask in talks:
-        (host,) = (side for side in ask.sides if side.who == HOST)
-        assert ("别问" in str(host.memories)) == (GUEST in {side.who for side in ask.sides})
+    told = [
+        (GUEST in {side.who for side in ask.sides}, ask.when[:-6])
+        for ask in mind.of(TalkScene)
+        if any(side.who == HOST and "别问" in str(side.memories) for side in ask.sides)
+    ]
+    assert all(is_guest for is_guest, _ in told)
+    assert len(told) == len({*told}) == 2, "to the guest, once a day"
 
 
 async def test_small_news_of_a_keeper_waits_for_the_next_day(tmp_path: Path) -> None:
@@ -395,7 +408,7 @@ def _spend(town: Town, calls: int, tokens: int) -> None:
 async def test_an_appointment_for_which_the_budget_allows_no_talk_has_one_result_for_all(tmp_path: Path) -> None:
     came = "王秀兰和赵林吃了面,说好明天修船。"
     mind = SceneMind(
-        talk_scene=lambda ask: agrees_on(ask, LUNCH, "12:00", "13:00"), what_came=lambda _: {"text": came, "weight": 6}
+        talk_scene=lambda ask: agrees_on(ask, LUNCH, "12:00", "13:00"), settle=lambda _: {"text": came, "weight": 6}
     )
     async with Town.open(tmp_path, liucun(), model=Models(mind)) as town:
         await town.run(until=11 * HOUR)
@@ -405,9 +418,10 @@ async def test_an_appointment_for_which_the_budget_allows_no_talk_has_one_result
             assert (await remembered(town, name)).count(came) == 1
             assert town.residents[name].state.asked[1] < 15_000, "both pay for the call"
         (deed,) = [each for each in await remembered(town, HOST, ("observation",)) if f"{HOST}: {LUNCH}" in each]
-    (asked,) = mind.of(WhatCame)
-    assert {*asked.agreed} == {HOST, GUEST} and asked.did == LUNCH and not asked.question
-    assert f"Together for it: <agreed>{', '.join(asked.agreed)}</agreed>" in mind.rendered[mind.asked.index(asked)]
+    (asked,) = mind.of(Settle)
+    names = [side.who for side in asked.sides]
+    assert {*names} == {HOST, GUEST} and asked.did == LUNCH and not asked.question
+    assert f"Together: <people>{', '.join(names)}</people>" in mind.rendered[mind.asked.index(asked)]
     assert not any(each.together for each in mind.of(TalkScene)) and "no talk" not in deed
 
 
@@ -513,8 +527,8 @@ async def test_appointments_at_one_place_and_time_are_one_appointment_at_which_e
                 ""
             ]
         assert {*agreed} == three, date
-        (asked,) = [ask for ask in mind.of(WhatCame) if ask.agreed]
-        assert {*asked.agreed} == three and not deed, (date, asked, deed)
+        (asked,) = mind.of(Settle)
+        assert {side.who for side in asked.sides} == three and not deed, (date, asked, deed)
         assert not any(ask.together for ask in mind.of(TalkScene))
 
 
@@ -536,12 +550,12 @@ async def test_an_appointment_of_three_has_one_result_for_all_of_them(tmp_path: 
         return talk(ask, agreed=[supper])
 
     mind = SceneMind(plan_scenes=out_all_day, talk_scene=agree)
-    mind.answers["what_came"] = partial(_given, {"text": result, "weight": 6})
+    mind.answers["settle"] = partial(_given, {"text": result, "weight": 6})
     async with Town.open(tmp_path, five(), model=Models(mind)) as town:
         await town.run(until=20 * HOUR)
         kept = {name: await remembered(town, name) for name in town.residents}
     assert all((result in kept[name]) == (name in three) for name in kept)
-    (asked,) = [ask for ask in mind.of(WhatCame) if ask.agreed]
+    (asked,) = mind.of(Settle)
     assert asked.when.endswith("18:30"), "when half of the time has passed, so that all can be there"
 
 
@@ -565,8 +579,8 @@ async def test_the_result_of_an_appointment_is_asked_for_without_secrets(tmp_pat
     async with Town.open(tmp_path, five(), model=Models(mind)) as town:
         await town.whisper("Ada Brook", "The mill is sold.")
         await town.run(until=20 * HOUR)
-    (asked,) = [ask for ask in mind.of(WhatCame) if ask.agreed]
-    assert {*asked.agreed} == three and "Ada Brook" in asked.identity
+    (asked,) = mind.of(Settle)
+    assert {side.who for side in asked.sides} == three and "Ada Brook" in asked.sides[0].text
     assert not any(words in str(asked) for words in ("The mill is sold.", "Do not ask."))
 
 
@@ -1089,7 +1103,11 @@ async def test_a_changed_plan_keeps_those_whom_the_reply_names(tmp_path: Path) -
 
 
 async def test_an_errand_for_which_the_budget_allows_no_talk_is_settled_in_short(tmp_path: Path) -> None:
-    mind = SceneMind(plan_scenes=errand_at_four(5), what_came=lambda _: {"text": "石婆婆借出锄头。", "weight": 6})
+    def lends(ask: Settle) -> dict[str, Any]:
+        digging = {"what": "挖地", "from": "20:00", "to": "21:00", "who": [side.who for side in ask.sides]}
+        return {"text": "石婆婆借出锄头。", "weight": 6, "agreed": [digging]}
+
+    mind = SceneMind(plan_scenes=errand_at_four(5), settle=lends)
     async with Town.open(tmp_path, liucun(), model=Models(mind)) as town:
         await town.run(until=15 * HOUR + HOUR // 2)
         _spend(town, 8, 13_700)
@@ -1097,8 +1115,22 @@ async def test_an_errand_for_which_the_budget_allows_no_talk_is_settled_in_short
         for name in (HOST, HERMIT):
             assert (await remembered(town, name)).count("石婆婆借出锄头。") == 1
         (deed,) = [each for each in await remembered(town, HOST, ("observation",)) if f"{HOST}: {ASK}" in each]
-    (asked,) = [ask for ask in mind.of(WhatCame) if ask.agreed]
-    assert asked.agreed == (HOST, HERMIT) and asked.did == ASK and "no talk" not in deed
+    (asked,) = mind.of(Settle)
+    assert [side.who for side in asked.sides] == [HOST, HERMIT] and asked.did == ASK and "no talk" not in deed
+    for name in (HOST, HERMIT):
+        (block,) = (each for each in town.residents[name].state.blocks if "挖地" in each.what)
+        assert (block.start, {*block.agreed}) == (20 * 60, {HOST, HERMIT}), "both agreed to it"
+
+
+async def test_people_who_meet_by_chance_do_not_talk_beside_others_who_talk(tmp_path: Path) -> None:
+    """From eight on, five people sit in one café."""
+    mind = SceneMind(plan_scenes=out_all_day)
+    async with Town.open(tmp_path, five(), model=Models(mind)) as town:
+        await town.run(until=12 * HOUR)
+        events = [row.event async for row in rows_after(town.store)]
+    begun = sorted({each.step for each in events if isinstance(each, SceneBegan) and each.step > 8 * HOUR})
+    ended = sorted({each.step for each in events if isinstance(each, Met) and each.step > begun[0]})
+    assert len(begun) > 5 and all(one <= two for one, two in zip(ended, begun[1:], strict=False))
 
 
 async def test_an_act_with_several_partners_stays_open_for_those_who_were_not_asked(tmp_path: Path) -> None:

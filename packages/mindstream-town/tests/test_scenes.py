@@ -227,7 +227,7 @@ async def test_a_town_that_stops_during_a_scene_ends_it_in_the_same_way(alarm: b
 async def test_a_result_that_arrives_when_a_talk_begins_comes_up_in_it(tmp_path: Path) -> None:
     def curious(ask: PlanScenes) -> dict[str, Any]:
         plan = out_all_day(ask)
-        plan["items"][6] |= {"open": "Who won?"}  # until 08:45, when the next talks begin
+        plan["items"][4] |= {"open": "Who won?"}  # until 08:15, when the next talk begins
         return plan
 
     async with Town.open(tmp_path, five(), model=Models(SceneMind(plan_scenes=curious))) as town:

@@ -28,9 +28,10 @@ from mindstream_town.residents.converse import (
 from mindstream_town.residents.plan import take_up
 from mindstream_town.residents.sight import is_in_sight, people_seen
 from mindstream_town.residents.turn import Resident, ResidentTurn
-from mindstream_town.scenes.day import is_appointment_due, may_meet, settles_in_short
+from mindstream_town.scenes.day import is_appointment_due, is_purposeful, may_meet, settles_in_short
 from mindstream_town.scenes.talk import begin_scene, finish_scene, overhear_scene, settle_in_short
 from mindstream_town.setting import Setting
+from mindstream_town.state import ResidentState
 from mindstream_town.world.whereabouts import Whereabouts
 
 PATIENCE = 3
@@ -269,9 +270,12 @@ class Encounters:
         near = [
             each
             for each in sorted({*people_seen(first.percepts, self.residents)} - {name, other})
-            if not (self.turns[each].state if each in self.turns else self.residents[each].state).asleep
+            if not self._state_of(each).asleep
         ]
         where = self.setting, self.step
+        talks = any(self._state_of(each).is_talking(self.step) for each in near)
+        if talks and not is_purposeful(*where, first.state, second.state):
+            return set()  # people who meet by chance listen to those who talk
         is_due = is_appointment_due(*where, first.state, second.state)
         rest = [self._turn_of(each) for each in near if each not in busy] if is_due else []
         rest = [each for each in rest if is_appointment_due(*where, first.state, each.state)]
@@ -280,6 +284,9 @@ class Encounters:
             return {name, other, *(each.name for each in rest)}
         await begin_scene(first, second, near)
         return {name, other}
+
+    def _state_of(self, name: str) -> ResidentState:
+        return self.turns[name].state if name in self.turns else self.residents[name].state
 
     def _turn_of(self, name: str) -> ResidentTurn:
         """Return a resident's turn in this step; create the turn if there is none."""

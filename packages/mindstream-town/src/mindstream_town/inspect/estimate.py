@@ -42,7 +42,7 @@ REPLIES = {
     "plan_strokes": 440, "plan_hours": 140, "plan_tasks": 190, "meet_person": 1, "say_next": 80, "take_from_talk": 200,
     "sum_up_relation": 45, "renew_identity": 110, "rewrite_day": 460, "plan_day": 270, "break_down": 70, "utter": 50,
     "insights": 60, "salient_questions": 50, "answer_interview": 35, "see_to": 60,
-    "plan_scenes": 1560, "talk_scene": 660, "reflect_scenes": 360, "let_on": 25, "what_came": 60,
+    "plan_scenes": 1560, "talk_scene": 660, "reflect_scenes": 360, "let_on": 25, "what_came": 60, "settle": 130,
 }  # fmt: skip
 """Average output tokens of real replies, by prompt; replies of rules are shorter."""
 A_TASK, LINES, AGREE = 12, 5, 0.2

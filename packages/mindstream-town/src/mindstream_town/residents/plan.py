@@ -22,7 +22,7 @@ from mindstream_town.residents.places import (
     things_around,
     words_of,
 )
-from mindstream_town.residents.prompt_context import show
+from mindstream_town.residents.prompt_context import repeats, show
 from mindstream_town.residents.sight import is_in_sight, nearest_spot
 from mindstream_town.residents.turn import ResidentTurn
 from mindstream_town.world.routes import path_around, read_walk, write_walk
@@ -418,7 +418,9 @@ def _with_errands(block: Block, errands: Iterable[Block], minute: int) -> Block:
             start, end = block.start, block.end
             if len(block.agreed) < 2:
                 start, end = min(start, max(each.start, minute + 1)), max(end, each.end)
-            both = {"start": start, "minutes": end - start, "what": f"{each.what}; {block.what}"}
+            same = repeats(block.what, [each.what])
+            both: dict[str, object] = {"start": start, "minutes": end - start}
+            both |= {"what": each.what if same else f"{each.what}; {block.what}"}
             both |= {"whom": tuple(sorted({*each.whom, *block.whom})), "open": each.open}
             both |= {"weight": max(each.weight, block.weight)}
             block = block.model_copy(update=both)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from mindstream.memory.store.record import Record
+from mindstream.memory.store.record import Record, normalised
 from mindstream_town.prompts.plans import Memory
 from mindstream_town.residents.person import Person, appointment_of
 from mindstream_town.residents.places import words_of
@@ -73,3 +73,27 @@ def show(records: Iterable[Record], written: Sequence[str] = ()) -> tuple[Memory
             )
         )
     return tuple(shown)
+
+
+ALIKE = 0.75
+"""Minimum share of the runs of four letters of the shorter of two texts that the other must contain, so that the two
+count as a repetition."""
+
+
+def repeats(text: str, others: Iterable[str]) -> bool:
+    """Return whether a text repeats one of others almost word for word."""
+    words = runs(text)
+    return any(are_alike(words, runs(other)) for other in others)
+
+
+def runs(text: str) -> set[str]:
+    """Return the runs of four letters in a text. Shorter runs do not tell texts apart: long texts of one language share
+    most of their pairs of letters."""
+    letters = normalised(text)
+    return {letters[at : at + 4] for at in range(max(1, len(letters) - 3))}
+
+
+def are_alike(one: set[str], other: set[str]) -> bool:
+    """Return whether two texts, given as sets of their runs of four letters, are alike: the larger set contains at
+    least the share ALIKE of the smaller one."""
+    return len(one & other) >= ALIKE * min(len(one), len(other))

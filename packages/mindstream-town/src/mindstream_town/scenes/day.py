@@ -31,14 +31,15 @@ from mindstream_town.residents.places import (
 )
 from mindstream_town.residents.plan import FREE, blocks_of, minutes_between, plan_note
 from mindstream_town.residents.prompt_context import (
+    are_alike,
     cut_at_word,
     household,
     housemates,
     people_in_sight,
+    runs,
     show,
     weather_on,
 )
-from mindstream_town.residents.reflection import is_due
 from mindstream_town.residents.sight import PEOPLE
 from mindstream_town.residents.turn import ResidentTurn
 from mindstream_town.scenes.prompts import (
@@ -591,32 +592,13 @@ def without_repeats(records: Iterable[Record]) -> list[Record]:
     settled = {id_ for each in every if OUTCOME in each.data for id_ in each.evidence}
     kept, told = list[Record](), dict[tuple[str, ...], list[set[str]]]()
     for each in every:
-        words = _runs(each.text)
+        words = runs(each.text)
         earlier = told.setdefault(each.evidence, []) if each.evidence and appointment_of(each.data) is None else []
-        if (DEED in each.data and each.id in settled) or any(_are_alike(words, other) for other in earlier):
+        if (DEED in each.data and each.id in settled) or any(are_alike(words, other) for other in earlier):
             continue
         earlier.append(words)
         kept.append(each)
     return kept
-
-
-def repeats(text: str, others: Iterable[str]) -> bool:
-    """Return whether a text repeats one of others almost word for word."""
-    words = _runs(text)
-    return any(_are_alike(words, _runs(other)) for other in others)
-
-
-def _runs(text: str) -> set[str]:
-    """Return the runs of four letters in a text. Shorter runs do not tell texts apart: long texts of one language share
-    most of their pairs of letters."""
-    letters = normalised(text)
-    return {letters[at : at + 4] for at in range(max(1, len(letters) - 3))}
-
-
-def _are_alike(one: set[str], other: set[str]) -> bool:
-    """Return whether two texts, given as sets of their runs of four letters, are alike: the larger set contains at
-    least the share ALIKE of the smaller one."""
-    return len(one & other) >= ALIKE * min(len(one), len(other))
 
 
 def _is_known_anyway(record: Record) -> bool:
@@ -868,9 +850,6 @@ MAX_NEWS, MAX_OPEN, MAX_LIVED = 3, 2, 10
 """MAX_NEWS: maximum number of memories in a prompt that the resident knew from the start and has not told yet (for a
 plan, to anyone; in a talk, to the other). MAX_OPEN: maximum number of acts in a plan whose result is left open.
 MAX_LIVED: maximum number of acts and results of the last 24 hours in a prompt."""
-ALIKE = 0.75
-"""Minimum share of the runs of four letters of the shorter of two texts that the other must contain, so that the two
-count as a repetition."""
 LONGEST_LINE = 500
 """Maximum characters of a memory, including its appointment, in the prompt that asks for an act's result."""
 MAX_CORRECTIONS = 1_000
@@ -1134,7 +1113,7 @@ def outcome_draft(
     )
 
 
-REST_AT_HOME, REST, REST_BEFORE_ERRAND = 180, 100, 30
+REST_AT_HOME, REST, REST_BEFORE_ERRAND = 180, 100, 10
 """Minimum minutes between two scenes of the same two residents. REST_AT_HOME: if they are of one household. REST: if
 not. REST_BEFORE_ERRAND: in either case, if one of them has come to speak to the other (`is_errand_to`)."""
 AN_HOUR, MOST_AN_HOUR = 60, 2
@@ -1247,6 +1226,15 @@ def may_meet(setting: Setting, step: int, state: ResidentState, other: ResidentS
         return False
     rest = REST_BEFORE_ERRAND * setting.profile.a_minute if errands else _rest(setting, state.name, other.name)
     return last < 0 or step - last >= rest
+
+
+def is_purposeful(setting: Setting, step: int, state: ResidentState, other: ResidentState) -> bool:
+    """Return whether two residents have a reason to speak now: an appointment, an errand, or news that one of them has
+    to tell the other."""
+    return is_appointment_due(setting, step, state, other) or any(
+        is_errand_to(setting, one, two.name, step) or has_to_tell(setting, step, one, two.name)
+        for one, two in ((state, other), (other, state))
+    )
 
 
 def _weight_of(errands: Sequence[ResidentState]) -> int:
@@ -1434,19 +1422,15 @@ MIN_IMPORTANCE = 10.0
 
 
 async def reflect_in_scene(turn: ResidentTurn, before: Act | None) -> None:
-    """Reflect when the resident goes to bed and the summed importance of the memories since its last reflection reaches
-    MIN_IMPORTANCE, or before the evening (EVENING) when it reaches the profile's threshold and the daily budget
-    suffices.
+    """Reflect when the resident goes to bed, if the summed importance of the memories since its last reflection reaches
+    MIN_IMPORTANCE.
 
     Args:
         before: the act at the beginning of the turn.
     """
     act = turn.state.act
     to_bed = act is not None and act.asleep and before is not None and not before.asleep
-    worth = to_bed and turn.profile.reflects and turn.state.gathered >= MIN_IMPORTANCE
-    ahead = reserved_calls(turn.setting, turn.step, turn.state)
-    due = turn.minute < EVENING and is_due(turn.state, turn.profile)
-    if worth or (due and has_left(turn.state, turn.profile, reserved=ahead)):
+    if to_bed and turn.profile.reflects and turn.state.gathered >= MIN_IMPORTANCE:
         await think_about_the_day(turn)
 
 
@@ -1493,7 +1477,10 @@ async def _evening_come_to_mind(turn: ResidentTurn) -> list[Record]:
     out."""
     memory = turn.resident.memory
     newest = await memory.store.latest(memory.key, ("observation", "thought"), LOOKED_THROUGH, now=turn.now)
-    own = [each for each in newest if each.created > turn.now - DAY_S and not _is_in_passing(each)]
+    false = await disproved(turn)
+    own = [
+        each for each in newest if each.created > turn.now - DAY_S and not _is_in_passing(each) and each.id not in false
+    ]
     own = without_repeats(without_past(turn, own))
     own.sort(key=lambda each: (OUTCOME not in each.data, -(each.importance or 0.0), -each.created, each.id))
     recalled = await turn.recall(turn.at_heart, MAX_EVENING_PER_QUESTION, kinds=OF_A_DAY)
@@ -1502,7 +1489,7 @@ async def _evening_come_to_mind(turn: ResidentTurn) -> list[Record]:
     plain = (
         each
         for each in fresh.values()
-        if "background" not in each.data and "plan" not in each.keywords and each.text not in known
+        if not ("background" in each.data or "plan" in each.keywords or each.text in known or each.id in false)
     )
     return sorted(without_repeats(without_past(turn, plain)), key=lambda each: (each.created, each.id))
 

@@ -374,25 +374,50 @@ class Outcome(Frozen):
 
 
 class WhatCame(Prompt[Outcome]):
-    """What was the result of an act with an open question, or of an appointment?"""
+    """What was the result of an act with an open question?"""
 
     who: str
     identity: str
     did: str
     question: str
-    """The open question of the act, such as whether the projector runs; "": an appointment has none."""
+    """The open question of the act, such as whether the projector runs."""
     when: str
     place: str
     near: tuple[str, ...] = ()
     """Names of the people who were there."""
     memories: tuple[str, ...] = ()
-    """The person's memories that matter for the question; those of the people in `agreed` begin with their owner's
-    name."""
-    agreed: tuple[str, ...] = ()
-    """Names of the people at an appointment, or of the two people if one has come to speak to the other; empty for any
-    other act."""
+    """The person's memories that matter for the question."""
     things: tuple[str, ...] = ()
     """The things at the place, with their conditions."""
+
+
+class Settled(Outcome):
+    """The result of what several people have met for, and what they have agreed on."""
+
+    agreed: list[SceneAgreed] = Field(default_factory=list, max_length=4)
+
+
+class Settle(Prompt[Settled]):
+    """What do people settle who are at an appointment, or one of whom has come to speak to the other?
+
+    It is a talk in short: without lines, for a group or where the budget allows no talk.
+    """
+
+    role: ClassVar[str] = "talker"
+
+    sides: tuple[Side, ...]
+    did: str
+    """What they do there, as the first one plans it."""
+    question: str = ""
+    """The open question of this act."""
+    when: str
+    place: str
+
+
+@rule(Settle)
+def settle_nothing(ask: Settle) -> Settled:
+    """Rule: the question stays open."""
+    return Settled(text=f"{ask.question or ask.did} ({ask.sides[0].who}: ?)"[:400])
 
 
 @rule(WhatCame)

@@ -31,7 +31,7 @@ from mindstream_town.residents.converse import (
 from mindstream_town.residents.person import Appointment, appointment_of
 from mindstream_town.residents.places import avoided_by, home_to_visit, is_home, words_of
 from mindstream_town.residents.plan import FREE, take_up
-from mindstream_town.residents.prompt_context import cut_at_word, housemates, show, weather_on
+from mindstream_town.residents.prompt_context import cut_at_word, housemates, repeats, show, weather_on
 from mindstream_town.residents.turn import Resident, ResidentTurn
 from mindstream_town.scenes.day import (
     CORRECTS,
@@ -71,7 +71,6 @@ from mindstream_town.scenes.day import (
     outcome_draft,
     public_identity,
     recent_outcomes,
-    repeats,
     rest_of_day,
     secrets_of,
     still_to_tell,
@@ -81,7 +80,7 @@ from mindstream_town.scenes.day import (
     worth_telling,
     written_since,
 )
-from mindstream_town.scenes.prompts import LetOn, Scene, SceneMemory, SceneStance, Side, TalkScene, WhatCame
+from mindstream_town.scenes.prompts import LetOn, Scene, SceneMemory, SceneStance, Settle, Side, TalkScene
 from mindstream_town.setting import Setting
 from mindstream_town.world.tree import ARENA, SECTOR
 
@@ -92,7 +91,7 @@ ON_THE_WAY = "outdoors, on the way"
 FILLERS = (FREE, AT_HOME)
 """Acts that fill the gaps of a plan."""
 PASSING = 2.0
-"""Importance (1 to 10) of a meeting that was not rated."""
+"""Importance (1 to 10) of a meeting that was not rated, and of overhearing one, as a reason to reflect."""
 SHORTEST = 6
 """Minimum minutes of a scene. Only after them the town needs the model's reply, which contains what is said: until
 then others perceive only that the two talk with each other."""
@@ -225,47 +224,61 @@ async def settle_in_short(people: Sequence[ResidentTurn]) -> None:
         await find_out(turn)
     minds = [await _come_to_mind(turn, people[turn is first], place) for turn in people]
     await together(*(_brief(turn, mind) for turn, mind in zip(people, minds, strict=True)))
-    minds = [[each for each in mind if _may_show(turn, each)] for turn, mind in zip(people, minds, strict=True)]
-    before = first.tokens
+    minds = [[each for each in mind if _may_show(turn, each)][:SHORT] for turn, mind in zip(people, minds, strict=True)]
+    lets_on = [_lets_on(turn, people[turn is first]) if len(people) == 2 else () for turn in people]
+    before, is_hidden = first.tokens, hides_act(first, act)
     came = await first.ask(
-        WhatCame(
-            who=first.name,
-            identity="\n\n".join(identity_for_talk(turn, names) for turn in people),
-            did=act.outwardly if hides_act(first, act) else act.what,
-            question="" if hides_act(first, act) else act.open,
+        Settle(
+            sides=tuple(
+                Side(
+                    who=turn.name,
+                    text=identity_for_talk(turn, names),
+                    doing="",
+                    memories=(
+                        *(cut_at_word(each.line, LONGEST) for each in show(mind)),
+                        *(f"(may tell) {each}" for each in told),
+                    ),
+                    plan=tuple(line_of(each) for each in rest_of_day(turn)[1:] if not hides_act(turn, each)),
+                )
+                for turn, mind, told in zip(people, minds, lets_on, strict=True)
+            ),
+            did=act.outwardly if is_hidden else act.what,
+            question="" if is_hidden else act.open,
             when=first.date_and_time,
             place=_where(first, place),
-            memories=tuple(
-                f"{turn.name}: {cut_at_word(each.line, LONGEST)}"
-                for turn, mind in zip(people, minds, strict=True)
-                for each in show(mind[:SHORT])
-            ),
-            agreed=tuple(names),
         )
     )
     share = (first.tokens - before) // len(people)
+    scene = Scene(talk=True, agreed=came.agreed)
+    places = list(dict.fromkeys(place for turn in people for other in names for place in meeting_places(turn, other)))
     for turn, mind in zip(people, minds, strict=True):
         others = [each for each in names if each != turn.name]
-        (record,) = await turn.build(outcome_draft(turn.name, came.text, came.weight, (), others, {"place": place}))
-        clear = (record.id,) if clears(turn, *mind) else ()
+        outcome = outcome_draft(turn.name, came.text, came.weight, (), others, {"place": place})
+        taken = taken_of(turn, others[0], scene, (), places, talked=True)
+        agreed = await _new_agreements(turn, others[0], taken, (), places)
+        made = await turn.build(outcome, *(each.as_thought(turn, others[0], ()) for each in agreed))
+        ids = tuple(each.id for each in made)
+        clear = ids if clears(turn, *mind) and not any(lets_on) else ()
         for other in others:
-            ids, records = ((record.id,), (record,)) if other == others[0] else ((), ())
-            gathered = record.importance or 0.0 if ids else 0.0
+            is_first = other == others[0]
             turn.write(
                 Met(
                     step=turn.step,
                     other=other,
                     outcome="settled",
-                    records=ids,
-                    gathered=gathered,
-                    clears=clear if ids else (),
+                    records=ids if is_first else (),
+                    gathered=sum(each.importance or 0.0 for each in made) if is_first else 0.0,
+                    clears=clear if is_first else (),
                 ),
-                records,
+                made if is_first else (),
             )
         if turn is not first:
             first.tokens, turn.tokens = first.tokens - share, turn.tokens + share
         if not is_errand:
             mark_settled(turn)
+        for each in agreed:
+            if each.appointment and each.comes:
+                take_up(turn, each.appointment, each.text)
     if is_errand and (block := first.state.block_at(first.minute)) is not None:
         close_questions(first, [block], names[1])
 
@@ -467,10 +480,11 @@ def _day_of(when: datetime, record: Record) -> str:
 
 
 def _lets_on(turn: ResidentTurn, other: ResidentTurn) -> tuple[str, ...]:
-    """Return what a resident would reveal of its own secrets to another resident today; () if nothing, or if it has no
-    briefing."""
+    """Return what a resident would reveal of its own secrets to another resident today; () if nothing, if it has no
+    briefing, or if the two have met today: then it could have said it already."""
     briefing = briefing_of(turn)
-    return briefing.lets_on.get(other.name, ()) if briefing else ()
+    has_met = turn.state.scenes.get(other.name, -1) >= turn.setting.step_at(turn.day, 0)
+    return briefing.lets_on.get(other.name, ()) if briefing and not has_met else ()
 
 
 def _doing(turn: ResidentTurn) -> str:
@@ -547,12 +561,7 @@ async def _keep(
     taken = taken_of(one, other, scene, kept, places, talked=bool(lines))
     heard = await _heard_now(one, told, [*(each.text for each in taken.memo), *(each.text for each in scene.results)])
     taken = taken.model_copy(update={"memo": [*taken.memo, *(Learned(text=each.text) for each in heard)]})
-    known = [at for _, at in await one.recall_appointments()]
-    every = [
-        each
-        for each in keep(one, other, taken, told, places, known)
-        if each.appointment is None or not any(_is_agreed_already(one, each.appointment, at) for at in known)
-    ]
+    every = await _new_agreements(one, other, taken, told, places)
     weights = [*(float(each.weight) for each in kept), *(each.importance or IMPORTANCE for each in heard)]
     thoughts = {
         normalised(each.text): replace(each.as_thought(one, other, evidence), importance=importance)
@@ -599,10 +608,28 @@ async def _keep(
     _learn_places(one, scene, places)
     why = kept[0].text.strip() if kept else f"{one.name} met {other}"
     change_day(one, {each.number: each for each in scene.changes}, plan, why)
-    close_questions(one, [plan[each.number] for each in scene.results if each.number in plan], other)
+    settled = [plan[each.number] for each in scene.results if each.number in plan]
+    others_plan = dict(enumerate(both[1 - at].plan, start + (1 - at) * len(both[0].plan)))
+    shared = [others_plan[each.number] for each in scene.results if each.number in others_plan]
+    settled += [  # an appointment with the other is in both plans
+        own for own in plan.values() if any({one.name, other} <= {*own.agreed} & {*block.agreed} for block in shared)
+    ]
+    close_questions(one, settled, other)
     for each in every:
         if each.appointment and each.comes:
             take_up(one, each.appointment, each.text)
+
+
+async def _new_agreements(
+    one: ResidentTurn, other: str, taken: Taken, told: Sequence[Record], places: Sequence[str]
+) -> list[Kept]:
+    """Return what a resident keeps of a meeting (`keep`), without appointments that it has already agreed on."""
+    known = [at for _, at in await one.recall_appointments()]
+    return [
+        each
+        for each in keep(one, other, taken, told, places, known)
+        if each.appointment is None or not any(_is_agreed_already(one, each.appointment, at) for at in known)
+    ]
 
 
 async def _heard_now(turn: ResidentTurn, told: Sequence[Record], remembered: Sequence[str]) -> list[Record]:
@@ -694,4 +721,4 @@ async def overhear_scene(
     records = await turn.build(draft)
     ids = tuple(each.id for each in records)
     kept = ids if is_clear and clears(turn) else ()
-    turn.write(Perceived(step=turn.step, seen=(), records=ids, gathered=weight, clears=kept), records)
+    turn.write(Perceived(step=turn.step, seen=(), records=ids, gathered=PASSING, clears=kept), records)
