@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from mindstream.clock import ManualClock
 from mindstream.memory.conversation import Line
 from mindstream.memory.memory import Memory
+from mindstream.memory.store.columns import Columns
 from mindstream.memory.store.record import Record, RecordDraft
 from mindstream.minds.mind import Mind
 from mindstream.minds.responder import Host, answer_with
@@ -136,6 +139,28 @@ async def test_a_correction_is_kept_when_a_page_shows_the_old_text(tmp_path: Pat
         await memory.correct(first.id, "I am 51")
         assert (await follow(memory, SESSION, shown("I am 50", "I see"), "e")).all_heard
         assert sorted(each.text for each in await memory.latest("chat", 9, episode=SESSION)) == ["I am 51", "I see"]
+
+
+async def test_the_messages_that_a_page_shows_are_not_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [f"line {n}" for n in range(60)]
+    async with Memory.open(tmp_path, "ann") as memory:
+        await talk(memory, *lines[:40])
+        await follow(memory, SESSION, shown(*lines[:40]), lines[40])
+        await talk(memory, *lines[40:])
+        read, read_at = list[int](), memory.records_at
+
+        async def counted(columns: Columns, rows: Sequence[int]) -> list[Record]:
+            read.extend(rows)
+            return await read_at(columns, rows)
+
+        monkeypatch.setattr(memory, "records_at", counted)
+        followed = await follow(memory, SESSION, shown(*lines[:58]), lines[58])
+        assert followed.all_heard
+        assert read == [*range(40, 60), 58, 59]  # the new ones, and those that the page does not show
+        left = [each.text for each in await memory.latest("chat", 99, episode=SESSION)]
+        assert left == lines[:59]  # line 58 is answered again
 
 
 async def test_comparing_a_long_unrelated_chat_is_cheap(tmp_path: Path) -> None:

@@ -797,11 +797,20 @@ class Stream:
 
     async def messages(self, session: str, n: int) -> list[Record]:
         """Return the n newest messages of a conversation, including those that are no longer valid, oldest first."""
+        columns, rows = await self.message_rows(session, n)
+        return await self.records_at(columns, rows)
+
+    async def message_rows(self, session: str, n: int) -> tuple[Columns, list[int]]:
+        """Return the stream's columns, and in them the rows of the records that `messages` returns."""
         columns = await self.columns()
         if (episode := columns.episodes.get(session)) is None:
-            return []
-        places = np.flatnonzero((columns.episode.values == episode) & (columns.kind.values == KIND_CODES["chat"]))
-        return await self._recaller.records_at(columns, places[-n:].tolist())
+            return columns, []
+        rows = np.flatnonzero((columns.episode.values == episode) & (columns.kind.values == KIND_CODES["chat"]))
+        return columns, rows[-n:].tolist()
+
+    async def records_at(self, columns: Columns, rows: Sequence[int]) -> list[Record]:
+        """Return the records in these rows of the stream's columns, without their vectors."""
+        return await self._recaller.records_at(columns, rows)
 
     async def _caught_up(self) -> Columns | None:
         """Return the stream's columns, including the latest writes of all processes, if this process has loaded them

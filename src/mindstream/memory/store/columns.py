@@ -323,9 +323,9 @@ QUESTION_CHARS = 300
 """Maximum length, in characters, of a text for which `only_asks` can be true."""
 PORTION = 128
 """Number of records that are read at once; this takes some milliseconds."""
-WHOLE, WHOLE_OF_STREAM = 12_288, 1_024
+WHOLE, WHOLE_OF_STREAM = 16_384, 1_024
 """Maximum number of records that are held with their texts, without vectors: WHOLE of all streams together (about
-8 MB), WHOLE_OF_STREAM of one stream. An answer reads about 80 records, so WHOLE is enough for 150 conversations."""
+12 MB), WHOLE_OF_STREAM of one stream. An answer reads up to 120 records, so WHOLE is enough for 130 conversations."""
 OPEN = float("inf")
 NEWEST_AT_ONCE = 256
 """Number of a stream's last rows that a search for the newest records of a kind reads first; if it does not find enough
@@ -501,8 +501,8 @@ class Columns:
             self.whole.pop(next(iter(self.whole)), None)
 
     def hold_less(self) -> None:
-        """Drop the half of the held records that were held longest ago."""
-        for id_ in list(self.whole)[: (len(self.whole) + 1) // 2]:
+        """Drop the quarter of the held records that were held longest ago."""
+        for id_ in list(self.whole)[: (len(self.whole) + 3) // 4]:
             self.whole.pop(id_, None)
 
     def around(self, ids: Iterable[str]) -> list[str]:

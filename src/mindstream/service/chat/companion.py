@@ -17,12 +17,14 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 from typing import ClassVar
+from weakref import WeakKeyDictionary
 
 from mindstream.clock import Moment
 from mindstream.log.declared import Name, Names
 from mindstream.log.events import Event, Heard, Logged
 from mindstream.memory.conversation import Line
 from mindstream.memory.memory import Memory
+from mindstream.memory.store.columns import OPEN, Columns
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.store import Entry, Revision
 from mindstream.models.prompt import Prompt, rule
@@ -184,8 +186,11 @@ async def follow(memory: Memory, session: str, lines: Sequence[Line], text: str)
     Raises:
         StorageError: the conversation cannot be read or written.
     """
-    heard, now = await heard_of(memory, session), memory.clock.now()
-    path = find_path(lines, heard, now)
+    now = memory.clock.now()
+    heard, path = await _after_shown(memory, session, lines, now), list[int | None]()
+    if heard is None:
+        heard = await heard_of(memory, session)
+        path = find_path(lines, heard, now)
     found = [place for place in path if place is not None]
     last = found[-1] if found else -1
     all_heard = len(found) == len(path)
@@ -205,6 +210,41 @@ async def follow(memory: Memory, session: str, lines: Sequence[Line], text: str)
         holds_again = [Revision(id=each.id, emptied=("valid_until",)) for each in restored]
         await memory.commit(Entry(event, "mindstream", system=True), revisions=[*ends, *holds_again])
     return Followed(await _row_of(memory, again) if again else None, all_heard)
+
+
+_marks: WeakKeyDictionary[Columns, dict[int, int]] = WeakKeyDictionary()
+"""Hashes of messages, by row of the columns; 0: the message is not compared (see `heard_of`)."""
+
+
+async def _after_shown(memory: Memory, session: str, lines: Sequence[Line], now: Moment) -> list[Record] | None:
+    """Return the messages of a conversation (as `heard_of`) after those that a chat page shows; None: the page does not
+    show exactly the first valid messages.
+
+    Only hashes are compared. So the texts of a long conversation are neither read nor held in memory for this.
+    """
+    columns, rows = await memory.message_rows(session, MAX_RECORDS)
+    marks = _marks.setdefault(columns, {})
+    if new := [row for row in rows if row not in marks]:
+        records = await memory.records_at(columns, new)
+        if len(records) < len(new):  # a record was erased meanwhile
+            return None
+        for row, each in zip(new, records, strict=True):
+            marks[row] = 0 if each.evidence or not each.seq else _mark(each.text, bool(each.data.get("by_user")))
+    is_valid = (columns.valid_until.values[rows] > now) & (columns.forgotten.values[rows] == OPEN)
+    current = [row for row, valid in zip(rows, is_valid.tolist(), strict=True) if valid and marks[row]]
+    if len(current) < len(lines):
+        return None
+    if any(_mark(line.text, line.by_user) != marks[row] for line, row in zip(lines, current, strict=False)):
+        return None
+    after = current[len(lines) - 1] if lines else -1
+    rest = [row for row in rows if row > after and marks[row]]
+    records = await memory.records_at(columns, rest)
+    return records if len(records) == len(rest) else None
+
+
+def _mark(text: str, by_user: bool) -> int:
+    """Return a hash by which a line and a record are compared; never 0."""
+    return hash((_plain(text), by_user)) or 1
 
 
 async def find_talk(memory: Memory, session: str, lines: Sequence[Line]) -> str:
