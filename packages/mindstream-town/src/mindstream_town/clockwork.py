@@ -239,7 +239,7 @@ class Clockwork:
             self.whereabouts.forget_changes(self.step)
 
     def _note(self, group: Group) -> Begun:
-        """Return what is needed to undo a step of a group."""
+        """Return the state that undoes a step of a group."""
         where = self.whereabouts
         return Begun(group, where.marked.intersection(group.members), where.entered.intersection(group.members))
 

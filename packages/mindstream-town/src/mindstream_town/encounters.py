@@ -262,7 +262,7 @@ class Encounters:
                     await overhear_scene(self._turn_of(each), (name, partner), text, weight, is_clear=is_clear)
 
     async def _meet(self, name: str, other: str, busy: Collection[str]) -> set[str]:
-        """Let two residents meet if both are free: begin a scene, or only settle what they have met for, if their
+        """Let two residents meet if both are free: begin a scene, or settle the matter in short, if their
         budgets allow no talk, or if others have come for the same appointment. Return the names of all who meet."""
         first, second = self._turn_of(name), self._turn_of(other)
         if not may_meet(self.setting, self.step, first.state, second.state):

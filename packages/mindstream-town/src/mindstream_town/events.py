@@ -47,7 +47,7 @@ class Block(Frozen):
         seen: what others see of it, if that is less than `what`; "": they see `what`.
         open: the question that the act answers, such as whether the projector runs; "": none.
         agreed: names of all who have agreed to do it together; empty: it is no appointment.
-        whom: names of the people it is done with, such as those to be asked, told or visited.
+        whom: names of its partners, such as people to ask, tell or visit.
         secret: whether it is planned because of a secret memory, so that others know only `seen` of it.
         settled: whether a talk has given the result of it.
     """
@@ -178,7 +178,7 @@ class BroughtIn(TownEvent):
     gathered: float
     """Total importance of the memories since the last reflection."""
     rested: NoWords[dict[str, int]]
-    """The residents with whom this resident begins no talk for now, each with the step until which this holds."""
+    """The residents that this resident begins no talk with for now, each with the step until which this holds."""
 
 
 class Perceived(TownEvent):

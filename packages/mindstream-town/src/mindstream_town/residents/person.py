@@ -76,7 +76,7 @@ class Appointment(Frozen):
         start, end: in the town's time.
         host: the resident who invites; "": none.
         who: residents who have agreed to come. Others may know of the appointment without coming.
-        whom: others who are to be asked, told or visited then.
+        whom: other people to ask, tell or visit then.
     """
 
     what: str

@@ -573,7 +573,7 @@ def _fitted(tasks: Sequence[Task], minutes: int) -> list[Task]:
 OF_BLOCK = (Act.model_fields.keys() & Block.model_fields.keys()) - {"what", "place"}
 """The fields that an act takes over from its block."""
 KNOCK = 5
-"""Minutes for which a visitor waits at a home where it sees none of those who live there."""
+"""Minutes for which a visitor waits at a home in which it sees none of the inhabitants."""
 
 
 def begin(turn: ResidentTurn, block: Block, because: str = "") -> None:
@@ -600,7 +600,7 @@ def begin(turn: ResidentTurn, block: Block, because: str = "") -> None:
 
 
 def is_unanswered_visit(turn: ResidentTurn, block: Block) -> bool:
-    """Return whether a block is a visit to a home and the resident sees none of those who live there; False if the town
+    """Return whether a block is a visit to a home and the resident sees none of its inhabitants; False if the town
     does not run in scenes."""
     if not turn.lives_in_scenes or block.asleep:
         return False

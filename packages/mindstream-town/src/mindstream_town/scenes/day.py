@@ -766,7 +766,7 @@ def duties_of_tomorrow(turn: ResidentTurn) -> tuple[str, ...]:
 
 def line_of(block: Block, *, outwardly: bool = False) -> str:
     """Return a part of a day as a line: `16:00 fetching water (yard of the Mill)`; `outwardly`: as others see it, and
-    without the place, which may reveal what they do not see."""
+    without the place, which may reveal more than they see."""
     what = block.seen if outwardly else block.what
     place = "" if outwardly else block.place
     more = (words_of(str(parse_address(place).upto(ARENA))) if place else "", SETTLED if block.settled else "")
@@ -893,7 +893,7 @@ async def remember_deed(turn: ResidentTurn) -> None:
         more.append(f"no talk with {', '.join(unasked)} came about")
     hosts = _hosts(turn, act)
     alone = {*act.whom} - present - {*absent} - hosts if _is_over(turn, act) else set[str]()
-    if alone:  # leave out people whom the resident saw there during the act or in the hour before
+    if alone:  # leave out people that the resident saw there during the act or in the hour before
         alone -= await _noticed(turn, act, AN_HOUR)
     if alone:
         more.append(f"did not meet {', '.join(sorted(alone))}")

@@ -28,7 +28,7 @@ def _listed(given: Any) -> Any:
     return [given] if isinstance(given, str) and given else given or []
 
 
-# The schemas that are sent name only the types of fields, which saves tokens: the limits stand in the prompts, and a
+# The schemas that are sent name only the types of fields, which saves tokens: the prompts name the limits, and a
 # reply that exceeds them is asked for again.
 AS_TEXT = WithJsonSchema({"type": "string"})
 OR_NOTHING = BeforeValidator(lambda given: given or None)
@@ -54,7 +54,7 @@ class SceneItem(BaseModel, frozen=True, populate_by_name=True):
         thing, state: the object that is used, and its state during the act ("in use").
         busy: whether the person cannot be spoken to in this time.
         weight: how much it will matter to the person, 1 to 10.
-        whom: the people it is done with: those who are met, asked, told, visited or helped.
+        whom: the partners of the act: the people who are met, asked, told, visited or helped.
         open: the question that the act answers, such as whether the pump runs again; "": the result is not open.
         seen: what others see of the act; "": the same as `what`.
         because: the numbers of the memories that are the reason.
@@ -254,7 +254,7 @@ class SceneAgreed(BaseModel, frozen=True, populate_by_name=True):
 
     Attributes:
         what: the act without the names of those who do it. who: those who do it, together if there are several.
-        parts: what each of them does, if they do not do the same. whom: others whom they ask, tell or meet then.
+        parts: what each of them does, if they do not do the same. whom: other people to ask, tell or meet then.
     """
 
     what: Words
@@ -392,13 +392,13 @@ class WhatCame(Prompt[Outcome]):
 
 
 class Settled(Outcome):
-    """The result of what several people have met for, and what they have agreed on."""
+    """The result of a meeting of several people, and their agreements."""
 
     agreed: list[SceneAgreed] = Field(default_factory=list, max_length=4)
 
 
 class Settle(Prompt[Settled]):
-    """What do people settle who are at an appointment, or one of whom has come to speak to the other?
+    """What do people settle at an appointment, or if one of them has come to speak to the other?
 
     It is a talk in short: without lines, for a group or where the budget allows no talk.
     """

@@ -699,7 +699,7 @@ def _of_own(what: str, name: str) -> str:
 
 
 def _learn_places(turn: ResidentTurn, scene: Scene, places: Sequence[str]) -> None:
-    """Add the places of what was agreed on, and the sectors that contain them, to the places the resident knows."""
+    """Add the places of agreements, and the sectors that contain them, to the places the resident knows."""
     named = by_words(places)
     told = {find_place(each.place, named) for each in scene.agreed} - {""}
     addresses = {str(turn.setting.addresses[each].upto(level)) for each in told for level in (2, 3)}
@@ -710,7 +710,7 @@ def _learn_places(turn: ResidentTurn, scene: Scene, places: Sequence[str]) -> No
 async def overhear_scene(
     turn: ResidentTurn, speakers: tuple[str, str], text: str, weight: float, *, is_clear: bool
 ) -> None:
-    """Let a resident nearby remember what can be overheard of a scene.
+    """Let a resident nearby remember the overheard line of a scene.
 
     Args:
         weight: importance of the memory (1 to 10).
