@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -293,7 +292,8 @@ class RecentTexts:
     def __init__(self, stream: StreamKey) -> None:
         self._stream = stream
         caches.watch(self)
-        self._returned: OrderedDict[str, tuple[Moment, int]] = OrderedDict()
+        self._returned: dict[str, tuple[Moment, int]] = {}
+        """By id, in the order of the last return: its time, and the hash of the words."""
 
     def __len__(self) -> int:
         return len(self._returned)
@@ -319,10 +319,10 @@ class RecentTexts:
 
     def _drop_old(self, now: Moment) -> None:
         while self._returned:
-            returned_at, _ = next(iter(self._returned.values()))
+            id_, (returned_at, _) = next(iter(self._returned.items()))
             if len(self._returned) <= RECORDS and now - returned_at <= FOR_S:
                 break
-            self._returned.popitem(last=False)
+            self._returned.pop(id_, None)
 
 
 FOUND_PER_RETURNED = 4
