@@ -28,8 +28,8 @@ from mindstream_town.residents.converse import (
 from mindstream_town.residents.plan import take_up
 from mindstream_town.residents.sight import is_in_sight, people_seen
 from mindstream_town.residents.turn import Resident, ResidentTurn
-from mindstream_town.scenes.day import is_appointment_due, is_purposeful, may_meet, settles_in_short
-from mindstream_town.scenes.talk import begin_scene, finish_scene, overhear_scene, settle_in_short
+from mindstream_town.scenes.day import is_appointment_due, is_purposeful, may_meet, settles_in_short, tells_in_passing
+from mindstream_town.scenes.talk import begin_scene, finish_scene, overhear_scene, settle_in_short, tell_in_passing
 from mindstream_town.setting import Setting
 from mindstream_town.state import ResidentState
 from mindstream_town.world.whereabouts import Whereabouts
@@ -282,6 +282,10 @@ class Encounters:
         if rest or settles_in_short(*where, first.state, second.state):
             await settle_in_short([first, second, *rest])
             return {name, other, *(each.name for each in rest)}
+        for one, two in ((first, second), (second, first)):
+            if tells_in_passing(*where, one.state, two.state):
+                await tell_in_passing(one, two)
+                return {name, other}
         await begin_scene(first, second, near)
         return {name, other}
 

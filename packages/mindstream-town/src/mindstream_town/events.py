@@ -381,9 +381,9 @@ class Met(TownEvent):
 
     kind = "residents_met"
     other: Name
-    outcome: Literal["talked", "passed", "declined", "settled"]
-    """They talked, they passed each other without a talk, one of them declined to talk, or they were at an appointment,
-    or one had come to speak to the other, and the budget allowed no talk but only a request for the result."""
+    outcome: Literal["talked", "passed", "declined", "settled", "told"]
+    """They talked; they passed each other without a talk; one of them declined to talk; a short request gave the result
+    of what they had met for; or one told the other news in passing, without a call of a model."""
     by: Name = ""
     """The resident who declined or ended the meeting."""
     records: Names = ()
@@ -394,6 +394,8 @@ class Met(TownEvent):
     """The resident's attitude toward the other since this meeting, in words; "": unchanged."""
     avoids: bool | None = Field(None, exclude_if=lambda avoids: avoids is None)
     """Whether the resident keeps away from the other since this meeting; None: unchanged."""
+    told: Names = Field((), exclude_if=not_)
+    """Records that this resident told the other in passing."""
     clears: Names = Field((), exclude_if=not_)
     """Records of the meeting that cannot reveal the resident's secrets, because the prompt of the model that wrote
     these records did not contain the secrets."""

@@ -226,12 +226,14 @@ def _changed(state: ResidentState, event: Event, profile: Profile) -> dict[str, 
             }
         case Met():
             ends = state.scene is not None and state.scene.partner == event.other
+            heard = state.shared.get(event.other, frozenset())
             return {
                 "scene": None if ends else state.scene,
                 "scenes": state.scenes if ends else state.scenes | {event.other: event.step},
                 "gathered": state.gathered + event.gathered,
                 "stances": state.stances | ({event.other: event.stance} if event.stance else {}),
                 "avoids": state.avoids | ({} if event.avoids is None else {event.other: event.avoids}),
+                "shared": state.shared | ({event.other: heard.union(event.told)} if event.told else {}),
                 "cleared": state.cleared.union(event.clears),
                 "confided": state.confided or bool(state.briefing and event.other in state.briefing.lets_on),
             }

@@ -730,7 +730,7 @@ def _opens_in(turn: ResidentTurn, block: Block, minute: int) -> int:
     return 0
 
 
-MAX_DAY_PARTS = 4
+MAX_DAY_PARTS = 3
 """Maximum parts of the rest of the day in a prompt; later parts are shown only if they are appointments, or done with
 others."""
 MIN_REMAINING_MINUTES = 5
@@ -1139,9 +1139,10 @@ def keep_appointment(setting: Setting, step: int, state: ResidentState, other: R
 
 
 def settles_in_short(setting: Setting, step: int, state: ResidentState, other: ResidentState) -> bool:
-    """Return whether two residents are at an appointment (`is_appointment_due`), or one has come to speak to the other
-    (`is_errand_to`), for which their budgets allow no talk, but still a short request for its result. An act that may
-    reveal a secret is settled only in a talk, because the request would show it."""
+    """Return whether a short request settles what two residents have met for: an appointment (`is_appointment_due`) for
+    which a budget allows no talk, or an errand (`is_errand_to`) that is too unimportant for a talk (WORTH_LINES) or for
+    which a budget allows none. An act that may reveal a secret is settled only in a talk, because the request would
+    show it."""
     both = (state, other)
     calls, tokens = setting.profile.day_calls, setting.profile.day_tokens
     if not all(each.asked[0] < calls and each.asked[1] + EVENING_TOKENS // 2 < tokens for each in both):
@@ -1149,12 +1150,26 @@ def settles_in_short(setting: Setting, step: int, state: ResidentState, other: R
     if is_appointment_due(setting, step, state, other):
         return not keep_appointment(setting, step, state, other)
     errands = [one for one, two in (both, both[::-1]) if is_errand_to(setting, one, two.name, step)]
-    weight = _weight_of(errands)
     if any(
         each.act and (each.act.secret or (each.briefing and each.act.what in each.briefing.plan)) for each in errands
     ):
-        return False  # a request for a result shows the act
-    return bool(errands) and not all(affords(each, setting, step, weight) for each in both)
+        return False
+    weight = _weight_of(errands)
+    is_minor = weight < WORTH_LINES and not any(
+        has_to_tell(setting, step, one, two.name) for one, two in (both, both[::-1])
+    )
+    return bool(errands) and (is_minor or not all(affords(each, setting, step, weight) for each in both))
+
+
+def tells_in_passing(setting: Setting, step: int, state: ResidentState, other: ResidentState) -> bool:
+    """Return whether a resident has to tell the other something (`has_to_tell`), no other reason to speak with it, and
+    a budget allows no talk: then it tells the news in passing, without a model."""
+    return (
+        has_to_tell(setting, step, state, other.name)
+        and not is_errand_to(setting, state, other.name, step)
+        and not is_errand_to(setting, other, state.name, step)
+        and not all(affords(each, setting, step, NEWS) for each in (state, other))
+    )
 
 
 def is_appointment_due(setting: Setting, step: int, state: ResidentState, other: ResidentState) -> bool:
@@ -1215,6 +1230,7 @@ def may_meet(setting: Setting, step: int, state: ResidentState, other: ResidentS
     if tells and any(_is_at_limit(setting, step, one) for one in both):
         return False
     weight = _weight_of(errands) or NEWS * tells
+    in_short |= tells and any(tells_in_passing(setting, step, one, two) for one, two in (both, both[::-1]))
     if not in_short and not all(affords(each, setting, step, weight) for each in both):
         return False
     if not all(_can_be_spoken_to(each, setting, step) and _is_guest_or_home(each, setting, step) for each in both):
@@ -1242,10 +1258,11 @@ def _weight_of(errands: Sequence[ResidentState]) -> int:
     return max((each.act.weight or WORTH_AT_HOME for each in errands if each.act), default=0)
 
 
-NEWS, WORTH_A_TALK, WORTH_AT_HOME = 3, 4, 5
+NEWS, WORTH_A_TALK, WORTH_AT_HOME, WORTH_LINES = 3, 4, 5, 6
 """NEWS: weight of a talk in which a resident tells what it has to tell (`has_to_tell`). WORTH_A_TALK: minimum weight (1
-to 10; plans give 4 to what is to be asked, told or settled) from which an act that is done with others needs a talk
-with them. WORTH_AT_HOME: the same, if they are members of the same household. An act with an open question, or one
+to 10; plans give 4 to acts that ask, tell or settle something) from which an act that is done with others needs a talk
+with them. WORTH_AT_HOME: the same, if they are members of the same household. WORTH_LINES: minimum weight from which it
+needs a talk with lines; below, a short request gives the result. An act with an open question, or one
 that was agreed on, needs a talk at any weight."""
 
 

@@ -392,9 +392,11 @@ class WhatCame(Prompt[Outcome]):
 
 
 class Settled(Outcome):
-    """The result of a meeting of several people, and their agreements."""
+    """The result of a meeting of several people, their agreements, and the numbers of the memories that they now know
+    to be false or over."""
 
     agreed: list[SceneAgreed] = Field(default_factory=list, max_length=4)
+    corrects: Numbers = Field(default_factory=list)
 
 
 class Settle(Prompt[Settled]):

@@ -226,7 +226,7 @@ async def settle_in_short(people: Sequence[ResidentTurn]) -> None:
     await together(*(_brief(turn, mind) for turn, mind in zip(people, minds, strict=True)))
     minds = [[each for each in mind if _may_show(turn, each)][:SHORT] for turn, mind in zip(people, minds, strict=True)]
     lets_on = [_lets_on(turn, people[turn is first]) if len(people) == 2 else () for turn in people]
-    before, is_hidden = first.tokens, hides_act(first, act)
+    before, is_hidden, numbers = first.tokens, hides_act(first, act), count(1)
     came = await first.ask(
         Settle(
             sides=tuple(
@@ -235,7 +235,7 @@ async def settle_in_short(people: Sequence[ResidentTurn]) -> None:
                     text=identity_for_talk(turn, names),
                     doing="",
                     memories=(
-                        *(cut_at_word(each.line, LONGEST) for each in show(mind)),
+                        *(f"{next(numbers)}. {cut_at_word(each.line, LONGEST)}" for each in show(mind)),
                         *(f"(may tell) {each}" for each in told),
                     ),
                     plan=tuple(line_of(each) for each in rest_of_day(turn)[1:] if not hides_act(turn, each)),
@@ -249,11 +249,14 @@ async def settle_in_short(people: Sequence[ResidentTurn]) -> None:
         )
     )
     share = (first.tokens - before) // len(people)
+    false = {id_ for n, id_ in enumerate((each.id for mind in minds for each in mind), 1) if n in came.corrects}
     scene = Scene(talk=True, agreed=came.agreed)
     places = list(dict.fromkeys(place for turn in people for other in names for place in meeting_places(turn, other)))
     for turn, mind in zip(people, minds, strict=True):
         others = [each for each in names if each != turn.name]
-        outcome = outcome_draft(turn.name, came.text, came.weight, (), others, {"place": place})
+        own = [each.id for each in mind if each.id in false]
+        data = {"place": place} | ({CORRECTS: own} if own else {})
+        outcome = outcome_draft(turn.name, came.text, came.weight, (), others, data)
         taken = taken_of(turn, others[0], scene, (), places, talked=True)
         agreed = await _new_agreements(turn, others[0], taken, (), places)
         made = await turn.build(outcome, *(each.as_thought(turn, others[0], ()) for each in agreed))
@@ -281,6 +284,47 @@ async def settle_in_short(people: Sequence[ResidentTurn]) -> None:
                 take_up(turn, each.appointment, each.text)
     if is_errand and (block := first.state.block_at(first.minute)) is not None:
         close_questions(first, [block], names[1])
+
+
+async def tell_in_passing(turn: ResidentTurn, other: ResidentTurn) -> None:
+    """Let a resident tell another the news that it has to tell (`to_tell`), without a call of a model: the other keeps
+    the same words if it does not know them. A resident with secrets tells only memories that it has judged."""
+    false, keeps_secrets = await disproved(turn), bool(await secrets_of(turn))
+    news = [
+        each
+        for each in await to_tell(turn, other.name)
+        if can_be_told(each)
+        and not is_secret(turn, each)
+        and each.id not in false
+        and (is_clear(turn, each) or not keeps_secrets)
+    ]
+    nothing = Taken(about=turn.name, memo=[], agreed=[])
+    dated = await _new_agreements(other, turn.name, nothing, news, ())
+    heard = [
+        RecordDraft(
+            text=each.text,
+            kind="thought",
+            by=other.name,
+            importance=each.importance,
+            keywords=(turn.name.lower(),),
+        )
+        for each in await _heard_now(other, news, [])
+    ]
+    records = tuple(await other.build(*(each.as_thought(other, turn.name, ()) for each in dated), *heard))
+    ids, gathered = tuple(each.id for each in records), sum(each.importance or 0.0 for each in records)
+    outcome: Literal["told", "passed"] = "told" if news else "passed"
+    other.write(
+        Met(
+            step=other.step,
+            other=turn.name,
+            outcome=outcome,
+            records=ids,
+            gathered=gathered,
+            clears=ids if clears(other) else (),
+        ),
+        records,
+    )
+    turn.write(Met(step=turn.step, other=other.name, outcome=outcome, told=tuple(each.id for each in news)))
 
 
 def _begins(turn: ResidentTurn, other: str) -> tuple[bool, ...]:
