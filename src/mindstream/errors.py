@@ -1,11 +1,11 @@
-"""The error tree, by who must act: the user, the operator of the data folder, or the provider of a model.
+"""The error tree, by who must act: the user, the operator of the data, or the provider of a model.
 
 MindstreamError
 ├── UserError                 the caller can fix it: the message says: expected, found, what to do
 │   ├── SettingsError         a flag, an environment variable or the settings file
 │   ├── PackError             a pack's file, with file and line
 │   └── InputError            an invalid text, name or number
-├── StorageError              the data folder: locked, corrupt, full, not writable
+├── StorageError              the data (a folder or a database): locked, corrupt, full, not writable
 │   ├── ReadOnlyData          the data can be read, but not changed
 │   ├── ErasedMeanwhile       words that were read before they were erased are not written back
 │   └── Conflict              the state has changed, mostly by another writer; read it again and retry

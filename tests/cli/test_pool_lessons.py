@@ -108,3 +108,20 @@ def test_a_recall_without_an_exemplar_lists_the_lessons_that_fit(folder: Path) -
     told = run("pool", "recall", "shop", "What is our revenue?", *where)
     assert NET in told.out and told.out.count("Rule ") < 8
     assert run("pool", "recall", "shop", "revenue", "-k", "0", *where).out.startswith("Question: revenue")
+
+
+def test_only_the_confirmation_of_the_author_or_owner_is_not_counted_as_a_task(
+    where: tuple[str | Path, ...], door: FakeEndpoint
+) -> None:
+    run("pool", "members", "shop", "--add", "*", *where, "olga")
+    run("pool", "lesson", "shop", NET, *where, "eve")  # only assumed, because eve is not listed by name
+    door.will(Says("123"), Says(json.dumps({"edits": [{"action": "confirm", "lessons": [1]}]})))
+    run("solve", "And in May?", "--how", "direct", "--model", f"{door.url}#any", *where, "eve")
+    run("pool", "verdict", "shop", "--right", "--model", f"{door.url}#any", *where, "eve")
+    (row,) = run("pool", "lessons", "shop", "--json", *where, "eve").rows
+    assert (row["state"], row["confirmed_by"], row["vouched"]) == ("confirmed", 1, False)
+    assert "written by hand by eve, confirmed by 1," in run("pool", "lessons", "shop", *where, "eve").out
+    run("pool", "lessons", "shop", "--share", row["id"], *where, "olga")
+    (row,) = run("pool", "lessons", "shop", "--json", *where, "ben").rows
+    assert (row["confirmed_by"], row["vouched"]) == (2, True)
+    assert "written by hand by eve, confirmed by 1," in run("pool", "lessons", "shop", *where, "ben").out

@@ -18,6 +18,7 @@ from mindstream.log.events import Failed, Piece, Reading, Said, Waiting
 from mindstream.models.model import Model, Part, Request
 from mindstream.models.model import Piece as Words
 from mindstream.models.rules import Line, Rules
+from mindstream.reasoners.reasoner import EVERY_TURN, RunContext, RunResult, build_context, nothing_newer
 
 ALARM = "I want to kill myself"
 
@@ -195,3 +196,44 @@ async def test_a_silent_talker_times_out_and_releases_the_lock(folder: Path) -> 
         ]
         assert failed == ["silent sent no output for 0.2 seconds"]
         await mind.settled()
+
+
+class Aware:
+    """A reasoner that notes whether the talker waits for it."""
+
+    def __init__(self, slot: str) -> None:
+        self.slot, self.waits, self.trigger, self.timeout_s = slot, list[bool](), EVERY_TURN, 10.0
+
+    async def think(self, context: RunContext) -> RunResult:
+        self.waits.append(context.waits)
+        return RunResult("", "rules")
+
+
+async def test_no_reasoner_is_awaited_if_only_the_model_is_slow_or_the_answer_is_an_excuse(folder: Path) -> None:
+    model, aware = Silent(), Aware("aware")
+    timeouts = Timeouts(filler_s=0.01, silence_s=0.2)
+    async with Mind.open(
+        folder, user="ann", model=talker(model), timeouts=timeouts, reasoners=[aware], responder=Coach.using()
+    ) as mind:
+        events = await turn(mind, "hello there")
+        assert said(events).model == UNAVAILABLE
+        (slow, *_) = [row.event for row in events if isinstance(row.event, Waiting)]
+        assert slow.slots == ()
+        await mind.settled()
+        assert aware.waits == [False]
+        heard, *_ = await mind.memory.store.events(key_of("ann"), kinds=["heard"])
+        assert not (await build_context(mind.memory, "sleep", [heard], nothing_newer)).waits
+
+
+async def test_the_reasoner_that_the_talker_waits_for_is_told_so(folder: Path) -> None:
+    models = Models(Rules(), {"reasoner": Silent()})
+    async with Mind.open(folder, user="ann", model=models, responder=Coach.using(gate=Waits())) as mind:
+        with mind.memory.feed.listening() as events:
+            waiting = asyncio.ensure_future(turn(mind, "Can you make me a plan?"))
+            async for row in events:
+                if isinstance(row.event, Waiting) and row.event.slots:
+                    break
+        (heard,) = await mind.memory.store.events(key_of("ann"), kinds=["heard"])
+        assert (await build_context(mind.memory, "sleep", [heard], nothing_newer)).waits
+        assert not (await build_context(mind.memory, "facts", [heard], nothing_newer)).waits
+        waiting.cancel()

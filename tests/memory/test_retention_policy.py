@@ -11,12 +11,13 @@ from pathlib import Path
 import postgres_server
 import pytest
 from earlier_file import undo_migrations
+from pydantic import JsonValue
 
 from mindstream import FakeModel, ManualClock, Memory, Mind, RecordDraft, SqliteStore
 from mindstream.clock import DAY_S
 from mindstream.errors import InputError
 from mindstream.life.life import Life, LifeConfig
-from mindstream.log.events import PolicySet
+from mindstream.log.events import PolicySet, Slept
 from mindstream.memory.forgetting_curve import KEEP
 from mindstream.memory.opening import open_store
 from mindstream.memory.store.postgres import postgres
@@ -24,6 +25,9 @@ from mindstream.memory.store.postgres import tables as postgres_tables
 from mindstream.memory.store.registry import FIRST_MARKED
 from mindstream.memory.store.tables import MIGRATIONS
 from mindstream.models.embedders.embedder import WordLlama
+from mindstream.models.rules import Rules
+from mindstream.reasoners.night import SleepReasoner
+from mindstream.reasoners.reasoner import RunContext
 from mindstream.service.doctor.repair import mend
 
 ROSES = "Otto's greenhouse key is under the third flower pot."
@@ -75,6 +79,21 @@ async def test_by_default_neither_recall_nor_sleep_archives_or_merges(how: str, 
         returned = [each for each in await memory.find() if "tomato" in each.text and each.level > 0]
         assert returned, "returned records are strengthened"
         assert await policies(memory) == []
+
+
+async def test_a_sleep_draws_the_number_of_records_in_the_policy(folder: Path) -> None:
+    clock = ManualClock()
+    policy: dict[str, JsonValue] = {"retention": "decay", "drawn": 3}
+    async with Memory.open(folder, "otto", clock=clock, policy=policy) as memory:
+        await leave_unused(memory, clock, days=1)
+        assert [(await memory.propose_sleep(n=n)).looked_at for n in (None, 5)] == [3, 5]
+        await memory.sleep()
+        rows = await memory.store.events(memory.key, kinds=["slept"])
+    async with Mind.open(folder, user="otto", clock=clock, policy={**policy, "drawn": 2}) as mind:
+        await SleepReasoner(Rules()).think(RunContext("night", mind.memory, (), ()))
+        rows += await mind.memory.store.events(mind.memory.key, rows[-1].seq, ["slept"])
+    slept = [row.event for row in rows if isinstance(row.event, Slept) and row.event.step == "fading"]
+    assert [each.looked_at for each in slept] == [3, 2]
 
 
 async def test_the_decay_policy_is_stored_when_requested(folder: Path) -> None:

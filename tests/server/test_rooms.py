@@ -14,7 +14,7 @@ from fake_endpoint import FakeEndpoint, Says
 from served import Served
 
 from mindstream.identifiers import StreamName
-from mindstream.log.events import BeliefChanged
+from mindstream.log.events import BeliefChanged, PolicySet
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.sqlite import SqliteStore
@@ -137,6 +137,10 @@ def test_a_life_gets_a_goal_and_can_be_paused(client: httpx.Client) -> None:
 def test_a_pool_is_open_only_to_its_members(client: httpx.Client) -> None:
     made = client.post(f"{USER}/pools/verse", json={"members": ["bob"]})
     assert made.status_code == 201 and made.json()["owner"] == "ann", made.text
+    for user in ("ann", "eve"):
+        taken = client.post(f"/api/v1/users/{user}/pools/verse", json={})
+        assert taken.status_code == 409 and taken.json()["type"].endswith(":conflict"), taken.text
+        assert "the name is taken: choose another" in taken.json()["detail"]
     assert client.get("/api/v1/users/bob/pools/verse").status_code == 200
     assert [each["pool"] for each in client.get("/api/v1/users/bob/pools").json()["pools"]] == ["verse"]
     assert client.get("/api/v1/users/eve/pools/verse").status_code == 404
@@ -201,18 +205,18 @@ def test_cancel_stops_the_answers_of_a_session(client: httpx.Client, door: FakeE
     assert client.post(f"{USER}/cancel", json={"session": "s"}).json()["stopped"] >= 1
 
 
-def decaying(folder: Path) -> None:
-    """Configure ann's memory to archive unused records."""
+def decaying(folder: Path, drawn: int = 20) -> None:
+    """Configure ann's memory to archive unused records; `drawn`: the number of records that a sleep draws."""
 
     async def open_once() -> None:
-        async with Memory.open(folder, "ann", policy="decay"):
-            pass
+        async with Memory.open(folder, "ann") as memory:
+            await memory.commit(Entry(PolicySet(policy={"retention": "decay", "drawn": drawn}), "ann"))
 
     asyncio.run(open_once())
 
 
 def test_the_strength_of_a_memory_is_reported_with_its_decay_laws(folder: Path, client: httpx.Client) -> None:
-    decaying(folder)
+    decaying(folder, drawn=1)
     new = client.post(f"{USER}/memories", json={"text": "Tea is made at four."}).json()["id"]
     held = client.get(f"{USER}/memories/{new}/strength").json()
     assert held["fades"] and held["level"] == 0 and held["laws"]["first_s"] == 3600 and held["nights"] == []
@@ -226,6 +230,12 @@ def test_the_strength_of_a_memory_is_reported_with_its_decay_laws(folder: Path, 
     said = client.post(f"{USER}/memories", json={"text": "Hello.", "kind": "chat"}).json()["id"]
     never = client.get(f"{USER}/memories/{said}/strength").json()
     assert not never["fades"] and never["curve"] == []
+    client.post(f"{USER}/memories", json={"text": "Coffee is made at eight."})
+    drawn = client.get(f"{USER}/memories/{new}/strength").json()["drawn"]
+    assert (again["drawn"], drawn) == (1, 0.5), "a sleep draws one of two"
+    bob = client.post("/api/v1/users/bob/memories", json={"text": "Tea is made at five."}).json()["id"]
+    kept = client.get(f"/api/v1/users/bob/memories/{bob}/strength").json()
+    assert not kept["fades"] and kept["curve"] == [], "nothing decays under the policy keep"
     assert client.get(f"/api/v1/users/bob/memories/{new}/strength").status_code == 404
 
 

@@ -10,6 +10,7 @@ from hamlet import hamlet
 
 from mindstream import SystemClock, Town
 from mindstream.chance import LETTERS
+from mindstream.clock import DAY_S
 from mindstream.errors import InputError, StorageError
 from mindstream.identifiers import StreamKey
 from mindstream.log.kept import RESULT
@@ -78,3 +79,25 @@ async def test_a_starting_server_reads_no_results_of_tenants(folder: Path, monke
         (found,) = await runtime.running.of(Principal("acme", frozenset()))
         assert found.state == "interrupted"
     assert RESULT not in asked[: len(LETTERS)]
+
+
+async def put(store: SqlStore, shape: OperationShape) -> None:
+    value = KeptOperation(shape=shape).model_dump_json()
+    await store.keep(operations_of("acme"), f"{RESULT}{shape.id}", shape.began, lambda _: value)
+
+
+async def test_an_operation_that_began_days_ago_is_interrupted_and_not_deleted(folder: Path) -> None:
+    now = SystemClock().now()
+    principal = Principal("acme", frozenset())
+    ended = OperationShape(id="8old", operation="plans.run", user="", state="done", began=now - 3 * DAY_S, ended=now)
+    shapes = [
+        ended.model_copy(update={"id": "8run", "state": "running", "ended": None}),
+        ended,
+        ended.model_copy(update={"id": "8end", "ended": now - 2 * DAY_S}),
+    ]
+    async with open_store(folder, "acme") as store:
+        for shape in shapes:
+            await put(store, shape)
+    async with Runtime(Settings(data=folder)) as runtime:
+        found = {each.id: each.state for each in await runtime.running.of(principal)}
+    assert found == {"8run": "interrupted", "8old": "done"}

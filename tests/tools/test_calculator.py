@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from fractions import Fraction
@@ -164,3 +165,12 @@ async def test_the_calculator_satisfies_the_tool_contract(promise: Promise[promi
         yield promises.Trial(tool(calculator), '{"expression": "1 + 1"}', '{"expression": 7}')
 
     await promise(opened)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [("gcd(12345678901.5, 3)", "12345678901.5"), ("lcm(1/3, 2)", "1/3 ≈ 0.3333333333"), ("gcd(10^400/7, 2)", "≈ 14")],
+)
+async def test_a_number_that_should_be_whole_is_named_with_all_its_digits(text: str, found: str) -> None:
+    with pytest.raises(ToolError, match=re.escape(f"expected a whole number, found {found}")):
+        await calculator(text)

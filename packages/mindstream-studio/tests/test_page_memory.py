@@ -61,7 +61,13 @@ def test_the_page_can_be_used_with_the_keyboard(studio: OpenStudio) -> None:
     assert seen.page.evaluate("document.activeElement.textContent") == "why"
 
 
+async def let_decay(folder: Path, user: str) -> None:
+    async with Memory.open(folder, user, policy="decay"):
+        pass
+
+
 def test_records_are_listed_before_they_are_forgotten(studio: OpenStudio, served: Served, node_tools: None) -> None:
+    run_apart(let_decay(served.api_app.runtime.settings.data.beside, "bob"))
     with served.client() as client:
         made = client.post("/api/v1/users/bob/memories", json={"text": "Bob owes Ida ten crowns."}).json()["id"]
         seen = studio()
@@ -118,6 +124,7 @@ def test_a_correction_is_previewed_and_then_applied(studio: OpenStudio, served: 
     seen.page.get_by_role("dialog").get_by_role("button", name="Correct it").click()
     seen.page.get_by_role("dialog").wait_for(state="detached")
     seen.page.get_by_role("complementary").get_by_role("paragraph").get_by_text("Cid lives in Bergen.").wait_for()
+    seen.page.get_by_text("This memory does not fade, because of its kind or of the retention policy.").wait_for()
     assert seen.fits()
 
 

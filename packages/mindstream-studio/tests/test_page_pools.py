@@ -193,7 +193,7 @@ def test_lessons_show_what_they_rest_on_and_are_retired(
         seen.page.get_by_role("list", name="Lessons").get_by_role("listitem").filter(has_text=f"{size[0]} drops").first
     )
     row.get_by_text("What it is based on").click()
-    row.get_by_text("written by hand by ann").wait_for()
+    row.get_by_text("written by hand by ann, confirmed by 0 tasks").wait_for()
     row.get_by_text("written by hand", exact=True).wait_for()
     assert seen.axe() == [] and seen.fits()
     row.get_by_role("button", name="Retire").click()

@@ -439,11 +439,9 @@ async def export(settings: Settings, name: Name, file: Target = None) -> None:
 def lesson_lines(one: LessonShape) -> list[str]:
     """Describe a lesson with its evidence."""
     marks = [one.state, *["private"] * one.private, *["learned from untrusted text"] * one.untrusted]
-    tasks = one.confirmed_by - bool(one.by_hand and one.state == "confirmed")
-    by = [
-        *[f"written by hand by {one.by_hand}"] * bool(one.by_hand),
-        *[f"confirmed by {tasks}"] * bool(tasks or not one.by_hand),
-    ]
+    tasks = one.confirmed_by - one.vouched
+    source = f"written by hand by {one.by_hand}" if one.by_hand else "vouched for" if one.vouched else ""
+    by = [*[source] * bool(source), *[f"confirmed by {tasks}"] * bool(tasks or not source)]
     counts = f"{', '.join(by)}, contradicted by {one.contradicted_by}"
     outcomes = f"right {one.right}, wrong {one.wrong}{'; flagged' * one.flagged}"
     return [

@@ -197,7 +197,8 @@ class AnswerLog:
 
     async def wait(self, answer: Answer, filler: str) -> Logged:
         """Commit the event that says that the answer waits or takes longer, with the filler phrase that is shown."""
-        event = Waiting(text=filler, slots=(self._slot,), answers=answer.heard, belief_version=answer.situation.version)
+        slots, version = (self._slot,) if answer.waited else (), answer.situation.version
+        event = Waiting(text=filler, slots=slots, answers=answer.heard, belief_version=version)
         decided = self._decision(answer) if answer.waited else []
         logged = (await self._stream.commit(Entry(event, AGENT), *decided))[0]
         answer.decided = answer.decided or bool(decided)

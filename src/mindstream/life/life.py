@@ -40,9 +40,8 @@ from mindstream.life.tools import (
     sleep_tool,
 )
 from mindstream.memory.lease import LEASE_S
-from mindstream.memory.lifecycle.sleep import DRAWN
 from mindstream.memory.memory import Memory
-from mindstream.memory.policy import Retention, adopt_policy, own_policy
+from mindstream.memory.policy import DRAWN, Retention, adopt_policy, own_policy
 from mindstream.memory.recall.exemplars import Exemplars
 from mindstream.memory.store.store import Fence
 from mindstream.minds.calls import RefusedMessages

@@ -75,8 +75,8 @@ class Waiting(Event):
     text: Quotes[str]
     """The filler sentence, without any content; "" while another answer is running."""
     slots: Names
-    """The slot of the Reasoner of the conversation, also if only the model is slow; `talker`: another answer is
-    running."""
+    """The slot of the Reasoner that the answer waits for; `talker`: another answer is running; empty: only the model is
+    slow."""
     answers: int
     """The seq of the user's message."""
     belief_version: int

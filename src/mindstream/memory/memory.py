@@ -314,7 +314,7 @@ class Memory(Stream):
     async def sleep(
         self,
         model: AnyModels | None = None,
-        n: int = sleeping.DRAWN,
+        n: int | None = None,
         *,
         rater: Model | None = None,
         cause: int = 0,
@@ -327,6 +327,7 @@ class Memory(Stream):
 
         Args:
             model: makes the dream (role reasoner); None: rules.
+            n: None: the number in the policy.
             rater: rates importance; None: `model` (role importance).
             cause: a row of the log; if a sleep that was started for that row was interrupted, it is continued.
             fence: work whose lease this process must hold at each step.

@@ -31,6 +31,8 @@ from mindstream.models.prompt import complaints
 
 LAWS = ("first_s", "base", "cap_s", "passed_over_s", "asleep_s")
 USUAL = DECAY
+DRAWN = 20
+"""Number of random records that a sleep draws, if the policy does not say otherwise."""
 Retention: TypeAlias = Literal["keep", "decay"]
 AnyPolicy: TypeAlias = Retention | Mapping[str, JsonValue]
 """A retention policy by its name, or values of a `MemoryPolicy` by name."""
@@ -54,7 +56,7 @@ class MemoryPolicy(BaseModel, frozen=True, extra="forbid"):
     reranker: str = ""
     reranked: int = Field(20, ge=2, le=100)
     returned: int = Field(5, ge=1, le=50)
-    drawn: int = Field(20, ge=0)
+    drawn: int = Field(DRAWN, ge=0)
     first_s: Seconds = USUAL.first_s
     base: float = Field(USUAL.base, gt=1, allow_inf_nan=False)
     cap_s: Seconds = USUAL.cap_s

@@ -25,7 +25,7 @@ from mindstream.log import erasures
 from mindstream.log.events import BeliefChanged, Event, Feed, Logged, Remembered
 from mindstream.memory.forgetting_curve import KEEP, Strength
 from mindstream.memory.opening import AnyStore, clock_of, opened_store
-from mindstream.memory.policy import AnyPolicy, adopt_policy
+from mindstream.memory.policy import DRAWN, AnyPolicy, adopt_policy
 from mindstream.memory.recall.embedding import MissingVectors, choose_embedder, other_embedder
 from mindstream.memory.recall.ranking import Filters, Policy
 from mindstream.memory.recall.recall import RecentTexts, Recollection, Touch, Touches, list_revisions, recaller_of
@@ -362,6 +362,7 @@ class Stream:
     Attributes:
         name: the name as users write it.
         key: the name in the store.
+        drawn: number of random records that a sleep draws, unless its caller gives another number.
 
     Args:
         name: a plain string is the name of a user.
@@ -391,7 +392,7 @@ class Stream:
         self.embedder = embedder
         self.clock = clock
         self.feed = feed or Feed()
-        self.strength = strength
+        self.strength, self.drawn = strength, DRAWN
         self.second = second
         self.ids = Ids(self.name, seed)
         self._recaller = recaller_of(store, embedder)
@@ -481,9 +482,9 @@ class Stream:
         named, time = StreamName("user", name) if isinstance(name, str) else name, clock or clock_of(data)
         async with opened_store(data) as store:
             vectors, of_another = await choose_embedder(store, store.key(named), embed)
-            laws = (await adopt_policy(store, store.key(named), time.now(), policy)).laws
-            async with cls(store, named, vectors, time, seed=seed, strength=laws) as stream:
-                stream.vectors_of = of_another
+            kept = await adopt_policy(store, store.key(named), time.now(), policy)
+            async with cls(store, named, vectors, time, seed=seed, strength=kept.laws) as stream:
+                stream.vectors_of, stream.drawn = of_another, kept.drawn
                 yield stream
 
     async def __aenter__(self) -> Self:

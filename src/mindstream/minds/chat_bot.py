@@ -451,7 +451,7 @@ class ChatBot:
         Raises:
             SettingsError: no model is named, or the named model does not exist.
             UserError: a name is invalid, or two tools have the same name.
-            StorageError: the data folder cannot be used.
+            StorageError: the data cannot be read or written.
         """
         factory = cls.using(model=model, instructions=instructions, tools=tools, approve=approve, exemplars=exemplars)
         if model is None:

@@ -364,7 +364,7 @@ class Mind:
 
         Raises:
             UserError: a name is invalid or used twice, or the embedder is not the one of the memory's vectors.
-            StorageError: the data folder cannot be used.
+            StorageError: the data cannot be read or written.
         """
         name = StreamName("user", user) if isinstance(user, str) else user
         if isinstance(data, AnyData):
@@ -383,6 +383,7 @@ class Mind:
             kept = await adopt_policy(store, store.key(name), clock.now(), policy)
             second = second_stage(kept.reranker, kept.reranked, shared.with_listener(calls.take))
             memory = Memory(store, name, vectors, clock, Feed(), strength=kept.laws, second=second)
+            memory.drawn = kept.drawn
             await memory.begin()
             asked = RefusedMessages(memory).around(shared.with_listener(calls.take))
             mind = cls(

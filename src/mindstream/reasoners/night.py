@@ -6,7 +6,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from mindstream.clock import HOUR_S
-from mindstream.memory.lifecycle.sleep import DRAWN
 from mindstream.models.model import Model
 from mindstream.reasoners.reasoner import RunContext, RunResult, Trigger
 
@@ -18,11 +17,11 @@ class SleepReasoner:
     Each step of the sleep commits its own changes (memory/lifecycle/sleep), so the run's result has nothing to write.
 
     Attributes:
-        drawn: number of records that the sleep draws at random, to let them decay.
+        drawn: number of records that the sleep draws at random, to let them decay; None: the number in the policy.
     """
 
     model: Model
-    drawn: int = DRAWN
+    drawn: int | None = None
     slot: str = "night"
     trigger: Trigger = field(default_factory=lambda: Trigger(every=0, idle_s=HOUR_S))
     timeout_s: float = 600.0

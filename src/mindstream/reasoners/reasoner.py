@@ -15,7 +15,7 @@ from mindstream import chance
 from mindstream.clock import Moment
 from mindstream.errors import InputError, ToolError
 from mindstream.foreign_code import ForeignTask
-from mindstream.log.events import Heard, Logged, Observed, Signal, Thought, ToolCalled, Waiting
+from mindstream.log.events import Heard, Logged, Observed, Said, Signal, Thought, ToolCalled, Waiting
 from mindstream.log.work import Work
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Record, RecordDraft, Triple
@@ -145,8 +145,7 @@ class RunContext:
             utterances, without those in `utterances`, and answers. Without an utterance: the last ones of all
             conversations.
         reply: the answer to the newest utterance; "" if there is none yet.
-        waits: whether the user was told that the answer to the newest utterance takes longer, and there is none yet;
-            usually the talker waits for the result of this run.
+        waits: whether the talker waits for the result of this run before it answers the newest utterance.
         newer: claims utterances that came after the run began, and returns them.
         tools: tools of the mind.
         events: the log rows that woke the reasoner, oldest first.
@@ -486,9 +485,11 @@ async def build_context(
     talk = await stream.latest("chat", REMEMBERED, episode=newest.session)
     before: list[Record] = [record for record in talk if record.id not in own and record.seq < newest.seq]
     reply = "\n".join(r.text for r in talk if r.seq > newest.seq and not r.data.get("by_user"))
-    waiting = await stream.store.events(stream.key, after=newest.seq, kinds=["waiting"], limit=20)
-    waits = any(isinstance(row.event, Waiting) and row.event.answers == newest.seq for row in waiting)
-    return RunContext(slot, stream, utterances, before, reply, waits and not reply, taking, tools, rows)
+    found = [row.event for row in await stream.store.events(stream.key, newest.seq, ["waiting", "said"], 20)]
+    about = [each for each in found if isinstance(each, Waiting | Said) and each.answers == newest.seq]
+    has_answer = bool(reply) or any(isinstance(each, Said) for each in about)  # an excuse is no reply, but an answer
+    waits = not has_answer and any(isinstance(each, Waiting) and slot in each.slots for each in about)
+    return RunContext(slot, stream, utterances, before, reply, waits, taking, tools, rows)
 
 
 async def rows_of(stream: Memory, work: Sequence[Work]) -> list[Logged]:

@@ -345,7 +345,7 @@ def _ln(value: Real) -> float:
 
 def _whole(value: Real) -> int:
     if value != int(value):
-        raise ToolError(f"expected a whole number, found {float(value):g}")
+        raise ToolError(f"expected a whole number, found {written(value)}")
     return int(value)
 
 

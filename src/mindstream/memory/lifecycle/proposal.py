@@ -17,11 +17,11 @@ from mindstream.frozen import Frozen
 from mindstream.memory.forgetting_curve import StrengthState, after_return, after_sleep
 from mindstream.memory.lifecycle.duplicates import MERGED, alike
 from mindstream.memory.lifecycle.sleep import (
-    DRAWN,
     Draw,
     Dreamt,
     SleepRun,
     change_by,
+    checked_draw,
     compose_dream,
     draw,
     dream,
@@ -80,14 +80,16 @@ class Proposal(Frozen):
         )
 
 
-async def propose(stream: Stream, model: Model | None = None, n: int = DRAWN) -> Proposal:
+async def propose(stream: Stream, model: Model | None = None, n: int | None = None) -> Proposal:
     """Return what a sleep would archive, merge and dream now. None of it is written until the proposal is accepted.
+
+    Args:
+        n: the number of records that the sleep draws; None: the number in the policy.
 
     Raises:
         InputError: n is below 0.
     """
-    if n < 0:
-        raise InputError(f"n, the number of records that a sleep draws, must be at least 0, not {n}")
+    n = checked_draw(stream, n)
     await stream.settle()
     model, chosen = model or Rules(), await draw(stream, n)
     forgotten = await stream.records(chosen.forgotten)

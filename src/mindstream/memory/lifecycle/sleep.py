@@ -62,7 +62,7 @@ def _piece(text: str) -> str:
     return piece if len(piece) <= MAX_PIECE else piece[:MAX_PIECE].rsplit(" ", 1)[0] + " …"
 
 
-DRAWN, BATCH = 20, 256
+BATCH = 256
 LONGEST, MOST = 1000, 100
 """LONGEST: maximum number of characters of a fragment in the dream's prompt. MOST: maximum number of fragments."""
 SEARCHED_ROWS = 500
@@ -146,7 +146,7 @@ class SleepRun:
 async def sleep(
     stream: Stream,
     model: Model | None = None,
-    n: int = DRAWN,
+    n: int | None = None,
     rater: Model | None = None,
     *,
     cause: int = 0,
@@ -160,6 +160,7 @@ async def sleep(
     and the store is compacted. If a model fails, only its step is lost: archived records stay archived without a dream.
 
     Args:
+        n: None: the number in the policy.
         rater: rates importance; None: `model`.
         cause: the row of the log that the sleep is started for; a second call for the same row continues after the last
             completed step. 0: a sleep that cannot be continued.
@@ -170,8 +171,7 @@ async def sleep(
         InputError: n is below 0.
         LeaseLost: another process took over the fence's work; completed steps stay.
     """
-    if n < 0:
-        raise InputError(f"n, the number of records that a sleep draws, must be at least 0, not {n}")
+    n = checked_draw(stream, n)
     model = model or Rules()
     run = SleepRun(stream, model, rater or model, cause, fence)
     async with erasures.reading(stream.store):
@@ -179,6 +179,17 @@ async def sleep(
         await fade(run, partial(draw, stream, n))
         await dream(run, compose or compose_dream)
         return await tidy_up(run, _find_none if stream.keeps_all else partial(find_duplicates, stream))
+
+
+def checked_draw(stream: Stream, n: int | None) -> int:
+    """Return the number of records that a sleep draws; None: the number in the policy.
+
+    Raises:
+        InputError: n is below 0.
+    """
+    if n is not None and n < 0:
+        raise InputError(f"n, the number of records that a sleep draws, must be at least 0, not {n}")
+    return stream.drawn if n is None else n
 
 
 async def _find_none() -> list[list[Record]]:

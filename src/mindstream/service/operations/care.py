@@ -8,7 +8,7 @@ from mindstream.clock import Moment
 from mindstream.log.events import Slept as SleptRow
 from mindstream.memory.curation.curation import Drawn
 from mindstream.memory.forgetting_curve import curve, rehearsals
-from mindstream.memory.lifecycle.sleep import DRAWN, PastNight, count_fading, read_nights
+from mindstream.memory.lifecycle.sleep import PastNight, count_fading, read_nights
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import FADING, MAX_TEXT, Kind
 from mindstream.memory.store.store import read_all
@@ -96,9 +96,9 @@ class Laws(Reply):
 class HowHeld(Reply):
     """The strength of a memory.
 
-    `fades`: it can decay, unless the policy is `keep`. `lasting`: it is permanent. `returned`: when it was last
+    `fades`: it can decay (under the policy `keep`, none can). `lasting`: it is permanent. `returned`: when it was last
     recalled, or else written. `counts_again`: the time from which a recall makes it stronger. `drawn`: the probability
-    that a sleep that selects 20 memories selects a certain one of those that can decay.
+    that a sleep, which selects as many memories as the policy says, selects a certain one of those that can decay.
     `curve`: pairs of days since its last recall and the probability that it is not archived by then, if it is never
     recalled and a sleep happens each day. `rehearsals_s`: the earliest times of recalls, in seconds, that would make a
     new memory permanent. `nights`: the sleeps (not undone) that weakened or archived it, by the row in which each
@@ -220,8 +220,8 @@ async def strength(runtime: Runtime, principal: Principal, request: MemoryId) ->
     memory, now = await runtime.memory(principal), runtime.clock.now()
     await memory.settle()
     record, laws = await find(memory, request.id), memory.strength
-    drawn = min(1.0, DRAWN / max(1, await count_fading(memory)))
-    fades = record.kind in FADING and laws is not None and not record.lasting and record.forgotten is None
+    drawn = min(1.0, (await runtime.policy(principal)).drawn / max(1, await count_fading(memory)))
+    fades = memory.decays and record.kind in FADING and not record.lasting and record.forgotten is None
     return HowHeld.from_object(
         record,
         fades=fades,

@@ -56,12 +56,12 @@ class LessonShape(Reply):
     `state`: confirmed (by a verdict, by a member listed by name who wrote it, or by the owner), or only assumed.
     `sources`: the tasks, corrections and documents it was learned from. `asked_by`: the user whose words it is based
     on, if the pool does not list this user by name, else "". `untrusted`: it was learned from third-party content.
-    `confirmed_by`, `contradicted_by`: how many tasks confirmed and contradicted it; `confirmed_by` is one more if the
-    owner or a member listed by name wrote the lesson by hand, or if the owner vouched for it. `right`, `wrong`: how
-    many answers that were given with this lesson were right and wrong; an amendment sets `wrong` and `contradicted_by`
-    to 0. `useful`: when such an answer was last right. `disputes`: ids of lessons that contradict it. `retired`: why it
-    is no longer shown, "" if it is shown. `by_hand`: the person who wrote the current text without naming a source, ""
-    if it has another source, such as a task. `version`: changes with each amendment of the text.
+    `confirmed_by`, `contradicted_by`: how many tasks confirmed and contradicted it; `confirmed_by` is one more if
+    `vouched`: the owner or a member listed by name wrote the lesson by hand, or the owner vouched for it. `right`,
+    `wrong`: how many answers that were given with this lesson were right and wrong; an amendment sets `wrong` and
+    `contradicted_by` to 0. `useful`: when such an answer was last right. `disputes`: ids of lessons that contradict it.
+    `retired`: why it is no longer shown, "" if it is shown. `by_hand`: the person who wrote the current text without
+    naming a source, "" if it has another source, such as a task. `version`: changes with each amendment of the text.
     """
 
     id: str
@@ -75,6 +75,7 @@ class LessonShape(Reply):
     untrusted: bool
     at: Moment
     confirmed_by: int
+    vouched: bool = False
     contradicted_by: int
     right: int
     wrong: int
@@ -112,6 +113,7 @@ class VerdictResult(Reply):
 @operation("pools.lessons", "read", "GET /users/{user}/pools/{pool}/lessons", mcp="pool_lessons", cli="pool lessons")
 async def lessons(runtime: Runtime, principal: Principal, request: LessonsRequest) -> LessonList:
     """List the lessons of a pool that the user may read, with their sources and what verdicts said about them."""
+    from mindstream.sharing.lesson import VOUCHED
     from mindstream.sharing.lessons import lessons_of
 
     async with open_pool(runtime, principal, request.pool) as pool:
@@ -121,6 +123,7 @@ async def lessons(runtime: Runtime, principal: Principal, request: LessonsReques
             LessonShape.from_object(
                 each,
                 confirmed_by=len(each.confirmed_by),
+                vouched=VOUCHED in each.confirmed_by,
                 contradicted_by=len(each.contradicted_by),
                 flagged=each.is_flagged,
                 disputes=sorted(each.disputes & {one.id for one in found}),

@@ -161,13 +161,13 @@ class StoredOperations:
 
     async def each(self, now: Moment) -> AsyncGenerator[tuple[str, KeptOperation]]:
         """Yield all tenants' operations, each with its tenant; delete unreadable ones and those that ended more than
-        KEPT_S ago (or began so long ago, if their end is not stored)."""
+        KEPT_S ago."""
         async with open_everyone(self._data) as everyone:
             for first in chance.LETTERS:  # by the first letter of the id, so that not all are in memory at once
                 for each in await everyone.kept(None, f"{RESULT}{first}"):
                     try:
                         kept = KeptOperation.model_validate_json(each.value)
-                        is_old = now - (kept.shape.ended or kept.shape.began) > KEPT_S
+                        is_old = now - (kept.shape.ended or now) > KEPT_S
                     except ValidationError:
                         is_old = True
                     if is_old:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from pydantic import Field
 
 from mindstream.clock import Moment
-from mindstream.errors import InputError
+from mindstream.errors import Conflict, InputError
 from mindstream.identifiers import StreamName, id_of
 from mindstream.memory.store.record import MAX_TEXT
 from mindstream.minds.calls import CallLog
@@ -339,7 +339,7 @@ async def create(runtime: Runtime, principal: Principal, request: CreateRequest)
     """Create a pool that the user owns."""
     async with open_pool(runtime, principal, request.pool, new=True) as pool:
         if await pool.exists():
-            raise NotFound(f"the pool {request.pool!r} cannot be created, because the name is taken: choose another")
+            raise Conflict(f"the pool {request.pool!r} cannot be created, because the name is taken: choose another")
         await pool.create(
             request.domain or request.pool,
             principal.user,

@@ -411,7 +411,7 @@ class Runtime:
             vectors, of_another = await choose_embedder(store, stream, self.named_embedder)
             policy = await adopt_policy(store, stream, self.clock.now(), policy_given(self.settings))
             memory = Memory(store, principal.name, vectors, self.clock, strength=policy.laws)
-            memory.vectors_of = of_another
+            memory.vectors_of, memory.drawn = of_another, policy.drawn
             memory.second = second_stage(policy.reranker, policy.reranked, self.models if policy.reranker else None)
             memory = self._memories.setdefault(place, memory)
         self._memories.move_to_end(place)

@@ -434,6 +434,7 @@ async def erase(
         progress: called with the number of texts searched so far.
 
     Raises:
+        InputError: the data are in a database, and none of that user are left there.
         StorageError: some data could not be erased; the message says which.
     """
     store, user, key, where = _rows(opened), opened.name, opened.key, Location.of(data)

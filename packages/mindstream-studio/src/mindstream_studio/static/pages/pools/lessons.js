@@ -44,7 +44,7 @@ function One({ pool, one, texts, mayChange }) {
       <p class="row small soft">
         <span class="tag">${one.retired ? "retired" : one.state}</span>
         ${one.private && html`<span class="tag">private</span>`}${one.untrusted && html`<span class="tag">from third-party text</span>`}${one.flagged && html`<span class="tag">flagged</span>`}
-        <span>${one.by_hand && `written by hand by ${one.by_hand}, `}confirmed by ${counted(one.confirmed_by - Number(one.by_hand !== "" && one.state === "confirmed"), "task")}, contradicted by ${one.contradicted_by}; ${counted(one.right, "right answer")} given with it, ${one.wrong} wrong</span>
+        <span>${one.by_hand ? `written by hand by ${one.by_hand}, ` : one.vouched && "vouched for, "}confirmed by ${counted(one.confirmed_by - Number(one.vouched), "task")}, contradicted by ${one.contradicted_by}; ${counted(one.right, "right answer")} given with it, ${one.wrong} wrong</span>
         <span>${one.writer}, ${dayOf(one.at)}</span>
       </p>
       ${one.retired && html`<p class="small soft words">${one.retired}</p>`}

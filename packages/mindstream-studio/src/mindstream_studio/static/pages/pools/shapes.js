@@ -12,7 +12,7 @@
  *   by_hand: boolean, rubric: number, fit: number | null, served: boolean, unserved: string[], shown: string[]}} Pair
  * @typedef {{id: string, query: string, answer: string, writer: string}} Exemplar
  * @typedef {{id: string, text: string, applies: string, state: string, sources: string[], writer: string, asked_by: string,
- *   private: boolean, untrusted: boolean, at: number, confirmed_by: number, contradicted_by: number, right: number,
+ *   private: boolean, untrusted: boolean, at: number, confirmed_by: number, vouched: boolean, contradicted_by: number, right: number,
  *   wrong: number, flagged: boolean, disputes: string[], retired: string, by_hand: string}} Lesson
  * @typedef {{points: {size: number, helped: number, untrained: number}[], why: string}} Growth
  */
