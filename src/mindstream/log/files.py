@@ -27,10 +27,10 @@ def private_folder(folder: Path) -> Path:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise StorageError(
-            f"the data folder {folder} cannot be created: {error.strerror}; choose another with --data"
+            f"the folder {folder} cannot be created: {error.strerror}; choose other data with --data"
         ) from None
     if not folder.is_dir():
-        raise StorageError(f"the data folder {folder} is not a folder; choose another with --data")
+        raise StorageError(f"{folder} is not a folder; choose other data with --data")
     return folder
 
 

@@ -509,7 +509,7 @@ class GrowingRecording:
 
         Raises:
             InputError: there is no town.
-            StorageError: the folder cannot be read.
+            StorageError: the data cannot be read.
         """
         async with self._reading:
             async with open_store(self._data) as store:

@@ -138,9 +138,9 @@ class Town:
         """Begin the town in its data folder, or continue it.
 
         Raises:
-            InputError: the folder contains another town, or other data.
+            InputError: the data contain another town, or other data.
             HeldElsewhere: another process has the town open.
-            StorageError: the folder cannot be used.
+            StorageError: the data cannot be read or written.
         """
         async with contextlib.AsyncExitStack() as opened:
             data = self._data
@@ -221,7 +221,7 @@ class Town:
             SettingsError: a role has no model.
             HeldElsewhere: another process has the town open.
             InputError: there is no town; or `new` is given, and there is a town or other data already.
-            StorageError: the folder cannot be used.
+            StorageError: the data cannot be read or written.
         """
         async with contextlib.AsyncExitStack() as opened:
             bare = Models(Rules()) if model == Rules.name else model  # rules need no wrappers

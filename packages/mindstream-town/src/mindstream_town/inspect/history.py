@@ -141,7 +141,7 @@ async def read_history(source: Source, upto: int | None = None) -> History:
 
     Raises:
         InputError: there is no town.
-        StorageError: the folder cannot be read.
+        StorageError: the data cannot be read.
     """
     async with open_store(source) as store:
         setting = await read_setting(store)
