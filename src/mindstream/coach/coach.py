@@ -339,8 +339,8 @@ class Answering:
         await self._speak(answer, exchange)
 
     async def _take_turn(self, answer: Answer, exchange: Exchange) -> None:
-        """Wait for the turn of an utterance, then answer it. If the decision says so, or the talker hands over in its
-        reply, wait for the reasoner before that answer."""
+        """Wait for the turn of an utterance, then answer it. If `_waits_first` says so, wait for the reasoner before
+        the answer. If the talker hands over in its reply, wait for the reasoner after the reply, then answer again."""
         queued, heard = self._in_turn.locked() or self._floor.locked(), answer.heard
         async with self._turn(answer) as waited:
             self._answering.add(heard)

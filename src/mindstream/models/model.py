@@ -470,8 +470,11 @@ class _Stack:
         return None, rest
 
     def break_off(self, failure: Exception | None) -> Exception | None:
-        """Close the layers that no longer take part: those within a layer that has ended the reply, or a layer that has
-        failed and those within it. Return the failure to handle next; None if there is none."""
+        """Close the layers that no longer take part. Return the failure to handle next; None if there is none.
+
+        If a layer has ended the reply, these are the layers inside it. If a layer has failed, they are that layer and
+        the layers inside it.
+        """
         while len(self.layers) > self.left:
             layer = self.layers.pop()
             try:

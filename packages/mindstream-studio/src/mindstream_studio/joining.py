@@ -29,7 +29,8 @@ ABSENT = 'Promise.reject(new Error("The file does not contain this part."))'
 
 
 class Joining:
-    """Modules bundled into one text, in the order of their calls.
+    """Modules bundled into one text. Each becomes a function that is called once; a module comes after those that it
+    imports.
 
     Attributes:
         names: for each module, the expression that refers to it.

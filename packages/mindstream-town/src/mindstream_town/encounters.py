@@ -59,7 +59,8 @@ async def speak(turn: ResidentTurn, other: ResidentTurn, text: str) -> None:
 
 
 async def speak_unheard(turn: ResidentTurn, other: ResidentTurn, text: str) -> None:
-    """Let a user say something to a resident who does not hear it, because it is not in sight any more."""
+    """Let the resident `turn`, whom a user controls, say something to `other`, who does not hear it because the two no
+    longer see each other."""
     if turn.state.talk:
         _say(turn, other, SpokenLine(by=turn.name, text=text))
         return

@@ -440,8 +440,8 @@ def measure(history: History, facts: Sequence[str] = ()) -> dict[str, float]:
     """Return the measures of `town metrics`, and the share of residents who know each of the facts.
 
     Raises:
-        InputError: of the memories from before the town began or added by a user (`is_first`), none has half of the
-            words of a fact.
+        InputError: for one of the facts, no memory from before the town began or added by a user (`is_first`) has half
+            of its words.
     """
     counts, conduct, people = count_events(history), examine_conduct(history), max(1, len(history.names))
     return {

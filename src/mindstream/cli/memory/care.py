@@ -230,7 +230,7 @@ def erase(
             await note_of(opened, "erased", counts)
             return kept
 
-    if (finished or not yes) and asyncio.run(look()) is None:  # an unknown name is refused before any question
+    if (finished or not yes) and asyncio.run(look()) is None:  # raises an error for an unknown name
         message = f"{user} is erased: an interrupted erasure is finished now"
         tell(json, {"user": user, "finished": True}, message)
         return

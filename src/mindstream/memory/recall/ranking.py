@@ -141,8 +141,8 @@ CHAT = KIND_CODES["chat"]
 SHORT, LONG = 3, 5
 """Minimum number of letters of the short form of a name (SHORT), and of a misspelt name (LONG)."""
 OFTEN = 5
-"""Minimum number of records with a word for it to be a nickname that one of two speakers (the caller) uses for the
-other."""
+"""Minimum number of records that contain a word if the word is to be a nickname: a word by which one of two speakers
+calls the other."""
 BY_ONE, EPISODES = 0.9, 0.5
 """Further criteria for such a nickname. BY_ONE: minimum share of the records with the word that are by the caller.
 EPISODES: minimum share of the episodes in which the caller speaks that contain the word."""
@@ -482,8 +482,9 @@ class Resistance:
     def __init__(self, columns: Columns, verbosity: float) -> None:
         others = max(1.0, columns.speakers.tersest() or columns.lexical.mean_length)
         usual = columns.speakers.usual_lengths()
-        # Names after the last speaker get the value `others`. The last element (index -1) has it, too: it is used for
-        # records that are no messages or have no name.
+        # `usual` is indexed by the number of a name and ends with the last speaker. Names with higher numbers get the
+        # value `others`. So does one more element at the end (index -1), for records that are no messages or have no
+        # name.
         usual = np.append(usual, np.full(max(1, len(columns.names) + 1 - len(usual)), others))
         factor = 1 + verbosity * (np.maximum(1, usual / others) - 1)
         self._still = (K1 * (1 - B) * factor).astype(np.float32)

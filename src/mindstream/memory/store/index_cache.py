@@ -219,7 +219,7 @@ class IndexCache:
             there = await self._store.records(stream, sample)
             if [record.id for record in there] != sample or await self._store.version() < columns.upto:
                 raise DamagedFileError(f"{path} belongs to another store")
-            # checked last: an erasure from here on calls `forget`
+            # checked last: an erasure that begins after this check discards the columns itself (by `forget`)
             if await self._is_erased(stream, file.meta["erased"]):
                 raise DamagedFileError(f"{path} belongs to an erased stream")
         except (DamagedFileError, OSError, ValueError, KeyError, TypeError, IndexError):

@@ -73,8 +73,8 @@ class NewWork:
     """Work to create for these slots.
 
     Attributes:
-        occasion: 0: the commit's first entry causes the work. Otherwise a silence or an hour of the day causes it; this
-            is its number (log/work), and the same number creates work only once.
+        occasion: 0: the commit's first entry causes the work. Otherwise the number of the silence or of the time that
+            causes it (from `silence_after` or `hour` of `log/work.py`); work is created only once for each number.
     """
 
     slots: tuple[str, ...]

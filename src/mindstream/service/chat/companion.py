@@ -157,8 +157,8 @@ MAX_LINES = 120
 """If a chat page was edited, at most this many of its lines, the newest, are matched with stored records. Older lines
 count as not stored."""
 MATCH = 1_000
-"""The weight of a matched line when matches are compared; a line whose record is valid weighs one more. So the match
-with more lines is chosen, and between equal ones that with more valid records."""
+"""The score of one matched line when two alignments of a page with the stored records are compared; a valid record adds
+1. The alignment with more matched lines wins; if both have equally many, the one with more valid records."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,7 @@ class OrphanedWork:
     Args:
         answers: True: answer unanswered messages; False: run background reasoning.
         at_once: maximum number of minds that work at the same time.
-        budgets: returns the budget of the token with an id.
+        budgets: returns the budget of an access token, given the token's id.
     """
 
     def __init__(self, runtime: Runtime, *, answers: bool, at_once: int, budgets: BudgetOf) -> None:

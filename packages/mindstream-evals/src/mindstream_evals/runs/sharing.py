@@ -48,8 +48,9 @@ OWNER = "experimenter"
 AT_ONCE = 3
 """Maximum number of tests that are answered concurrently."""
 Arm = tuple[str, Form, bool]
-"""A pool: its scope (the name of a domain; `single`: one pool for all domains; `none`: no pool), its embedded form, and
-whether the answers of its exemplars are exchanged at random (a control)."""
+"""A pool: its scope, the form in which its exemplars are embedded (see `Form`), and whether the answers of its
+exemplars are exchanged at random (a control). The scope is the name of a domain; `single`: one pool for all domains;
+`none`: no pool."""
 Told = list[tuple[str, Exchange]]
 """Pairs of an agent's name and an exchange."""
 

@@ -152,7 +152,8 @@ def load_cast(names: Sequence[str] = (), folder: Path | None = None) -> Cast:
     """Read agents: all of a folder, or the named ones.
 
     Args:
-        folder: user-defined agents, or the published pairs; None: the nine included ones.
+        folder: a folder of user-defined agents, or of the published question sets (`is_published`); None: the nine
+            included agents.
 
     Raises:
         InputError: a name is unknown, or a file cannot be read; the message names it.

@@ -57,7 +57,7 @@ class Span:
         """Return the last step to run; `now` is the last step that the town has finished.
 
         Raises:
-            InputError: more than one value is set, or the time is in the past.
+            InputError: more than one value is set, or the time is not later than the town's.
         """
         if [self.days, self.hours, self.steps].count(None) + (not self.until) < 3:
             raise InputError("give only one of --days, --hours, --until and --steps")
@@ -67,7 +67,7 @@ class Span:
             if step <= now:
                 time = format_time(setting, now)
                 raise InputError(
-                    f"--until {self.until!r:.99} is in the past: it is {time} in the town; name a later time"
+                    f"--until {self.until!r:.99} is not later than the town's time, {time}: name a later time"
                 )
             return step
         if self.steps is not None:

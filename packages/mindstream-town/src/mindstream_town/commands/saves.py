@@ -85,7 +85,8 @@ def import_(
         Path | None,
         flag(
             "PATH",
-            "The map of the simulation: a matrix folder or a Tiled file [a matrix folder near DIR, found by name].",
+            "The map of the simulation: a folder in Park 2023's matrix format, or a Tiled file"
+            " [the folder named like the simulation's map, in DIR or its parents].",
             "--map",
         ),
     ] = None,

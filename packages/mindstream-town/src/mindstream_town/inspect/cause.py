@@ -183,9 +183,12 @@ def _roots(history: History, outcome: Outcome, begins: int) -> Iterator[tuple[tu
 
 
 def _sources(history: History, whose: str, id_: str, how: str) -> Iterator[tuple[tuple[str, str], str]]:
-    """Yield the memories that a memory is derived from, recursively: its evidence, and the speakers' memories that were
-    told in it. With each: how it is connected to the outcome. For a memory behind the plan of the day, yield
-    nothing."""
+    """Yield the memories that a memory is derived from, recursively: its evidence, and the memories of other residents
+    that they told in the talk behind it.
+
+    Each comes with its connection to the outcome that is being explained (`how`). If `how` says that the memory is
+    behind the plan of the day, yield nothing.
+    """
     record = history.by_id[whose].get(id_)
     if record is None or how.startswith("behind"):
         return

@@ -111,8 +111,8 @@ class History:
 
     @cached_property
     def talk_at(self) -> Mapping[tuple[str, int], Talked]:
-        """Conversations by resident and `Talked.step`: their first step; of scenes and of talks with a user, the
-        last."""
+        """Conversations by resident and `Talked.step`, which is the first step of a conversation, or the last step of a
+        scene or of a talk with a user."""
         return {(name, talk.step): talk for name in self.names for _, talk in self.events(name, Talked)}
 
     @cached_property

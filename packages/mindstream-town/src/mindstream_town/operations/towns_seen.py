@@ -80,8 +80,8 @@ class HasSet(Reply):
 
 
 class FactRequest(TownName):
-    """A fact, in words from a memory that a resident had when the town began or that a user added; "" lists these
-    memories."""
+    """The fact to look up, by words of it. Facts are memories that a resident had when the town began, or that a user
+    added; "" lists all of them."""
 
     fact: str = Field("", max_length=1_000)
 

@@ -176,7 +176,7 @@ async def plan_hours(turn: ResidentTurn, block: Block, minute: int) -> None:
     starts, parts = [minute], [reply.hours[0]]
     for hour in (*reply.hours[1:], None):
         start = block.end if hour is None else minute_of(hour.start)
-        start += 0 if start >= block.start else 24 * 60  # an hour before the block's start is past midnight
+        start += 0 if start >= block.start else 24 * 60  # a time before the start is on the next day
         if hour is not None and not starts[-1] + AN_HOUR // 2 <= start <= block.end - AN_HOUR // 2:
             continue
         while start - starts[-1] > LONGEST_HOUR:  # a missing hour continues the activity of the hour before

@@ -300,7 +300,7 @@ class SayNext(Speaking, Prompt[Line]):
     standing: str = ""
     """The relation to the other, in a sentence or two."""
     plan: tuple[str, ...] = ()
-    """The current and the next parts of the day's plan, up to AHEAD (`talk.py`), as `HH:MM what`."""
+    """The current and the next parts of the day's plan, at most AHEAD parts (`talk.py`), as `HH:MM what`."""
 
 
 @rule(SayNext)

@@ -252,7 +252,10 @@ async def untold_news(turn: ResidentTurn, other: str, *, for_rules: bool = False
 async def thoughts_of(
     turn: ResidentTurn, other: str, *, for_rules: bool = False
 ) -> tuple[Recollection, list[Record], list[Record]]:
-    """Return what a recall finds about another resident, all memories about it, and the news that it does not know yet.
+    """Return three lists about another resident: what a recall finds, memories about it, and the news that it does not
+    know.
+
+    The second list has the newest memories about the other resident (at most OF_OTHER), then the recalled ones.
 
     `for_rules`: the caller is a rule, which does not need the second list (it is empty) or the order of the news.
     """

@@ -178,8 +178,13 @@ def _knows(turn: ResidentTurn) -> tuple[str, ...]:
 
 
 def doing(turn: ResidentTurn) -> str:
-    """Return a resident's act as others see it. For an act at a place, add the state of the object in use (on the way
-    there, the destination instead), whether the act is a duty, whether a talk has given its result, and when it ends.
+    """Return a resident's act as others see it.
+
+    For an act at a place, add:
+    - the state of the object in use; on the way there, the destination instead;
+    - whether the act is a duty;
+    - whether a talk has already produced the result of the act;
+    - when the act ends.
     """
     act = turn.state.act
     if act is None or not act.place:
@@ -195,7 +200,7 @@ def doing(turn: ResidentTurn) -> str:
 
 
 def _is_settled(turn: ResidentTurn) -> bool:
-    """Return whether a talk has already given the result of a resident's current planned act."""
+    """Return whether a talk has already produced the result of a resident's current planned act."""
     act, block = turn.state.act, turn.state.block_at(turn.minute)
     return act is not None and block is not None and block.settled and block.what == act.what
 

@@ -100,7 +100,7 @@ function OpenFile() {
     ${opened.plan && html`
       <section class="card stack whole" aria-label="The plan of the file">
         <h2 class="words">${opened.plan.task || "A plan without a task"}</h2>
-        <${Editor} plan=${opened.plan} verb="Run this plan" run=${(/** @type {Plan} */ plan) => runPlan(plan, plan.task || "What the plan finds").then(() => open({}))}>
+        <${Editor} plan=${opened.plan} verb="Run this plan" run=${(/** @type {Plan} */ plan) => runPlan(plan, plan.task || "Carry out the plan").then(() => open({}))}>
           <button type="button" class="quiet" onClick=${() => open({})}>Leave it</button>
         <//>
       </section>`}`;

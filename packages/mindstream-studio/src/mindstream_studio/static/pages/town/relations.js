@@ -24,7 +24,7 @@ export function Relations({ town, player, step }) {
   return html`
     <p class="soft small">${counted(known.length, "pair knows", "pairs know")} each other by now: ${percent(density)} of all.</p>
     ${found.curve.length > 1 && html`
-      <${Chart} title="Share of all pairs of residents who know each other" xs=${found.curve.map(([at]) => player.town.start + at * player.town.seconds)} times=${true} from=${0} to=${Math.max(0.1, last)}
+      <${Chart} title="Of all pairs of residents, the share who know each other" xs=${found.curve.map(([at]) => player.town.start + at * player.town.seconds)} times=${true} from=${0} to=${Math.max(0.1, last)}
         curves=${[{ label: "density", values: found.curve.map(([, value]) => value) }]} sayY=${percent}
         words=${`From ${percent(found.curve[0]?.[1] ?? 0)} at the beginning to ${percent(last)}.`} />`}
     <ul class="list">

@@ -92,7 +92,7 @@ function ByRole({ roles, day }) {
 
 /** The limits of a budget and the amounts used. @param {{limits: Limits}} props */
 function Budget({ limits: { of, tokens, usd, spent_tokens, spent_usd } }) {
-  const whose = of === "token" ? "Budget of this token, today" : "Budget of the server from its start until it is stopped";
+  const whose = of === "token" ? "Budget of this access token, today" : "Budget of the server from its start until it is stopped";
   const known = spent_tokens !== null || spent_usd !== null;
   if (!known) return html`<p class="small soft">${whose}: at most ${[tokens !== null && `${whole(tokens)} tokens`, usd !== null && dollars(usd)].filter(Boolean).join(", ")}.</p>`;
   return html`
