@@ -116,7 +116,7 @@ def decode_text(content: bytes) -> Decoded:
     """Decode a text in any encoding.
 
     Raises:
-        InputError: it is not text, or its encoding is unknown; the message continues after the file's name.
+        InputError: it is not text, or its encoding is unknown; the caller puts the file's name before the message.
     """
     if (found := _unicode(content)) is not None:
         return found
@@ -141,8 +141,8 @@ def decode_clear(content: bytes) -> str:
     """Decode a text in any encoding that is detected with certainty.
 
     Raises:
-        InputError: the content is not text, or the encoding is not certain; the message continues after the file's
-            name.
+        InputError: the content is not text, or the encoding is not certain; the caller puts the file's name before the
+            message.
     """
     found = decode_text(content)
     if not found.certain:
@@ -154,8 +154,8 @@ def decode_utf(content: bytes) -> str:
     """Decode UTF-8, UTF-16 or UTF-32, with or without a byte order mark.
 
     Raises:
-        InputError: the text is in another encoding, which is named if it is known; the message continues after the
-            file's name.
+        InputError: the text is in another encoding, which the message names if it is known; the caller puts the file's
+            name before the message.
     """
     if (found := _unicode(content)) is not None:
         return found.text
@@ -236,8 +236,11 @@ def _ranked(sample: bytes) -> list[tuple[float, str, str]]:
 
 
 def _oddities(text: str) -> int:
-    """Count patterns that suggest a wrong encoding: letters of two alphabets in one word, signs between letters,
-    unusual signs, a capital after a small letter with one of them beyond ASCII."""
+    """Count patterns that suggest a wrong encoding, at most 40:
+    - letters of two alphabets in one word;
+    - signs between letters;
+    - unusual signs;
+    - a capital letter after a small letter, if at least one of the two is beyond ASCII."""
     count = len(UNUSUAL_SIGNS.findall(text[: MAX_WORDS * MAX_WORD]))
     for word in islice((each[:MAX_WORD] for each in text.split() if not each.isascii()), MAX_WORDS):
         scripts = _scripts(word)
@@ -298,7 +301,8 @@ DELIMITERS = ",;\t|"
 def read_csv(text: str) -> list[dict[str, str]]:
     """Return the rows of a CSV text, keyed by the names in the first line.
 
-    The delimiter is the one that occurs most often in that line, unless a line such as `sep=;` before it names another.
+    A line such as `sep=;` before the first line names the delimiter. Without such a line, the delimiter is the one that
+    occurs most often in the first line.
 
     Raises:
         csv.Error: the text is not CSV.

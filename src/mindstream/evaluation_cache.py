@@ -23,12 +23,14 @@ def of_row(kind: type[T], row: Mapping[str, Any]) -> T:
 
 
 class EvaluationCache:
-    """Rows by a key, which identifies the model and its whole input. Each row is appended to the file at once, as JSON.
+    """Rows by key. A key identifies the model and its whole input. A new row is appended to the file immediately, as
+    JSON.
 
     Args:
         file: None: the rows are kept in memory only.
-        part: a name for this process if another process writes `file`: then new rows go to a file of this process next
-            to `file`, until the other process merges them (`merge_parts`). "": new rows are appended to `file`.
+        part: "": new rows are appended to `file`. Otherwise another process writes `file`, and `part` is a name for
+            this process: new rows go to a separate file next to `file`, until the other process merges them
+            (`merge_parts`).
 
     Raises:
         InputError: the file cannot be read or written, or is not such a cache.

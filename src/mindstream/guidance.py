@@ -22,8 +22,8 @@ def unlocated(user: str) -> str:
 
 
 LOCATED: ContextVar[Callable[[str], str]] = ContextVar("LOCATED", default=unlocated)
-"""Returns the flags that say whose data a command for the next step is about, such as ` --data DIR --user ann`; its
-argument is the user, "": the user of the running command. Outside the command line it is `unlocated`."""
+"""A function that returns the flags that select a user's data in a suggested command, such as ` --data DIR --user ann`.
+Its argument is the user; "": the user of the running command. Outside the command line the function is `unlocated`."""
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
@@ -88,14 +88,14 @@ METHODS = {
 }
 """For each method or attribute, the names that other libraries use for the same thing."""
 CALLED = {"": "memory", "Stream": "memory", "ChatBot": "bot"}
-"""The variable that stands for an object of a class in messages, as in `memory.recall(…)`; for other classes, it is the
-class's name in lower case."""
+"""By class name: the variable name that messages use for an object of the class, as in `memory.recall(…)`. For other
+classes, messages use the class name in lower case."""
 
 
 def explain_arguments(
     called: str, function: Callable[..., Any], given: dict[str, Any], error: TypeError, placed: Sequence[object] = ()
 ) -> NoReturn:
-    """Raise a TypeError that names the arguments of a function, and those that were probably meant.
+    """Raise a TypeError that names the arguments of a function, and the arguments that the caller probably meant.
 
     Args:
         called: the function's name in the message.
@@ -212,8 +212,8 @@ class Opening(AbstractAsyncContextManager[T]):
     __enter__ = __await__ = __iter__ = _explain
 
     def __exit__(self, *_: object) -> None:
-        """Do nothing; without this method, `with` would fail before it calls `__enter__`, whose error explains the
-        mistake."""
+        """Do nothing. Without this method, `with` would fail before it calls `__enter__`; the error of `__enter__`
+        explains the mistake."""
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):
@@ -237,7 +237,8 @@ def opens(function: Callable[P, AsyncIterator[T]]) -> Callable[P, AbstractAsyncC
 
 
 class Unawaited(Coroutine[Any, Any, R]):
-    """A coroutine; using it like its result, without `await`, raises an error that says that it must be awaited."""
+    """A coroutine. Using it like its result, without `await`, raises an error that says that the result must be
+    awaited."""
 
     __slots__ = ("_called", "_inner")
 

@@ -106,8 +106,8 @@ def read_text(path: Path, most: int) -> str:
     """Return the text of a file of at most `most` bytes.
 
     Raises:
-        InputError: the file cannot be read (see `read_bytes`), or is not UTF-8, UTF-16 or UTF-32; the message continues
-            after the file's name.
+        InputError: the file cannot be read (see `read_bytes`), or is not UTF-8, UTF-16 or UTF-32; the caller puts the
+            file's name before the message.
     """
     return decode_utf(read_bytes(path, most))
 
@@ -117,7 +117,7 @@ def read_bytes(path: Path, most: int) -> bytes:
 
     Raises:
         InputError: the file cannot be read, is not a regular file (a pipe or device could block or never end), or is
-            larger; the message continues after the file's name.
+            larger; the caller puts the file's name before the message.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))

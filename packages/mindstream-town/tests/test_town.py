@@ -141,7 +141,7 @@ def test_an_export_can_be_imported(town: tuple[str | Path, ...], tmp_path: Path)
     again = ("--data", tmp_path / "again")
     assert run_here("town", "import", saved, *again).code == 0, "the export contains the map"
     assert run_here("town", "status", "--json", *again).rows[0]["step"] == 2_700
-    assert "is in the past" in mistaken(run_here("town", "run", "--until", "07:30", *town))
+    assert "is not later than the town" in mistaken(run_here("town", "run", "--until", "07:30", *town))
 
 
 def test_the_export_of_a_town_without_a_map_names_no_map(tmp_path: Path) -> None:

@@ -186,8 +186,8 @@ class _History(FileHistory):
 
 
 def _history(path: Path) -> History:
-    """Return the input history; it is not stored if its file cannot be opened, is not a regular one (a pipe could
-    block), or is huge."""
+    """Return the input history. It is only kept in memory if its file cannot be opened, is not a regular file (a pipe
+    could block), or is larger than MAX_HISTORY."""
     with contextlib.suppress(OSError):
         make_private_folder(path.parent)
         if not path.is_symlink():

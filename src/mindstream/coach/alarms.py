@@ -110,8 +110,8 @@ class Verdict:
         strength, basis: how certain the alarm is, and what detected it.
         whole: an alarm's words that are the whole answer; "": the talker answers.
         first, ask: words that come before the talker's answer, and a question that comes after it.
-        urgent: whether a life may be in danger, so that the answer does not wait for its turn.
-        beside: an additional alarm that does not stop the conversation; `first` are its words.
+        urgent: whether a life may be in danger; the answer then does not wait for its turn.
+        beside: an additional alarm that does not stop the conversation; its words are `first`.
     """
 
     alarm: Alarm | None = None
@@ -214,8 +214,8 @@ class Alarms:
         """Return the verdict on an alarm that a model suggests.
 
         If the user's words hint at danger as well, the verdict is sure. Otherwise the verdict asks the alarm's
-        question. In this second case, return None if the alarm has no question, or if its question was asked or its
-        words were shown before in this session.
+        question; it is None if the alarm has no question, or if the alarm's question or words were used before in this
+        session.
         """
         language = language_of(text, self._pack.languages)
         if find_hint(self._pack, text):
@@ -227,9 +227,8 @@ class Alarms:
     def refute(self, text: str, read: str) -> Verdict | None:
         """Return the verdict that takes back the open question about danger, so that it is not asked again; or None.
 
-        The question is taken back if only the recogniser hinted at danger in the utterance, and the classifier, whose
-        answer (`read`) came after the question, found none. If the user answers the question nevertheless, the answer
-        counts.
+        The question is taken back if only the recogniser hinted at danger, and the classifier's later answer (`read`)
+        says that there is none. If the user answers the question nevertheless, that answer counts.
         """
         hint = find_hint(self._pack, text)
         if read == "no" and self._open and self._open[1] == "recogniser" and hint and hint.basis == "recogniser":
@@ -308,8 +307,8 @@ class Alarms:
         return Verdict(alarm, "taken_back", "answer", first=believe)
 
     def _words(self, alarm: Alarm, language: Language) -> str:
-        """Return an alarm's words: the full ones once per session, then shorter ones that refer to them, if the pack
-        has such."""
+        """Return an alarm's words: at its first use in a session, the full words; later, shorter words that refer to
+        the full ones, if the pack has such words."""
         again = phrases(self._pack, "alarm_again", language)
         times = self._told[alarm.id]
         return again[(times - 1) % len(again)] if times and again else in_language(alarm.say, language)
@@ -318,8 +317,8 @@ class Alarms:
 CLASSIFY_S = 120.0
 """Timeout of the safety classifier, in seconds; a later result is ignored."""
 HEAD_START_S = 0.1
-"""Delay of the classifier's request after the turn has begun, in seconds, so that the talker's request comes first. If
-the answer waits for the classifier, there is no delay; otherwise, a classifier that runs in this process is called only
+"""Delay of the classifier's request after the turn has begun, in seconds; the talker's request comes first. If the
+answer waits for the classifier, there is no delay. Otherwise, a classifier that runs in this process is called only
 after the turn has ended."""
 ANSWER_WAITS_S = 8.0
 """Maximum time that an answer waits for the classifier, in seconds."""
@@ -358,7 +357,7 @@ class SafetyClassifier:
     Args:
         floor: the lock that is held while the talker speaks.
         model: the classifying model; None: nothing is classified. A model that runs in this process is asked only after
-            the answer, because it would slow the answer down, unless the answer waits for the result.
+            the answer, because it would slow the answer down. If the answer waits for the result, it is asked at once.
         log: receives failures; a failure has no other effect.
     """
 
@@ -401,8 +400,8 @@ class SafetyClassifier:
             await asyncio.wait({reading}, timeout=ANSWER_WAITS_S)
 
     def verdict(self, heard: int, situation: Situation) -> Verdict | None:
-        """Return the verdict on an utterance; None if the model has given no sure answer (yet), or if the verdict was
-        returned before."""
+        """Return the verdict on an utterance. None if the model has given no sure answer (yet), or if this method has
+        used the answer before."""
         if self._alarm is None or not (read := self._result(heard)):
             return None
         del self._reading[heard]
@@ -439,8 +438,8 @@ class SafetyClassifier:
     async def _read(
         self, model: Model, asked: SuggestsDanger, turn: asyncio.Task[None], head_start_s: float | None
     ) -> str:
-        """Return the likeliest answer; "" if the model failed, or if the likeliest answer is less than SURER times as
-        likely as the second (the model is guessing).
+        """Return the likeliest answer. "" if the model failed, or if it is guessing: the likeliest answer is less than
+        SURER times as likely as the second.
 
         Args:
             head_start_s: seconds to wait for the turn before the model is called; None: wait until the turn has ended.

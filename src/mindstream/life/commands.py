@@ -107,8 +107,8 @@ async def answer(stream: Memory, text: str, id_: str = "", session: str = "") ->
         id_: the id of the question; "": the oldest open question, or the last expired one if none is open.
 
     Raises:
-        InputError: the text is empty or too long, the mind has no life, no question is open or has expired, or none of
-            these has this id.
+        InputError: the text is empty or too long, the mind has no life, there is neither an open nor an expired
+            question, or no such question has this id.
     """
     words, state = redaction.clean(checked_text(text, MAX_UTTERANCE)).text, await look(stream)
     waiting = [*(each for each in state.questions if each not in state.answers), *state.late]
@@ -136,8 +136,8 @@ async def give_leave(stream: Memory, yes: bool, id_: str = "") -> str:
         id_: the id of the call; "": the only waiting call.
 
     Raises:
-        InputError: the mind has no life, no call waits for approval, none has this id, or several wait and no id is
-            given.
+        InputError: the mind has no life, no call waits for approval, no waiting call has this id, or several calls wait
+            and no id is given.
     """
     wishes = (await look(stream)).wishes
     if not wishes:

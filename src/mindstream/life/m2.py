@@ -226,8 +226,8 @@ def _is_known(steps: Steps, text: str) -> bool:
 
 
 async def _question(steps: Steps, zone: tzinfo) -> ProposeWork:
-    """Build the prompt that asks for work. It leaves out memories and summaries that are tainted (based on third-party
-    content), so that such content cannot create tasks."""
+    """Build the prompt that asks for work. Tainted memories and summaries (based on third-party content) are left out:
+    such content must not create tasks."""
     state, now = steps.state, steps.memory.clock.now()
     recalled = await steps.memory.recall(
         state.goal, REMEMBERED, kinds=("note", "dream"), where=MARK, touch=False, rerank=False

@@ -17,13 +17,15 @@ from mindstream.tools.tool import Tool, traits_of
 
 @dataclass(frozen=True, slots=True)
 class Permits:
-    """Which calls that change the world are allowed. (Calls of other tools need approval only if third-party content
-    was read and they contain an address that no trusted source gave.)
+    """The rules for which calls of tools that change the world need approval.
+
+    Calls of other tools are not decided here. They need approval only if third-party content was read and the call
+    contains an address that no trusted source gave.
 
     Attributes:
         tools: names of tools that need no approval, unless the arguments may contain third-party content.
-        always: names of tools that need no approval even then, because a person has limited their scope, such as to a
-            folder.
+        always: names of tools that need no approval even if the arguments may contain third-party content: a person has
+            limited the scope of these tools, such as to a folder.
         approve: decides about every other call; if it returns False, the user is asked through the log of the life.
     """
 

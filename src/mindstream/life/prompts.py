@@ -58,8 +58,9 @@ class Live(Prompt[str]):
 
     Attributes:
         earlier: summaries of older turns; the messages of newer turns follow the prompt.
-        tasks, now, because: the tasks of the ledger, the time, and why the turn began, all as of its beginning. Only
-            the rule-based default reads these fields; a model reads them in the turn's first message.
+        tasks, now, because: the tasks of the ledger, the time, and the reason for the turn, all as of the beginning of
+            the turn. Only the rule-based default reads these fields; a model finds the same in the turn's first
+            message.
         news: the news shown in this turn; only the rule-based default reads this field.
         begins: the index of this turn's first message; only the rule-based default reads this field.
     """
@@ -85,7 +86,7 @@ class WorkFound(BaseModel, frozen=True):
 
     Attributes:
         because: the reason.
-        until: if there are no tasks: when M2 wants to look for work again, in words; "": it names no time.
+        until: if there are no tasks: when M2 wants to look for work again, in words; "": M2 names no time.
     """
 
     because: str
@@ -97,8 +98,8 @@ class ProposeWork(Prompt[WorkFound]):
     """Propose work that is worth doing for the goal.
 
     Attributes:
-        earlier, memories: the newest summary of past turns, and the memories that a recall finds for the goal; without
-            those that are based on third-party content.
+        earlier, memories: the newest summary of past turns, and the memories that a recall finds for the goal.
+            Summaries and memories that are based on third-party content are left out.
         over: tasks that are done or given up, with their results.
         waiting: unfinished tasks.
         room: the rest of today's budget, as text; "": there is no daily limit.
@@ -236,7 +237,7 @@ DREAM = {
 }
 """The task that the tool S (sleep) gives to M1, the role that does tasks, by language: write a dream."""
 NOT_YET = {"en": "the user has not replied yet", "zh": "用户暂未回复"}
-"""The result of the tool I, which asks the user, if the user does not answer before its timeout; by language."""
+"""By language: the result of the tool I (ask the user) if the user does not answer before the tool's timeout."""
 
 
 def spec_of(name: str, language: str) -> ToolSpec:

@@ -61,8 +61,7 @@ SAYS = {
 
 @rule(Live)
 def live_by_structure(ask: Live, turns: Sequence[Message]) -> str | list[Call]:
-    """Do without a model what M2 (the role that decides) does: work on a task, answer, and remember the user's
-    words."""
+    """Rule for M2, which decides: work on a task, answer the user, and remember the user's words."""
     return _next(_turn(ask), turns[ask.begins :])
 
 
@@ -79,7 +78,7 @@ def quote_what_is_found(ask: CarryOut, turns: Sequence[Message]) -> str | list[C
 
 @rule(FoldTurns)
 def name_turns(ask: FoldTurns) -> str:
-    """Rule for the summary of turns: return the line after the number of the first turn, and that of the last turn. The
+    """Rule for the summary of turns: return the second line of the first turn and the second line of the last turn. The
     user's words need no summary, because they are stored as memories.
     """
     first, last = (text.split("\n", 2)[1] for text in (ask.turns[0], ask.turns[-1]))

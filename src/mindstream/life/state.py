@@ -74,8 +74,8 @@ class Fold(BaseModel):
 
 
 class Opened(BaseModel):
-    """The time and the tasks of the ledger when the newest turn began, and the news that M2 (the role that decides) was
-    shown in this turn."""
+    """The time and the tasks of the ledger when the newest turn began, and the news that the newest turn has shown to
+    M2 (the role that decides)."""
 
     at: Moment = 0.0
     tasks: list[Task] = []
@@ -126,12 +126,13 @@ class LifeState(BaseModel):
         unread: news that M2 has not been shown yet.
         seen: the last log row from which news was read.
         beats: when each standing order, by number, was last due and handled.
-        looked: when M2 last looked for work of its own; idle: why it found none, "" after any turn since;
-            idle_until: when M2 wants to look again, if it has named a time.
+        looked: when M2 last looked for work on its own.
+        idle: why M2 found no work then; "": there was a turn since.
+        idle_until: when M2 wants to look again; None: M2 has named no time.
         questions: open questions to the user; late: expired ones, the newest first.
         answers: answers that M2 has not read yet, by question.
         wishes: calls that wait for approval, by id.
-        decided: calls about which a person has decided and which have not been made again since; leave: the decisions.
+        decided: calls that a person has approved or refused and that M2 has not made again since. leave: the decisions.
         halted: why the life does nothing until a person acts or the budget has room; "": it runs.
     """
 
@@ -169,7 +170,8 @@ class LifeState(BaseModel):
     quiet_turns: int = 0
     """Number of turns in a row without a call; a turn for a reason other than `task` resets it to 0."""
     failed: str = ""
-    """Why the newest turn failed, so that its reason still needs a turn; "": it did not fail."""
+    """The error of the newest turn, if it failed; the reason for the turn then still needs another turn. "": it did not
+    fail."""
     halted: str = ""
 
     def times_running(self, id_: str) -> int:

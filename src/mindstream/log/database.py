@@ -38,13 +38,13 @@ APPLICATION_ID = 0x6D696E64  # "mind"
 ATTEMPT_S = 0.5
 """Maximum wait, in seconds, for another program's lock in one attempt to open the file."""
 STEPS, STEPS_AT_ONCE = 5_000, 500
-"""STEPS: steps of SQLite's virtual machine after which a read moves to a thread (about a millisecond, or 200 rows of
-the log). STEPS_AT_ONCE: steps between two checks of that limit."""
+"""STEPS: steps of SQLite's virtual machine (about a millisecond, or 200 rows of the log) after which a read moves to a
+thread. STEPS_AT_ONCE: steps between two checks of the limit STEPS."""
 YIELDS_AFTER = 32
 """Number of reads on the event loop's thread after which other tasks of the loop can run."""
 SLOW_S, SPARED_S = 0.05, 1.0
-"""SLOW_S: a read on the event loop's thread that takes longer than this, in seconds, shows that the file is slow.
-SPARED_S: time, in seconds, for which all reads then run in threads."""
+"""SLOW_S: duration, in seconds, above which a read on the event loop's thread shows that the file is slow. SPARED_S:
+time, in seconds, for which all reads run in threads after such a read."""
 READERS = 3
 """Maximum number of concurrent reads of a file; each thread has its own connection, which costs memory."""
 GATHER = 256
@@ -114,8 +114,8 @@ class Database:
         return result if is_read else await self._readers.read(look)  # type: ignore[return-value]
 
     def _is_long(self) -> bool:
-        """Return whether SQLite must interrupt a read on the event loop's thread, because it takes too many steps.
-        SQLite calls this after every STEPS_AT_ONCE steps."""
+        """Return whether SQLite must interrupt a read on the event loop's thread, because the read takes too many
+        steps. SQLite calls this function after every STEPS_AT_ONCE steps."""
         self._steps -= STEPS_AT_ONCE
         return self._steps < 0
 
@@ -324,9 +324,9 @@ def connect(
 ) -> sqlite3.Connection:
     """Connect to a database, without a check of its tables (see `open_database`), and call `prepare`.
 
-    SQLite waits for most locks. It fails at once while another process changes the journal mode, or recovers the log of
-    a killed process; even a pragma that only sets an option can fail so, because it reads the schema. In these cases
-    the attempt is repeated for up to BUSY_S seconds.
+    SQLite waits for most locks. It fails at once, however, while another process changes the journal mode or recovers
+    the log of a killed process. Even a pragma that only sets an option can fail, because it reads the schema. Attempts
+    that fail in this way are repeated for up to BUSY_S seconds.
 
     In a folder that cannot be written, SQLite can open a file only as immutable, that is, on the assumption that no
     process changes it.

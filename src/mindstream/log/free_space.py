@@ -71,12 +71,12 @@ def in_use(path: Path) -> Iterator[None]:
 def changed_pages(path: Path) -> tuple[int | None, set[int] | None]:
     """Return the first salt of the write-ahead log, and the numbers of all pages written since the last `overwrite`.
 
-    When the log is truncated, or after a checkpoint, it begins anew with a salt that is higher by 1. So if its salt is
-    the next one after that of the last `overwrite`, it has begun anew only once, and contains all pages written since.
+    When the log is truncated, or after a checkpoint, it begins anew with a salt that is higher by 1. So if the salt is
+    higher by 1 than at the last `overwrite`, the log has begun anew only once, and contains all pages written since.
     No process deletes the log in between, because the caller keeps the database open.
 
     Returns:
-        The salt, None if the log is empty; and the numbers, None if they are unknown: any page may have been written.
+        The salt; None: the log is empty. And the numbers; None: they are unknown, and any page may have been written.
     """
     there, pages, beside = path.stat(), set[int](), path.with_name(f"{path.name}-wal")
     if not beside.exists():

@@ -15,8 +15,8 @@ from mindstream.models.untrusted import cut, escaped, indented
 
 USER = "user"
 MAX_YES = 30
-"""Maximum total length of the newest utterances, in characters, for them to count as a possible confirmation ("yes") of
-the question before them."""
+"""Maximum total length of the newest utterances, in characters, if they are to count as a possible confirmation ("yes")
+of the question before them."""
 MAX_SHOWN = 4_000
 """Maximum number of characters of a line or a note in a prompt."""
 
@@ -89,8 +89,8 @@ def _format_days(passed_s: float, none: str, one: str, end: str) -> str:
 
 
 def dated_line(record: Record, now: Moment | None = None) -> DatedLine:
-    """Return a chat record as a line of an earlier conversation; if `now` is given, its day is relative to that
-    moment."""
+    """Return a chat record as a line of an earlier conversation. If `now` is given, the day of the line is relative to
+    `now`."""
     by_user = bool(record.data.get("by_user"))
     return DatedLine(day=_day(record, now), by_user=by_user, text=record.text, by=record.by)
 

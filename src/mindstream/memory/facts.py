@@ -61,8 +61,8 @@ class ExtractFacts(Prompt[Facts]):
     now: str = ""
 
     def ground(self, reply: Facts, turns: Sequence[Message]) -> tuple[Facts, str]:  # noqa: ARG002
-        """Remove facts that the user's words do not support, and links that the user did not name; return the rest, and
-        what the model is told about the removed ones ("": none)."""
+        """Remove facts that the user's words do not support, and links that the user did not name. Return the remaining
+        reply, and a message for the model about what was removed ("": nothing)."""
         support = Support(user_statements(self.conversation, self.utterances))
         held = [
             fact for fact in reply.facts if support.has_quotation(fact.rests_on) or support.has_most_words(fact.text)
@@ -125,8 +125,8 @@ async def find_facts(
 async def facts_to_write(
     stream: Stream, found: Facts, known: Sequence[Record], draft: Callable[[str, Triple], RecordDraft], by: str
 ) -> tuple[Sequence[Entry], Sequence[Revision]]:
-    """Return the entries that write facts as notes, and the revisions that end known notes: those that the facts
-    replace, and those that the user takes back. A note that exists already is not written again.
+    """Return the entries that write facts as notes, and the revisions that end known notes. Revisions end the notes
+    that the facts replace, and the notes that the user takes back. A note that exists already is not written again.
 
     Args:
         draft: builds a note from a text and a triple that says what it is about.

@@ -169,8 +169,8 @@ async def hold(stream: Stream, slot: str, what: str, lease_s: float = LEASE_S) -
 
 
 async def outlast(stream: Stream, slot: str, what: str) -> None:
-    """Wait until no process holds this work. Return at once if none does; otherwise wait until the lease has expired,
-    which it does if the process that holds it is dead.
+    """Wait until no process holds this work; if none does, return at once. The lease of a dead process is not renewed,
+    and so it expires.
 
     Raises:
         HeldElsewhere: the lease was renewed, so the process that holds the work is alive.

@@ -48,8 +48,8 @@ class CallLog:
         self._more.set()
 
     async def run(self, memory: Memory) -> None:
-        """Write queued calls with the memory's next commit, or at most LATER_S later (at once if one of them contains
-        a prompt), until cancelled."""
+        """Write queued calls with the memory's next commit, or at most LATER_S later, until cancelled. If a queued call
+        contains a prompt, write at once."""
         memory.beside += self._calls
         self._calls = memory.beside
         while True:
@@ -120,8 +120,8 @@ T = TypeVar("T")
 MARKER = "(A message was left out here: the content filter of the language model's provider refused it.)"
 """Replaces a refused message in prompts."""
 CANDIDATES = 4
-"""Maximum number of messages, the newest ones, that are left out of a refused prompt one at a time, to find the message
-that the provider refuses."""
+"""Number of newest messages that may be the refused one. To find the message that a provider refuses, each is left out
+of the prompt, one at a time."""
 LOOKED_AT = 60
 """Maximum number of chat records, the newest ones, among which the messages of a prompt are searched."""
 SHORTEST_WITHIN = 8
@@ -173,10 +173,12 @@ class RefusedMessages:
 class _WithoutRefused(Layered):
     """A model that is called without the refused messages.
 
-    If a prompt is refused, it is sent again without the user's newest message in it, then with that message but without
-    the next older one, and so on. If the prompt is accepted without a message, this message is the refused one. If the
-    prompt is refused each time, it is sent without all these messages, and then with each of them alone, to find those
-    that are refused. If it is refused even with all of them left out, no message is recorded as refused.
+    If a prompt is refused, find the refused message:
+    1. Send the prompt again without the user's newest message, then with this message but without the next older one,
+    and so on. If a prompt is accepted, the message that it lacks is the refused one.
+    2. If all are refused, send the prompt without all these messages. If this is refused, too, no message is recorded
+    as refused.
+    3. Otherwise send it with each of the messages alone, to find the refused ones.
 
     A prompt that asks for the answer to a refused message fails, because a reply to MARKER, which replaces the message,
     would not be an answer.
@@ -244,8 +246,8 @@ class _Attempts(Layer):
         return True
 
     async def _of_several(self, candidates: Sequence[Record]) -> list[Record]:
-        """Return the messages among `candidates` that are refused: those that are refused alone, or else all; [] if the
-        prompt is refused even with all of them left out."""
+        """Return the refused messages: the candidates that are refused alone, or all candidates if none is. [] if the
+        prompt is refused even without all candidates."""
         passes = _without(self.asked, [each.text for each in candidates])
         if not await self._takes(passes):
             return []
@@ -264,8 +266,8 @@ class _Attempts(Layer):
 
 
 def _without(request: Request, texts: Sequence[str]) -> Request:
-    """Return a request with MARKER in place of these texts; it equals the given request if that contains none of
-    them."""
+    """Return a request with MARKER in place of these texts. It equals the given request if none of the texts occurs in
+    it."""
     wanted = sorted({text.strip() for text in texts if text.strip()}, key=len, reverse=True)
     if not wanted:
         return request
@@ -275,7 +277,7 @@ def _without(request: Request, texts: Sequence[str]) -> Request:
 
 
 def _replaced(value: T, wanted: Sequence[str]) -> T:
-    """Return a value with the marker in place of the texts in `wanted`, at any depth. A text shorter than
+    """Return a value with MARKER in place of the texts in `wanted`, at any depth. A text shorter than
     SHORTEST_WITHIN characters is replaced only where it is a whole string."""
     new: Any = value
     if isinstance(value, str):

@@ -43,15 +43,15 @@ class Timeouts:
     """Timeouts of a mind, in seconds.
 
     Attributes:
-        deadline_s: maximum time that a coach's talker waits for the reasoner; then the talker says that the result
-            takes longer. If no follow-up is possible, it waits up to `thinking_s` instead.
+        deadline_s: maximum time that a coach's talker waits for the reasoner. After that, the talker says that the
+            result takes longer. If no follow-up is possible, the maximum is `thinking_s` instead.
         filler_s: silence after which a filler sentence says that the answer takes longer.
         silence_s: maximum time without output of the talker's model; 0: derived from the model's own timeouts (see
             models/providers/adapter), which are usually reached first.
         thinking_s: maximum duration of a run of the belief reasoner or the facts reasoner; 0: derived from the model's
             own timeouts.
-        lease_s: duration of a lease on work, which is renewed. If a process dies, another one can claim its work after
-            that time.
+        lease_s: duration of a lease on work; leases are renewed. If a process dies, another one can claim its work
+            after this time.
         retry_s: pause after the first failed run of a reasoner; each further pause is four times as long.
     """
 
@@ -353,8 +353,7 @@ class Exchange:
     """A queue between the task of an answer and its listener, which iterates over it and closes it at the end.
 
     The task waits until each piece was read, so that only the shown part of an interrupted answer is stored. If the
-    listener stops reading, the task waits GONE_S seconds and then continues without it, so that no other answer is
-    delayed.
+    listener stops reading, the task waits GONE_S seconds, then continues without the listener.
     """
 
     _turn: asyncio.Task[None]
@@ -435,18 +434,18 @@ class TalkContext:
     """Context of an answer, within the token budget.
 
     Attributes:
-        history: the newest lines of this conversation, without the utterance itself. If none of them had to be left
-            out, the newest lines of earlier conversations come before them.
+        history: the newest lines of this conversation, without the utterance itself. If no line of this conversation
+            had to be left out, the newest lines of earlier conversations come first.
         left_out: number of lines that do not fit, among the newest HISTORY lines of this conversation.
         has_all: whether `history` contains all earlier lines of this conversation, and all lines of other conversations
             from before it began.
         recalled: memories that match the utterance, apart from notes in `notes` and lines of conversations.
         notes: the newest notes about the user.
-        talks: chat lines that `history` does not have, mostly from other conversations, oldest first: those that match
-            the utterance, and the user's newest ones; both only as far as they fit.
+        talks: chat lines that `history` does not have, mostly from other conversations, oldest first. They are lines
+            that match the utterance, and the user's newest lines, as far as they fit.
         heard: the log rows of the user's earlier messages among the newest HISTORY lines of all conversations.
-        later: how long after the last line the utterance comes ("13 days later"); "": the last line is of this
-            conversation and less than 24 hours old, or there is none.
+        later: the time between the last line and the utterance ("13 days later"); "": there is no last line, or it is
+            in this conversation and less than 24 hours old.
     """
 
     history: tuple[Line, ...]
@@ -531,10 +530,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A list of items for a prompt, any of which can be left out.
+    """A part of a prompt: a list of items. Items that do not fit are left out.
 
     Attributes:
-        keep: which items are kept if not all fit: the first ones, or the last ones (for a history).
+        keep: the items that are kept if not all fit: the first, or the last (for a history).
     """
 
     name: str
@@ -557,8 +556,10 @@ class Fitted:
 
 
 def fit(parts: Sequence[Part], budget: int, tokens: Callable[[str], int] = estimate_tokens) -> Fitted:
-    """Select the items that fit into `budget` tokens. Earlier parts have priority. In each part, the first item that
-    does not fit and all items after it are removed (if the part keeps its last items: all items before it)."""
+    """Select the items that fit into `budget` tokens. Earlier parts have priority.
+
+    A part keeps its first items, up to the first that does not fit. If `keep` is "last", it keeps its last items.
+    """
     room = budget
     places: dict[str, list[int]] = {}
     for part in parts:

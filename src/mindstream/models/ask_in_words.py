@@ -25,13 +25,14 @@ async def ask(model: AnyModels, prompt: Prompt[Any] | str, role: str = "", *, ou
         mood = await ask("openai:gpt-5-mini", "In which mood is 'What a day!'?", output=Mood)
 
     Args:
-        model: a model, its name (then it is opened for this question only; `Models.named` keeps one open), or a table
-            of these by role.
+        model: a model, the name of a model, or a table of models or names by role. A model that is given by name is
+            opened for this question only; `Models.named` keeps models open.
         prompt: a typed prompt, or a question in words.
         output: the type of the answer to a question in words: a Pydantic model, or any type that Pydantic knows.
 
     Raises:
-        ModelError: the model gave no answer, or one of the wrong type (the wrapper `Repair` lets the model correct it).
+        ModelError: the model gave no answer, or an answer of the wrong type (the wrapper `Repair` lets the model
+            correct it).
         SettingsError: there is no model of that name, or none for the role.
     """
     if isinstance(prompt, str):

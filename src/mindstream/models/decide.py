@@ -63,8 +63,8 @@ class Question(Prompt[str]):
         return {"type": "string", "enum": list(self.answers())}
 
     def asked(self, words: str | None = None) -> tuple[str, str]:
-        """Return the system part (the question) and the user part (its subject) of the prompt, without the instructions
-        on the answer's form, which a decision endpoint does not need."""
+        """Return two parts of the prompt: the system part (the question) and the user part (its subject). The
+        instructions on the form of the answer are left out, because a decision endpoint does not need them."""
         messages = super().messages(words)
         parts = [[each.text for each in messages if (each.role == "system") is system] for system in (True, False)]
         return "\n\n".join(parts[0]), "\n\n".join(parts[1])
@@ -76,7 +76,7 @@ class Question(Prompt[str]):
     def parse(self, text: str) -> str:
         """Read an answer in text: an answer, its mark, or both (`A: answer`), and nothing else.
 
-        Thoughts, and quotation marks and the like around the answer, are ignored.
+        Ignored are the model's thoughts, and quotation marks and similar signs around the answer.
 
         Raises:
             ReplyInvalid: the text is anything else.
@@ -143,12 +143,12 @@ class Score(Question):
 
 @dataclass(frozen=True, slots=True)
 class Probabilities:
-    """The probability of each answer; they sum to 1.
+    """The probabilities of the answers; their sum is 1.
 
     Attributes:
         weights: the answers in their order, each with its probability.
-        basis: the source of the probabilities: a `distribution` of a rule or a decision endpoint, the `logprobs` of one
-            token, or `words`: an answer in text, which gets the probability 1.
+        basis: the source of the probabilities. `distribution`: a rule or a decision endpoint; `logprobs`: the
+            log-probabilities of one token; `words`: an answer in text, which has the probability 1.
         covered: total probability that the first token gave to the answers; 1 unless the basis is `logprobs`.
     """
 

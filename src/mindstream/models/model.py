@@ -181,7 +181,8 @@ class Request:
         turns: messages after the question: the model's own calls and replies, tool results, corrections.
         tools: the tools that may be called.
         words: the text of a template to use instead of the prompt's own.
-        longest_reply: maximum tokens of the reply that the model allows, if known; 0: only the prompt's limit.
+        longest_reply: maximum number of tokens of a reply that the model allows; 0: unknown, only the prompt's limit
+            applies.
         sampling: sampling parameters.
         cut: the parts that were removed so that the rest fits the model's window (see `Fit` in wrappers/recovery).
         options: the answers whose probabilities are requested in place of a text (see decide).
@@ -240,8 +241,8 @@ RENDERED = frozenset({"prompt", "turns", "words", "tools", "offered"})
 
 
 def estimate_tokens(text: str) -> int:
-    """Estimate the number of a text's tokens, usually too high: one per 3.5 characters of a text in ASCII; of any other
-    text, one per 3 bytes in UTF-8."""
+    """Estimate the number of a text's tokens; the estimate is usually too high. A text in ASCII has one token per 3.5
+    characters, any other text one per 3 bytes in UTF-8."""
     return len(text) * 2 // 7 + 1 if text.isascii() else len(text.encode("utf-8", "replace")) // 3 + 1
 
 

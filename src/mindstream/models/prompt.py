@@ -266,8 +266,8 @@ class Prompt(BaseModel, Generic[R_co]):
         reply: R_co,  # type: ignore[misc]  # always the value that `parse` returned
         turns: Sequence[Message],  # noqa: ARG002
     ) -> tuple[R_co, str]:
-        """Return an answer without the parts that the prompt and the turns do not support, and a description of the
-        removed parts ("" if there are none).
+        """Remove from an answer the parts that the prompt and the turns do not support. Return the rest, and a
+        description of the removed parts ("": none).
 
         By default, nothing is removed. The wrapper `Repair` shows the description to the model once.
         """
@@ -283,10 +283,12 @@ def complaints(error: ValidationError) -> str:
 
 
 def _answer(text: str, schema: JsonSchema) -> Any:
-    """Find in a reply the JSON value that has fields of a schema; if no value has any, fit the only one to the schema.
+    """Find in a reply the JSON value that has fields of a schema. If no value has such a field and there is only one
+    value, fit it to the schema.
 
     Raises:
-        ReplyInvalid: there is no such value, or there are several that differ: the model may have quoted one of them.
+        ReplyInvalid: there is no such value, or there are several different ones: the model may have quoted one of
+            them.
     """
     values = _values(text, schema)
     fields = schema.get("properties", {})
@@ -304,8 +306,8 @@ def _answer(text: str, schema: JsonSchema) -> Any:
 def _values(text: str, schema: JsonSchema) -> list[Any]:
     """Return the JSON values in a reply that are of the schema's type (object or list).
 
-    A value inside a JSON string counts too, and so does a value of the other type that `fit` can convert, such as an
-    object in a list of one item.
+    A value inside a JSON string counts, too. So does a value of the other type if `fit` can convert it, such as a list
+    that contains only the object.
 
     Raises:
         ReplyInvalid: there is no such value.
@@ -538,7 +540,8 @@ async def ask(model: Model, prompt: Prompt[R], role: str = "") -> R:
     """Return the model's typed answer.
 
     Raises:
-        ModelError: the model gave no answer, or one of the wrong type (the wrapper `Repair` lets the model correct it).
+        ModelError: the model gave no answer, or an answer of the wrong type (the wrapper `Repair` lets the model
+            correct it).
     """
     text, _, _ = await gather_reply(model, Request(prompt, role or prompt.role))
     return prompt.ground(prompt.parse(text), ())[0]
@@ -551,7 +554,7 @@ async def speak(model: Model, prompt: Prompt[str], role: str = "") -> AsyncGener
             print(piece, end="", flush=True)
 
     Raises:
-        ModelError: the endpoint failed; pieces that were yielded before remain valid.
+        ModelError: the endpoint failed; pieces that were already yielded are valid.
         ReplyInvalid: the reply has no text.
     """
     has_text, pieces = False, LegiblePieces()

@@ -25,7 +25,7 @@ DEFAULT = "default"
 
 
 class Models:
-    """The models of a mind, by role; a role without a model of its own gets the default, if there is one.
+    """The models of a mind, by role. A role without its own model gets the default model, if there is one.
 
     `Models.named({"default": "openai:gpt-5-mini"})` opens models by name; `Models(model)` takes the caller's own
     models.
@@ -38,7 +38,8 @@ class Models:
         self._providers: tuple[Provider, ...] = ()
 
     def of(self, *roles: str) -> Model:
-        """Return the model of the first of these roles that has one, itself or by a substitute role; else the default.
+        """Return the model of the first of these roles that has a model; a substitute role's model counts. If none has,
+        return the default.
 
         Raises:
             SettingsError: there is no such model and no default.
@@ -52,7 +53,7 @@ class Models:
         return self._models[found]
 
     def check(self, *roles: str) -> None:
-        """Raise SettingsError at once if one of these roles has no model."""
+        """Raise SettingsError if one of these roles has no model."""
         for role in roles:
             self.of(role)
 

@@ -82,17 +82,17 @@ TEXTS = "*"
 
 
 class FakeModel:
-    """Gives scripted answers, so that programs and tests run without a key; `asked` records the requests.
+    """Gives scripted answers, so that programs and tests run without a key. `asked`: the requests so far.
 
         FakeModel(["Hello!", "Your cat is called Bach."])  # these texts, in this order
         FakeModel({"make_plan": ["#E1 = population[Lyon]"], "answer_from_evidence": ["Lyon."]})  # by prompt
 
         FakeModel([Call("weather", {"city": "Bern"}), "It rains."])  # first a tool call, then the answer
 
-    A text is streamed word by word; a list of texts in place of one text is streamed in these pieces.
+    A text is streamed word by word. A list of texts in place of one text is streamed in the given pieces.
 
-    The answers of a list are for all prompts that expect a text; typed prompts, such as `extract_facts`, then get `{}`,
-    an empty answer. `mindstream prompts` lists the prompts. A prompt for which no scripted answer is left raises
+    The answers of a list are for all prompts that expect a text. Typed prompts, such as `extract_facts`, then get an
+    empty answer (`{}`). `mindstream prompts` lists the prompts. A prompt for which no scripted answer is left raises
     ModelRefused.
     """
 

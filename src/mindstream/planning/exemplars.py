@@ -76,8 +76,8 @@ def choose_exemplars(named: str, tools: Sequence[ToolSpec]) -> tuple[str, ...]:
 
 
 def shipped_exemplars(tools: Sequence[ToolSpec]) -> tuple[str, ...]:
-    """Return the shipped exemplars that use only tools in `tools`. SEARCH, in the exemplars, stands for the first of
-    these tools that has an argument `query`, and is replaced by its name."""
+    """Return the shipped exemplars that use only tools in `tools`. SEARCH in an exemplar stands for the first of these
+    tools that has an argument `query`; the tool's name replaces it."""
     search = next((each.name for each in tools if "query" in each.arguments), "")
     names = {each.name for each in tools} | ({SEARCH} if search else set())
     return tuple(
@@ -94,8 +94,8 @@ def read_exemplars(text: str) -> tuple[str, ...]:
     """Read exemplars: texts separated by lines of `---`, or JSON Lines as `mindstream plan export` writes them.
 
     Raises:
-        InputError: there are no exemplars, or more than MOST; or a line of JSON is not an exemplar (the message has its
-            number).
+        InputError: there are no exemplars, or more than MOST; or a line of JSON is not an exemplar (the message has the
+            number of the line).
     """
     if text.lstrip().startswith("{"):
         numbered = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
@@ -166,8 +166,8 @@ def to_instruction(plan: Plan, tools: Sequence[ToolSpec] = ()) -> InstructionExa
 def solved_plans(runs: Iterable[RunCheckpoint]) -> list[Plan]:
     """Return the plans of the runs that answered their whole task with the planner's original plan; each plan once.
 
-    Runs are left out if they were stopped, answered only a part of the task, or used ReAct, and if a revision of their
-    plan was begun. Plans that the caller gave, or that were remembered from another task, are left out, too.
+    Left out are runs that were stopped, that answered only a part of the task, that used ReAct, or that began to revise
+    their plan. Plans that the caller gave, or that were remembered from another task, are left out, too.
     """
     plans = {
         run.plan.save(): run.plan.model_copy(update={"task": run.task})

@@ -163,7 +163,7 @@ def insert(part: Reference | Text, evidence: Mapping[str, JsonValue]) -> JsonVal
     """Return the evidence for a reference, or a text with evidence in place of its references.
 
     A reference that is a whole value is replaced by the evidence itself. A reference inside a text is replaced by the
-    evidence as text; if that has several lines, it is placed on lines of its own.
+    evidence as text; evidence with several lines is placed on separate lines.
 
     Raises:
         InputError: a step has no evidence, or its evidence has no part at a path.
@@ -174,7 +174,7 @@ def insert(part: Reference | Text, evidence: Mapping[str, JsonValue]) -> JsonVal
 
 
 def _as_piece(value: JsonValue) -> str:
-    """Return evidence as a piece of a text; if it has several lines, it begins and ends with a line break."""
+    """Return evidence as a piece of a text. Evidence with several lines begins and ends with a line break."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return f"\n{text.strip()}\n" if "\n" in text.strip() else text
 
@@ -383,8 +383,8 @@ class PlannedStep(BaseModel, frozen=True, extra="forbid"):
         return copied
 
     def is_same_call(self, other: PlannedStep | None) -> bool:
-        """Return whether another step has the same id and makes the same call after the same steps; only the reasons
-        may differ."""
+        """Return whether another step has the same id and makes the same call after the same steps. Only the reasons of
+        the two steps may differ."""
         return other is not None and self.model_copy(update={"why": other.why}) == other
 
 
@@ -508,8 +508,8 @@ class Plan(BaseModel, frozen=True, extra="forbid"):
         return self.model_copy(update={"steps": tuple(new if step is old else step for step in self.steps)})
 
     def sorted(self) -> Plan:
-        """Return the plan with its steps in such an order that each one follows the steps that it needs; raises as
-        `layers` does."""
+        """Return the plan with its steps in an order in which each step follows the steps that it needs. Raises the
+        same errors as `layers`."""
         return self.model_copy(update={"steps": tuple(self.step(id) for id in self.order())})
 
     def diff(self, other: Plan) -> tuple[Change, ...]:
@@ -563,8 +563,8 @@ def table_rows(plan: Plan) -> list[tuple[str, str, str, str, str]]:
 
 
 def describe_arguments(arguments: Mapping[str, JsonValue]) -> str:
-    """Return arguments as one line for display, with references as `#E1`; a single argument is shown without its
-    name."""
+    """Return arguments as one line for display, with references as `#E1`. If there is only one argument, its name is
+    left out."""
     shown = {name: fill(value, str) for name, value in arguments.items()}
     if len(shown) == 1:
         return " ".join(str(next(iter(shown.values()))).split())
@@ -603,8 +603,8 @@ class Evidence:
 def still_valid(old: Plan, new: Plan, evidence: Mapping[str, Evidence]) -> dict[str, Evidence]:
     """Return the evidence that stays valid when a plan changes.
 
-    A step's evidence stays valid if the step makes the same call as before, and so do all steps that it needs, directly
-    or indirectly, and if neither it nor one of these failed.
+    The evidence of a step stays valid if the step, and all steps that it needs directly or indirectly, make the same
+    calls as before and did not fail.
     """
     before = {step.id: step for step in old.steps}
     changed = {step.id for step in new.steps if not step.is_same_call(before.get(step.id))}

@@ -426,7 +426,7 @@ class Background:
             self._hearing -= 1
 
     def hold(self, heard: int) -> None:
-        """Keep reasoners from processing an utterance (its log row) until it is released, because it is answered
+        """Keep reasoners from processing an utterance (its log row) until it is released: the utterance is answered
         first."""
         self._held.add(heard)
         self.turns.claimed.add(heard)
@@ -444,8 +444,8 @@ class Background:
         return NewWork(slots, self.owner, self._lease() if self._thinks else 0.0)
 
     def release(self, heard: int) -> None:
-        """Let reasoners process an utterance (its log row) that was held. If its answer is neither committed nor in
-        progress, the work item for answering it ends."""
+        """Let reasoners process an utterance (its log row) that was held. If the answer is neither committed nor in
+        progress, end the work item for answering the utterance."""
         was_held = heard in self._held
         self._held.discard(heard)
         self.wake()
@@ -457,9 +457,9 @@ class Background:
             task.add_done_callback(self._releasing.discard)
 
     def deferral(self, heard: int, slot: str) -> WorkKept | None:
-        """Return the extension of the lease on a slot's deferred work and on this utterance, until the pause (PAUSE_S)
-        that waits for a further utterance is over. The caller commits it with the answer, before `defer`. None: other
-        processes run the reasoners."""
+        """Return an extension of the lease on a slot's deferred work and on this utterance. The lease then lasts until
+        the pause (PAUSE_S) that waits for a further utterance is over. The caller commits the extension with the
+        answer, before it calls `defer`. None: other processes run the reasoners."""
         causes = (heard, *(cause for cause, name in self._deferred.items() if name == slot))
         lease = self.memory.clock.now() + min(LONGEST_LEASE_S, PAUSE_S + self._lease_s)
         return WorkKept(slot, causes, self.owner, lease) if self._thinks else None
@@ -613,8 +613,8 @@ class Background:
             trigger = slot.reasoner.trigger
 
     async def _rest(self, slot: Slot) -> None:
-        """Wait until the slot is woken or its poll interval is over. In the second case, create the work that silence
-        or a set time causes; at the time of a trigger with `each`, run the reasoner without work."""
+        """Wait until the slot is woken or its poll interval is over. If the interval is over, create the work that
+        silence or a set time causes. At the time of a trigger with `each`, run the reasoner without creating work."""
         trigger, now_s = slot.reasoner.trigger, asyncio.get_running_loop().time()
         at = None if slot.hour == trigger.at and not trigger.each else trigger.at
         rest_s = self._lease_s / 3 * 4**slot.quiet
@@ -631,11 +631,11 @@ class Background:
                 await self._use_silence(slot, trigger.on, trigger.idle_s)
 
     async def _use_silence(self, slot: Slot, on: Sequence[str], idle_s: float) -> None:
-        """Create the work that silence causes if no process has logged an event of the kinds in `on` for `idle_s`
+        """Create the work that silence causes, if no process has logged an event of the kinds in `on` for `idle_s`
         seconds.
 
-        If the last such event is more recent, set the time of the next check; if there is none at all, do nothing until
-        the next utterance.
+        If the last such event is more recent, set the time of the next check. If there has been no such event, do
+        nothing until the next utterance.
         """
         now_s, was_silent_at = asyncio.get_running_loop().time(), slot.silent_at
         if was_silent_at is None or now_s < was_silent_at:
@@ -654,7 +654,7 @@ class Background:
 
     async def _claim(self, slot: Slot) -> list[Work]:
         """Claim open work. If an item has failed before, or was claimed more than TRIES times, claim only the oldest
-        item, so that a failing item blocks no other."""
+        item: other items then do not fail with it."""
         slot.quiet = 1 if slot.woken.is_set() else min(slot.quiet + 1, QUIET)
         slot.woken.clear()  # a wake from here on causes another look
         if self._hearing or slot.is_resting:
@@ -727,7 +727,8 @@ class Background:
             slot.run = run.thinking = None
 
     async def _read_again(self, run: Run, erased: ErasedMeanwhile) -> None:
-        """Release a run's work after texts that the run had read were erased, so that it is done again without them."""
+        """Release the work of a run after texts that the run had read were erased. The work is then done again without
+        these texts."""
         if run.work and not erased.whole:
             with contextlib.suppress(LeaseLost, ErasedMeanwhile):  # the work was erased together with the texts
                 await self.memory.commit(put_back=WorkReleased(run.ids, self.owner, FORGOTTEN, counts=False))

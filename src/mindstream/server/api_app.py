@@ -150,14 +150,14 @@ def app(
 
     Args:
         data: a data folder, the URL of a PostgreSQL database, or a runtime.
-        model: the model for all roles, by name or as an object, a table of these by role, or `Models`; None: the models
-            in the settings.
+        model: the model for all roles (a name or an object), a table of names or objects by role, or `Models`; None:
+            the models in the settings.
         bots: chat bots by name, such as `{"support": ChatBot.using(model=…, instructions=…)}`; each is listed at
-            /v1/models and answers at /v1/chat/completions. A bot without a model uses the models of the server.
-            Unless the settings name a pack, the packs are not listed, and the first bot answers messages that name none
-            (`POST …/send`).
-        require_token: every request needs a token. By default requests of programs on this machine need none (see
-            `admission.is_local`). Set it if the application is mounted behind a proxy.
+            /v1/models and answers at /v1/chat/completions. A bot without a model uses the models of the server. If the
+            settings name no pack, the packs are not listed at /v1/models, and the first bot answers messages that name
+            no bot (`POST …/send`).
+        require_token: True: every request needs a token; set this if the application is mounted behind a proxy. False:
+            requests of programs on this machine need no token (see `admission.is_local`).
         hosts: accepted names in the Host header, in addition to localhost.
         origins: other origins whose pages may call the server from a browser.
         offered: the tools, documents, MCP servers and towns that callers may use; None: the tools calculator and

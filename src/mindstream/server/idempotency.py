@@ -102,11 +102,11 @@ class Writes:
         return answer
 
     async def _begin(self, place: str, request: str, operation: Operation) -> tuple[str, int, str] | None:
-        """Reserve the key and return None, or return the stored state if the key was reserved before.
+        """Reserve the key and return None. If the key was reserved before, return its stored state.
 
-        If another server is executing the write, wait until it has finished, at most for the time `patience_s`. Do not
-        wait if the operation itself ensures that it is executed once (`is_once`), because then several servers may
-        begin it.
+        If another server is executing the write, wait until the other server has finished, at most `patience_s`
+        seconds. If the operation itself ensures that it is executed only once (`is_once`), do not wait and return None:
+        several servers may begin it.
         """
         for _ in range(int(self._patience_s / POLL_S) + 1):
             found = await self._state.begin(place, request)
@@ -144,7 +144,8 @@ class Writes:
                 await self._is_lost(place, each)
 
     async def _is_lost(self, place: str, each: _Answered) -> bool:
-        """Drop a reply if words that it may contain were erased after it was made; return whether it was dropped."""
+        """Drop a reply if words that it may contain were erased after it was made. Return whether the reply was
+        dropped."""
         store = self._runtime.store_of(each.tenant_key)
         if each.stream is None:
             is_lost = await store.last_erasure() > each.upto
@@ -156,8 +157,8 @@ class Writes:
 
 
 def _storable(operation: Operation, answer: BaseModel) -> str:
-    """Return the JSON of a reply, to be stored, with the fields in `operation.leaves_out` emptied; "" if other fields
-    of this operation's replies may contain words of users."""
+    """Return the JSON of a reply, to be stored. The fields in `operation.leaves_out` are emptied. "": other fields of
+    this operation's replies may contain words of users, so the reply must not be stored."""
     if not operation.wordless:
         return ""
     bare = {name: type(getattr(answer, name))() for name in operation.leaves_out}

@@ -38,8 +38,8 @@ STUCK_S, CHECK_S = 30.0, 5.0
 """Seconds. STUCK_S: a client that has read none of its pending bytes for this time is disconnected. CHECK_S: the
 interval of that check."""
 MAX_CONNECTIONS = 4_000
-"""Maximum number of open connections. A further one replaces the one that has waited longest for the headers of its
-first request; if there is none, it gets the response 503."""
+"""Maximum number of open connections. A further connection replaces the one that has waited longest for the headers of
+its first request. If no connection waits for headers, the further connection gets the response 503."""
 MAX_WAITING = 256
 """If at least this many clients have unread responses, requests without a token get 503 at once. Requests in PROBES are
 still answered."""
@@ -49,7 +49,7 @@ MAX_UNREAD, LARGE, BOUND_S = 128_000_000, 65_536, 0.02
 """MAX_UNREAD: maximum bytes of pending responses of all clients together. The sum is computed only if a client has more
 than LARGE pending bytes, and at most once in BOUND_S seconds."""
 TELL_S = 10.0
-"""Seconds: the minimum interval of log messages about closed connections; and the delay after which the memory of
+"""Minimum interval between log messages about closed connections, in seconds. Also the delay after which the memory of
 closed connections is returned to the system."""
 BUSY = (
     b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/problem+json\r\nretry-after: 2\r\n"
@@ -209,8 +209,8 @@ class BoundedConnection(Connection):
             self._check = self.loop.call_later(min(CHECK_S, STUCK_S), self._look)
 
     def _bound_all(self) -> None:
-        """If more than MAX_UNREAD bytes are pending in all, close connections until this no longer holds, first those
-        whose clients have read nothing for longest."""
+        """If more than MAX_UNREAD bytes are pending in all, close connections until at most MAX_UNREAD are pending.
+        Close first the connections whose clients have read nothing for longest."""
         waiting = self._shared[1]
         total = sum(each.unread for each in waiting)
         if total <= MAX_UNREAD:
@@ -284,8 +284,8 @@ class Server(uvicorn.Server):
                 loop.remove_signal_handler(number)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start to listen; print the address and, if every request needs a token, the command that makes one; then call
-        `on_start` with the URL."""
+        """Start to listen, print the address, and call `on_start` with the URL. If every request needs a token, also
+        print the command that makes a token."""
         await super().startup(sockets)
         spare_collector()
         if self.started and not self.should_exit:

@@ -107,12 +107,14 @@ class Tokens:
         usd: float | None = None,
         bytes_a_day: int | None = None,
     ) -> tuple[str, Token]:
-        """Make a token; return it, and its description. Only the description is stored, with the token's hash.
+        """Make a token. Return the token and its description. Only the description, with a hash of the token, is
+        stored.
 
         Args:
             scopes: names of scopes, separated by commas.
-            days: the number of days for which it is valid.
-            user, a_minute, at_once, tokens, usd, bytes_a_day: the user that it is for, and its limits (see `Token`).
+            days: the number of days for which the token is valid.
+            user: the user that the token is for; "": all users of the tenant.
+            a_minute, at_once, tokens, usd, bytes_a_day: the token's limits (see `Token`).
 
         Raises:
             InputError: a scope does not exist, the name of the tenant or the user is not valid, or `days` is out of

@@ -84,8 +84,8 @@ def parse_backup(lines: Iterable[bytes], source: str) -> Export[MindHeader]:
 def next_words(habits: Habits, user: str, data: Location | None) -> str:
     """Return the command that continues the conversation with an imported mind, quoted for a shell.
 
-    Models with an address are left out, because the author of the file chose the address, and the conversation would be
-    sent there (see `addresses`).
+    Models with an address are left out (see `addresses`). The author of the file chose the address, and the
+    conversation would be sent to it.
 
     Args:
         data: the location of the mind; None: the default folder.

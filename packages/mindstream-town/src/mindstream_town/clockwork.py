@@ -118,9 +118,11 @@ class Clockwork:
         return state
 
     def take_reached(self) -> TownReached:
-        """Return an event about the residents whose last finished step has changed since the previous call. It has
-        these steps (`reached`), the residents among them that may see something new (`marked`), and those that have not
-        looked around in their arena yet (`entered`)."""
+        """Return an event about the residents whose last finished step has changed since the previous call.
+
+        `reached`: these steps. `marked`: those of the residents who may see something new. `entered`: those who have
+            not looked around in their arena yet.
+        """
         moved, self._moved = self._moved, set()
         return TownReached(
             step=self.step,
@@ -141,7 +143,7 @@ class Clockwork:
         return self.whereabouts.entered.union(*(each.entered for each in self._running.values()))
 
     def _mark_as_after(self, state: TownState) -> None:
-        """When a town is opened, mark the residents who may have a turn in the next step, with the same result as if
+        """When a town is opened, mark the residents who may have a turn in the next step. The marks are the same as if
         this process had run the last step."""
         where, step = self.whereabouts, state.step
         if state.reached:
@@ -393,8 +395,8 @@ class Clockwork:
         self.whereabouts.mark_around(name)
 
     def _wind(self, name: str, state: ResidentState, step: int) -> None:
-        """Set the timer for the end of a resident's act, or for an appointment in it (`gathers_at`), and start the walk
-        to its place."""
+        """Set a resident's timer to the step at which its act ends, or at which its appointment is due (`gathers_at`).
+        Start the walk to the place of the act."""
         if state.act is None:
             return
         self._due[name] = gathers_at(self.setting, state, step)
@@ -435,9 +437,19 @@ async def live(turn: ResidentTurn, ended: bool, residents: Mapping[str, Resident
 
 
 async def live_in_scenes(turn: ResidentTurn, ended: bool, residents: Mapping[str, Resident]) -> None:
-    """Finish a scene that is over or that a danger in sight interrupts, find out the result of an act that has ended,
-    plan a new day, react to objects, remember a finished act and begin the next one of the plan, reflect, and choose a
-    resident to talk with; `ended`: whether the act has ended."""
+    """Run a turn in a town that runs in scenes.
+
+    The steps, each only if there is a reason for it:
+    1. Finish a scene that is over, or that a danger in sight interrupts.
+    2. Find out the result of an act that has ended.
+    3. Plan a new day.
+    4. React to objects.
+    5. Remember a finished act, and begin the next act of the plan.
+    6. Reflect.
+    7. Choose a resident to talk with.
+
+    `ended`: whether the act has ended.
+    """
     before, others = turn.state.act, people_seen(turn.percepts, residents)
     day, scene = turn.day, turn.state.scene
     if scene and (turn.step >= scene.until or dangers_of(turn.percepts)):

@@ -34,22 +34,23 @@ class Block(Frozen):
         start, minutes: start in minutes after midnight, and duration in minutes.
         place: address of the place; "": anywhere.
         asleep: whether the resident sleeps, and so perceives nothing.
-        fine: whether the block is not broken down any further: a task of some minutes, or, if the town runs
-            in scenes, any part of a day.
+        fine: whether the block is not broken down any further. This holds for tasks of some minutes; if the town runs
+            in scenes, for each part of a day.
         leaves: condition in which the block leaves its object; "": unchanged; MENDED: nothing is wrong with it.
-        danger: whether that condition is a danger.
+        danger: whether the condition `leaves` is a danger.
         why: where the block comes from, which is the day's plan, a reaction to a percept, or waiting for a person or an
             object.
         sees_to: address of the object, or name of the person, that a reaction is about.
-        busy: whether the resident must not be spoken to. weight: importance of the memory of it, 1 to 10; 0: not rated.
+        busy: whether the resident must not be spoken to during the block.
+        weight: importance of the memory of the block, 1 to 10; 0: not rated.
         hour: whether the block is part of an hourly plan, which is broken down into tasks later.
-        state: state of its object during the act, such as "in use".
-        seen: what others see of it, if that is less than `what`; "": they see `what`.
+        state: state of the block's object during the act, such as "in use".
+        seen: what others see of the act, if it is less than `what`; "": they see `what`.
         open: the question that the act answers, such as whether the projector runs; "": none.
-        agreed: names of all who have agreed to do it together; empty: it is no appointment.
-        whom: names of its partners, such as people to ask, tell or visit.
-        secret: whether it is planned because of a secret memory, so that others know only `seen` of it.
-        settled: whether a talk has given the result of it.
+        agreed: names of all who have agreed to do the act together; empty: the block is no appointment.
+        whom: names of the act's partners, such as people to ask, tell or visit.
+        secret: whether the act is planned because of a secret memory; others then know only `seen`.
+        settled: whether a talk has already produced the result of the act.
     """
 
     start: int
@@ -83,7 +84,7 @@ class Act(Frozen):
     """What a resident does from one step to another.
 
     Attributes:
-        since, until: first step, and the step at which it ends; the walk to the place is included.
+        since, until: the first step, and the step at which the act ends; the walk to the place is included.
         path: tiles of the walk, one per step from `since` on (format: `routes.read_walk`).
         why: where the act comes from, which is the plan, a talk, waiting, or a percept; "": a user's command.
         sees_to: address of the object, or name of the person, that a reaction is about.
@@ -281,7 +282,8 @@ class Talked(TownEvent):
     lines were logged when they were said (`Spoke`)."""
     records: Names = ()
     known: Names = ()
-    """Ids of memories of which the resident was told again in the talk: it had them before, with the same text."""
+    """Ids of memories that the resident had before the talk, and whose text another resident told it again in the
+    talk."""
     gathered: float = 0.0
     """Total importance of these records."""
     unrated: Names = Field((), exclude_if=not_)
@@ -289,8 +291,8 @@ class Talked(TownEvent):
 
 
 class ActFinished(TownEvent):
-    """A resident's act ended, or its walk to the place of an act. It remembers the act, unless the act continues an
-    equal one."""
+    """A resident's act, or its walk to the place of an act, ended. The resident remembers the act, unless the act
+    continues an equal one."""
 
     kind = "act_finished"
     what: Quotes[str]
@@ -332,12 +334,17 @@ class Overheard(TownEvent):
 
 class ResultAsked(TownEvent):
     """A model was asked for the result of an act. The reply is applied when the resident needs it: when its next act
-    ends, it goes to bed, reflects, or begins a scene. No other resident can perceive it before.
+    ends, when it goes to bed, when it reflects, or when it begins a scene. No other resident can perceive the result
+    before.
 
     Attributes:
-        prompt: the model request as JSON, without the memories that it shows. used: the ids of these memories.
-        record: id of the memory of the act. near: people in sight. place: the place of the act.
-        secret: whether the act reveals a secret. is_clear: whether the prompt contains nothing that reveals one.
+        prompt: the model request as JSON, without the memories in it.
+        used: ids of the memories in the prompt.
+        record: id of the memory of the act.
+        near: people in sight.
+        place: the place of the act.
+        secret: whether the act reveals a secret.
+        is_clear: whether the prompt contains nothing that reveals a secret.
     """
 
     kind = "result_asked"
@@ -351,16 +358,19 @@ class ResultAsked(TownEvent):
 
 
 class SceneBegan(TownEvent):
-    """Two residents began a scene, and a model was asked about it; written to the streams of both, to each with what is
-    its own. The reply is applied at the step `until`, or earlier if one of them sees a danger or a user takes control
-    of one. Before that, no resident can perceive anything that depends on the reply.
+    """Two residents began a scene, and a model was asked about it. Each resident's stream gets an event with that
+    resident's data. The reply is applied at the step `until`, or earlier if one of the two sees a danger or a user
+    takes control of one of them. Before that, no resident can perceive anything that depends on the reply.
 
     Attributes:
-        by: the resident who began it. prompt: the request as JSON, without the two residents. side: what the request
-            says of this resident, as JSON, without its memories.
-        mind: ids of this resident's memories in the prompt. heard: a remark about each of these memories. plan: the
-            parts of its day's plan in the prompt.
-        places: addresses of the places in the prompt. lets_on: whether it may reveal a secret.
+        by: the resident who began the scene.
+        prompt: the request as JSON, without the two residents.
+        side: what the request says of this resident, as JSON, without the memories.
+        mind: ids of this resident's memories in the prompt.
+        heard: a remark about each of the memories in `mind`.
+        plan: the parts of this resident's day plan in the prompt.
+        places: addresses of the places in the prompt.
+        lets_on: whether this resident may reveal a secret.
     """
 
     kind = "scene_began"
@@ -382,8 +392,9 @@ class Met(TownEvent):
     kind = "residents_met"
     other: Name
     outcome: Literal["talked", "passed", "declined", "settled", "told"]
-    """They talked; they passed each other without a talk; one of them declined to talk; a short request gave the result
-    of what they had met for; or one told the other news in passing, without a call of a model."""
+    """`talked`; `passed`: they passed each other without a talk; `declined`: one of them declined to talk; `settled`: a
+    short request gave the result of what they had met for; `told`: one told the other news in passing, without a call
+    of a model."""
     by: Name = ""
     """The resident who declined or ended the meeting."""
     records: Names = ()

@@ -118,8 +118,8 @@ class Preparing:
         return f"{room} ({things})" if things and ":" in room else room
 
     def _places_of(self, person: Person) -> list[str]:
-        """Return the places and objects that a resident may use: all, except in houses where other residents live and
-        that it does not know."""
+        """Return the places and objects that a resident may use: all, except those in other residents' homes that it
+        does not know."""
         world, homes = self._setting.name, self._setting.homes
         known = {sector_of(each) for each in (person.home, *person.knows)}
         return [

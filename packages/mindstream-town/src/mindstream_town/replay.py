@@ -68,8 +68,8 @@ class Table:
 
 @dataclass(frozen=True)
 class Sizes:
-    """How long a recording is at some moment: numbers of entries in its tables (`texts`, `blocks`, `things`) and, by
-    resident and name, in the timelines (`people`)."""
+    """The length of a recording at some moment, in entries: of its tables (`texts`, `blocks`, `things`), and of its
+    timelines by resident and by name of the timeline (`people`)."""
 
     texts: int
     blocks: int
@@ -178,8 +178,7 @@ class Recorder:
         self._take_in(row, step)
 
     def remember(self, name: str, records: Iterable[Record], last: int | None = None) -> None:
-        """Add a resident's records up to the step `last` (None: without a limit), except those that were added
-        before."""
+        """Add a resident's records up to the step `last` (None: all). Records that were added before are skipped."""
         life = self._lives[name]
         for each in records:
             step = _step_at(each.created, self._setting)
@@ -426,12 +425,14 @@ def _spaced(points: list[Point]) -> list[Point]:
 
 
 def ground_of(setting: Setting) -> dict[str, object]:
-    """Return `size` in tiles, `map` (the drawing), and the place at each spot: `tiles`, or `boxes` and `roads`.
+    """Return the size and the drawing of a town's map, and the place at each spot.
 
-    `map` has, from bottom to top, `grounds` (kind, path data), `shapes` (path data), `things` (place, material,
-    outline, shape, centres) and `names` (x, y, size, lines). `tiles` are pairs of a place's number and its run length,
-    row by row. `boxes` are the places with roads: number, x, y, width, height. `roads` are the positions of both ends
-    in `boxes`, and the number of steps.
+    - `size`: in tiles.
+    - `map`: the drawing, from bottom to top: `grounds` (kind, path data), `shapes` (path data), `things` (place,
+    material, outline, shape, centres), `names` (x, y, size, lines).
+    - `tiles`, on a map of tiles: pairs of a place's number and its run length, row by row.
+    - `boxes`, on a map of places with roads: each place as number, x, y, width, height.
+    - `roads`, with `boxes`: the positions of both ends in `boxes`, and the number of steps.
     """
     world = setting.world
     if isinstance(world, TileWorld):

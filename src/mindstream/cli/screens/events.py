@@ -114,8 +114,8 @@ def aside(event: Event, *, verbose: bool = True) -> str:
 
 
 def _named(event: Event) -> str:
-    """Return the line for an event that `aside` has no format for: its kind, and its text or fields; for dead-lettered
-    work (`set_aside`), the reason."""
+    """Return the line for an event that `aside` has no format for: the event's kind, and its text or fields. For
+    dead-lettered work (`set_aside`), the line has the reason."""
     if event.kind == "set_aside":
         slot, reason, attempts = (getattr(event, name, "") for name in ("slot", "reason", "attempts"))
         return f"{slot}: given up after {attempts} attempts: {short(str(reason), 300)}"
@@ -249,7 +249,8 @@ def describe_standing(state: LifeState, now: Moment, wakes: Moment | None, is_li
     """Describe the current activity of a life: working, resting or halted.
 
     Args:
-        wakes: the time at which it next has something to do by itself; None: only after a person acts.
+        wakes: the time at which the life next has something to do by itself; None: it has nothing to do until a person
+            acts.
     """
     halted = f"{state.halted}; {describe_way_on(state, is_lived)}" if state.halted else ""
     if state.in_turn or state.unread or state.wishes or (wakes is not None and wakes <= now):

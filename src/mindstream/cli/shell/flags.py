@@ -229,8 +229,8 @@ def _add(add: Callable[..., Any], run: Body, chosen_by: list[str], helps: Mappin
 
 
 def _fields(parameter: Parameter) -> list[Parameter]:
-    """Return the parameters that become flags in place of a parameter: the fields of its type if that is a dataclass,
-    else the parameter itself."""
+    """Return the parameters that become flags in place of one parameter. If its type is a dataclass, these are the
+    fields of the dataclass; else the parameter itself."""
     if not is_dataclass(parameter.annotation):
         return [parameter.replace(kind=Parameter.KEYWORD_ONLY)]
     kinds = get_type_hints(parameter.annotation, include_extras=True)
@@ -255,11 +255,11 @@ def flag_name(field: str) -> str:
 
 
 def choose(flags: Mapping[str, Any]) -> Chosen:
-    """Choose the settings, and switch on redaction if they ask for it; warn about an unread settings file in the
-    working directory, and misspelt variables.
+    """Choose the settings, and switch on redaction if the settings ask for it. Warn about an unread settings file in
+    the working directory, and about misspelt environment variables.
 
     For a command about a town, `data` becomes the location of the town (see `find_town`). If the user has named no
-    data, this location is a part of the default data folder, apart from the data of conversations.
+    data, this location is the part `town` of the default data folder.
     """
     from mindstream import settings
     from mindstream.cli.shell.output import complain
@@ -338,7 +338,8 @@ def refuse_flags(context: typer.Context) -> None:
 
 
 def write_flags(values: Mapping[str, object]) -> Iterator[str]:
-    """Yield flags as they are typed on a command line; None, False and "" are omitted, but 0 is not (a limit)."""
+    """Yield flags as they are typed on a command line. The values None, False and "" are omitted; 0 is kept, because it
+    can be a limit."""
     for name, value in values.items():
         for each in value if isinstance(value, list | tuple) else [value]:
             if each is True:

@@ -102,8 +102,8 @@ def load(name_or_folder: str | Path) -> Pack:
     """Load a pack: a shipped one by name, another by the path of its folder (a `Path`, or a string with a slash).
 
     Raises:
-        PackError: there is no such pack, or it is invalid; then the message names the file, and the line if it is
-            known.
+        PackError: there is no such pack, or the pack is invalid; in the second case the message names the file, and the
+            line if the line is known.
     """
     named = isinstance(name_or_folder, str) and not is_path(name_or_folder)
     folder = SHIPPED / name_or_folder if named else Path(name_or_folder)
@@ -279,8 +279,11 @@ def phrase_names() -> list[str]:
 
 
 def phrases(pack: Pack, name: str, language: Language) -> list[str]:
-    """Return the phrases with a name: the pack's own phrases in this language, or else the shipped ones, in this
-    language or else in the first one that they have; empty: there are none of this name."""
+    """Return the phrases with a name; empty: there are none.
+
+    These are the pack's own phrases in this language. If there are none, they are the shipped phrases in this language;
+    if these do not have the language, in their first language.
+    """
     own = pack.phrases.get(name)
     if isinstance(own, dict):
         own = own.get(language)
@@ -296,7 +299,8 @@ def say(pack: Pack, name: str, language: Language, said: Sequence[str] = (), **f
 
 
 def fresh(options: Sequence[str], said: Sequence[str], *key: object) -> str:
-    """Choose an option that does not occur in `said`, or else the one said longest ago; "" if there are no options.
+    """Choose an option that does not occur in `said`. If all occur, choose the one said longest ago. "" if there are no
+    options.
 
     `key`: makes the choice reproducible: the same options and key give the same one.
     """

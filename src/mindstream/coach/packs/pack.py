@@ -233,7 +233,7 @@ class Pack(PackPart):
     resources: tuple[Resource, ...] = ()
     phrases: dict[str, Lists] = {}
     """Fixed texts of the coach by name (see docs/packs.md), such as filler phrases, excuses, and answers without a
-    language model. Each replaces the shipped phrases of the same name."""
+    language model. A name here replaces the shipped phrases of that name."""
     reasoners: tuple[Literal["reflect", "sleep"], ...] = ()
     """Reasoners in addition to the belief reasoner: `reflect` derives insights, `sleep` tidies an idle mind's
     memory."""
@@ -268,7 +268,8 @@ class Pack(PackPart):
         return not known & set(step.not_for) and (not only_for or bool(only_for & known))
 
     def only_for(self, step: Step) -> set[str]:
-        """Return the topics that restrict a step: it is only for users with one of them; empty: it is for all users."""
+        """Return the topics that restrict a step: the step is only for users with one of these topics. Empty: the step
+        is for all users."""
         topics = map(self.topic, step.topics)
         return {topic.id for topic in topics if topic and topic.field and self.fields[topic.field].audience}
 

@@ -62,10 +62,12 @@ class Drawn:
 async def supersede(stream: Stream, old: str, text: str, *, by: str = "", evidence: Sequence[str] = ()) -> Record:
     """Write a correction of a record and end the validity of the old record, in one commit.
 
-    The new record keeps the kind, session, importance, keywords, data and validity of the old one (if the old one has
-    no `valid_from`, the new one is valid from now). A text that differs only in letter case or punctuation is a
-    correction, too; for an identical text, nothing is written. If the record is a note, thought or exemplar and another
-    current record of its kind already has the new text, no new record is written: that record replaces the old one.
+    The new record keeps the kind, session, importance, keywords, data and validity of the old one; if the old one has
+    no `valid_from`, the new one is valid from now. A text that differs only in letter case or punctuation is a
+    correction, too. For an identical text, nothing is written.
+
+    Another current record of the same kind may already have the new text. If the kind is note, thought or exemplar,
+    that record then replaces the old one, and no new record is written.
 
     Raises:
         InputError: the record does not exist, is no longer current, or is a version of a belief or plan; or the text is
@@ -280,9 +282,10 @@ async def reembed(stream: Stream, batch: int = BATCH, tell: Callable[[int], None
     """Embed the records that have no vector of the stream's embedder, in batches; return the number of added vectors.
 
     The call can be interrupted and repeated. Records that are written meanwhile, even by other processes, are embedded,
-    too; but a process that has the memory open with another embedder keeps writing vectors of that embedder. If the
-    stream's embedder rejects a text, its record stays without a vector and an `error` row of the log names it; other
-    records are not affected.
+    too. A process that has the memory open with another embedder, however, keeps writing vectors of its own embedder.
+
+    If the stream's embedder rejects a text, the record with this text stays without a vector, and an `error` row of the
+    log names the record. Other records are not affected.
 
     Args:
         tell: called after each batch with the number of vectors added so far.
@@ -385,9 +388,10 @@ class Correction:
 async def correct(
     stream: Stream, old: str, text: str, *, by: str = "", evidence: Sequence[str] = (), wake: NewWork | None = None
 ) -> Correction:
-    """Correct a record and log the correction. Return both versions, and what was derived from the old one: current
-    records, and items of beliefs and plans. If the text is unchanged, nothing is written, and nothing derived is
-    returned.
+    """Correct a record and log the correction. Return both versions, and what was derived from the old version: current
+    records, and items of beliefs and plans.
+
+    If the text is unchanged, nothing is written, and nothing derived is returned.
 
     Args:
         wake: reasoners to be run because of the correction.

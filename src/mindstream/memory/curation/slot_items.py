@@ -91,8 +91,8 @@ def lost_items(versions: Sequence[Record], without: Without) -> list[SlotItem]:
 
 
 def replay(versions: Sequence[Record], without: Without) -> list[Fields]:
-    """Return the state after each of a slot's versions (oldest first), as if the deleted versions and the words to
-    remove had never been written."""
+    """Return the state after each version of a slot, oldest first. Compute the states as if the deleted versions and
+    the removed words had never been written."""
     held: Fields = {}
     states = []
     for record, before in zip(versions, [{}, *map(body, versions)], strict=False):
@@ -104,10 +104,10 @@ def replay(versions: Sequence[Record], without: Without) -> list[Fields]:
 
 
 def rewrite(versions: Sequence[Record], without: Without) -> tuple[list[Record], Record | None]:
-    """Return what a removal changes in a slot: the remaining versions whose state changes, with their new state; and
-    the content of a new last version.
+    """Return the changes that a removal makes in a slot: the remaining versions whose state changes, with the new
+    state, and a new last version.
 
-    The latter is None if no new version is needed: the last version stays unchanged, or no version of the slot remains.
+    The new last version is None if none is needed: the last version stays unchanged, or no version of the slot remains.
 
     Args:
         versions: all versions of the slot, the oldest first.

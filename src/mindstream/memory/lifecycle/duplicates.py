@@ -37,9 +37,12 @@ FILLERS, QUALIFIERS = frozenset(FILLER_WORDS.split()), frozenset(QUALIFYING_WORD
 
 
 def alike(one: str, other: str) -> bool:
-    """Return whether two texts say the same in nearly the same words: all words of the shorter one occur in the longer
-    one in the same order; at most a fifth of the longer one are other words, and none of these has a digit or is in
-    QUALIFIERS."""
+    """Return whether two texts say the same in nearly the same words.
+
+    All words of the shorter text must occur in the longer text in the same order. At most a fifth of the words of the
+    longer text may be additional words. No additional word may contain a digit or be in QUALIFIERS. Words in FILLERS
+    are ignored.
+    """
     short, long = sorted((_words(one), _words(other)), key=len)
     if short == long:
         return True

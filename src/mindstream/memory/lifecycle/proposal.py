@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
 
 class Weakening(Frozen):
-    """A record that would lose a level. `level`, `time`: its level when the proposal was made, and when it was last
-    returned (if it never was: when it was written)."""
+    """A record that would lose a level. `level`: its level when the proposal was made. `time`: when a recall last
+    returned the record; if none did, when it was written."""
 
     id: str
     level: int
@@ -147,8 +147,8 @@ async def _dream_again(proposal: Proposal, model: Model, forgotten: Sequence[Rec
 
 
 async def _still_so(stream: Stream, proposal: Proposal, without: Collection[str]) -> Draw:
-    """Return the part of the proposed weakening that is still valid, and a strengthening of the records in `without`:
-    the user excluded them from the weakening, which has the same effect as a recall that returns them."""
+    """Return the part of the proposed weakening that is still valid, and a strengthening of the records in `without`.
+    The user excluded these records; this strengthens them as a recall that returns them does."""
     columns, now = await stream.columns(), stream.clock.now()
     still = [
         each.id

@@ -82,8 +82,8 @@ async def _plan(stream: Stream, steps: dict[str, Logged]) -> tuple[UndoneSleep, 
     """Return the result of undoing a sleep, and the revisions that have to be written.
 
     Raises:
-        InputError: records that the sleep archived, created or replaced were changed, superseded or deleted since (only
-            its dream may be deleted), so that the sleep cannot be undone.
+        InputError: the sleep cannot be undone, because records that it archived, created or replaced were changed,
+            superseded or deleted since. A deleted dream does not count.
     """
     forgotten = await _read(stream, steps, "fading")
     at = steps["fading"].at
@@ -127,8 +127,8 @@ async def _read(stream: Stream, steps: dict[str, Logged], step: str, *, may_be_g
 
 
 async def _weakened(stream: Stream, fading: Logged) -> tuple[list[Record], tuple[str, ...]]:
-    """Return the weakened records that no recall has returned since the sleep, and that are neither archived nor
-    long-term; and the ids of the other weakened records.
+    """Return the weakened records that can be restored, and the ids of the other weakened records. A record can be
+    restored if no recall has returned it since the sleep, and it is neither archived nor long-term.
     """
     assert isinstance(fading.event, Slept)
     records = await stream.records(fading.event.weakened)

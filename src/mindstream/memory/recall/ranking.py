@@ -50,10 +50,10 @@ class RecallQuery:
     Attributes:
         bare: the question without the names of the stream's speakers; its vector is compared with messages.
         wordings: the texts to embed. The first (`bare`) is compared with messages, the last (the whole question) with
-            other records. There is only one if the question names no speaker, or the stream has only messages.
+            other records. If the question names no speaker, or the stream has only messages, there is only one text.
         terms: the terms to look up, without the speakers' names.
-        name_terms: the terms of these names. They are looked up only in records that are not messages: in a message, a
-            name addresses the listener; in other records it names the subject.
+        name_terms: the terms of the speakers' names in the question. They are looked up only in records that are not
+            messages: in a message, a name addresses the listener; in other records it names the subject.
         who: the number of the speaker who is named, or meant by "I" or "you"; -1 if there is none, or several.
         spans: the periods that the question names.
         date_terms: the terms among `terms` that only name these periods.
@@ -149,8 +149,8 @@ EPISODES: minimum share of the episodes in which the caller speaks that contain 
 
 
 def find_bearer(word: str, columns: Columns, begins_sentence: bool = False) -> int:
-    """Return the number of the speaker whose nickname, short form or misspelt name a capitalised word is; -1 if there
-    is none, or several."""
+    """Return the number of the speaker that a capitalised word means: the word is the speaker's nickname, or a short or
+    misspelt form of the first name. -1: no speaker, or several."""
     lower = word.lower()
     if lower in STOP or lower in columns.named:
         return -1
@@ -178,8 +178,9 @@ def _find_resembling(word: str, columns: Columns, is_used: bool) -> int:
 def _find_called(term: str, columns: Columns) -> int:
     """Return the number of the speaker whose nickname a word is; -1: none.
 
-    In a stream with two speakers, a word is the nickname of one if nearly all of its uses are by the other (the
-    caller), and it occurs in at least a share EPISODES of the episodes (two or more) in which the caller speaks.
+    The stream must have two speakers. A word is the nickname of one of them if the other (the caller) has written
+    nearly all records with this word (the share BY_ONE). The word must also occur in at least the share EPISODES of the
+    episodes in which the caller speaks, which must be two or more.
     """
     two = columns.speakers.taking_part()
     if len(two) != 2:
@@ -215,7 +216,7 @@ BOTH = frozenset({"we", "us", "our", "ours", "ourselves", "我们"})
 
 
 class Persons(NamedTuple):
-    """Whether a question has pronouns that mean the speaker who asks it, and whether it has some that mean the speaker
+    """The people that the pronouns of a question mean. `asker`: the speaker who asks the question; `asked`: the speaker
     who is asked."""
 
     asker: bool
@@ -223,8 +224,8 @@ class Persons(NamedTuple):
 
 
 def find_persons(text: str) -> Persons:
-    """Return whether the pronouns of an English or Chinese question mean the one who asks, the one who is asked, both,
-    or neither."""
+    """Return which people the pronouns of an English or Chinese question mean: who asks, who is asked, both, or
+    neither."""
     words = set(WORD.findall(WISH.sub(" ", text).lower()))
     both = bool(words & BOTH)
     return Persons(both or bool(words & ASKER), both or bool(words & ASKED))
@@ -343,18 +344,18 @@ class Weights:
         verbosity: 0 to 1. 0: a message's length is compared with its own speaker's usual length. 1: it is compared with
             the tersest speaker's usual length, so the words of a verbose speaker weigh less.
         lends_all: number of words of a record above which each word contributes less to neighbouring records.
-        next_to, second: share of a word's weight that neighbouring records in the episode get: the one before and the
-            one after (next_to), and those two places before and after (second).
+        next_to: share of a word's weight that the record before and the record after get, in the same episode.
+        second: share that the records two places before and two places after get.
         same_speaker: share that the record two places after gets if it is by the same speaker.
-        answer: share that the answer to a question gets. The answer is the record after the question, or, if that is by
-            the asker too, the one after that. The share is above 1, because the answer is more relevant than the
-            question.
+        answer: share that the answer to a question gets. The answer is the record after the question; if the asker
+            wrote that record, too, it is the record two places after. The share is above 1, because the answer is more
+            relevant than the question.
         episode: weight of the BM25 score of the whole episode.
-        who: weight of records by the speaker that the question means, if it means only one: a share of the weight of a
-            word that only one record contains. So the speaker matters as much in a long stream as in a short one.
+        who: weight of records by the speaker that the question means, if it means only one. The value is a share of the
+            weight of a word that only one record contains; the speaker thus matters equally in long and short streams.
         dates: weight of records that were written in a period that the question names.
-        asks: applies to records that contain only questions. Such a record counts in full if it has at least this many
-            terms that the query does not have. With fewer it counts less; with none its relevance is at most 0, because
+        asks: number of terms that are not in the query, for records that contain only questions. A record with at least
+            so many such terms counts in full, with fewer it counts less. With none, its relevance is at most 0, because
             an earlier question answers nothing. 0: these records always count in full.
         opening: weight of the first record of an episode.
     """
@@ -531,8 +532,8 @@ class _Reach:
                 reached += best
 
     def _lend(self, holds: Rows, own: Floats, lengths: Floats) -> tuple[Rows, Floats]:
-        """Return, for each record with a word, the five records that the word reaches (itself, and two on each side in
-        its episode), and the weights that these get: two arrays with five rows."""
+        """Return the records that get a share of a word's weight, and their shares: two arrays with five rows. A column
+        stands for one record with the word. It has that record, and two records on each side in its episode."""
         weights = self._weights
         where, lent = np.empty((5, len(holds)), np.int64), np.empty((5, len(holds)), np.float32)
         where[0], lent[0] = holds, own
@@ -606,10 +607,10 @@ DATED = 2
 """A period in the question counts as at least this number of words. They count as found if a record that may be
 returned was written in that period."""
 LOW_CERTAINTY = 0.1
-"""Certainty below which prompts leave out the results (`floor=LOW_CERTAINTY`), and all interfaces (command line,
-terminal, REST, MCP, studio) mark them as "low confidence" unless a hit reaches LOW_CONFIDENCE."""
+"""Certainty below which prompts leave out the results (`floor=LOW_CERTAINTY`). All interfaces (command line, terminal,
+REST, MCP, studio) mark such results as "low confidence", unless a hit reaches LOW_CONFIDENCE."""
 LOW_CONFIDENCE = 0.3
-"""Confidence that one hit needs for the results not to be marked as "low confidence", however low the certainty is."""
+"""Confidence of a hit from which the results are not marked as "low confidence", even if the certainty is low."""
 COVERED_BY_WORDS, UNHEARD_OF_BY_WORDS, BIAS_BY_WORDS = 5.6, -4.7, -1.3
 """COVERED, UNHEARD_OF and BIAS for a question of which no vector was compared; then there is no coefficient NEAR."""
 
@@ -714,8 +715,12 @@ def log_odds(probability: float) -> float:
 def signs(
     columns: Columns, question: RecallQuery, scored: Scored, candidates: Mask, asked: int = 0
 ) -> tuple[float, float, float]:
-    """Return three signals of certainty: the share of the question's words that the best candidate covers (with its
-    neighbours), the share that no record mentions, and the highest score part `vector` of a candidate.
+    """Return three signals of certainty:
+    1. the share of the question's words that the best candidate and its neighbours cover;
+    2. the share of the question's words that no record mentions;
+    3. the highest score part `vector` of a candidate.
+
+    Both shares are weighted by the rarity of the words.
 
     `candidates` marks the records that may be returned. `asked` is 1 if the question itself is a record of the stream;
     that record is not counted.

@@ -70,8 +70,8 @@ class _Lineage:
         return node.seq if node and kind in kinds and parsed(payload, dict).get("record") == id_ else None
 
     def evidence(self, id_: str) -> tuple[str, ...]:
-        """Return the ids of the records from which a record was derived; for an answer without evidence, the id of the
-        message that it answers."""
+        """Return the ids of the records from which a record was derived. For an answer without evidence, this is the id
+        of the message that the record answers."""
         node = self.nodes.get(id_)
         if node is None or node.evidence or (row := self.said_in(id_, ANSWERS)) is None:
             return node.evidence if node else ()
@@ -213,9 +213,11 @@ def _versions(connection: Sql, stream: StreamKey, slots: Sequence[str] | None) -
 
 
 def _bare_rows(connection: Sql, stream: StreamKey, lineage: _Lineage, gone: set[str]) -> Iterator[int]:
-    """Yield the rows of the log that contain only words of forgotten records: messages, decisions that quote a
-    forgotten answer, reflections of which all thoughts are forgotten, thoughts about forgotten messages, and the runs
-    that led to these thoughts."""
+    """Yield the rows of the log that contain only words of forgotten records:
+    - forgotten messages and answers;
+    - decisions that quote a forgotten answer;
+    - reflections of which all thoughts are forgotten;
+    - thoughts that are only about forgotten messages, and the runs that led to these thoughts."""
     heard = {row for id_ in gone if (row := lineage.said_in(id_, ("heard",))) is not None}
     said = {row for id_ in gone if (row := lineage.said_in(id_, ANSWERS)) is not None}
     yield from heard | said

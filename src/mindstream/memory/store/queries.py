@@ -61,8 +61,8 @@ def sum_of_event(mind: str, at: float, by: str, kind: str, payload: str, system:
 
 
 def sum_of_record(row: tuple[Any, ...]) -> int:
-    """Return the checksum of a record's row (COLUMNS), without the values that may change after it was written, such as
-    its strength, its importance and the end of its validity, and without its vector."""
+    """Return the checksum of a record's row (COLUMNS). It leaves out the vector, and the values that may change after
+    the record was written, such as strength, importance and the end of validity."""
     id_, stream, kind, text, created, _accessed, by, episode = row[:8]
     valid_from, (depth, slot, version, data, seq) = row[11], row[20:25]
     words = (
@@ -170,8 +170,8 @@ def name(value: object) -> str:
 
 
 def fields(text: object) -> dict[str, Any]:
-    """Return a record's data; if its JSON is invalid or not an object, its text under the name `unreadable`. None
-    stands for no data."""
+    """Return a record's data, given as JSON text (None: no data). If the JSON is invalid or not an object, return the
+    text under the name `unreadable`."""
     if text is None:
         return {}
     found = parsed_or_none(text)
@@ -337,11 +337,12 @@ def newest_changes(connection: Sql, stream: StreamKey) -> tuple[int, int]:
 
 
 def cut_portion(rows: Iterable[tuple[Any, ...]], left: int) -> tuple[list[tuple[Any, ...]], int]:
-    """Return the first rows, until they have PORTION_SIZE characters in all, and the number after which to continue.
+    """Return the first rows, up to the row with which they reach PORTION_SIZE characters, and the record number after
+    which to continue.
 
     Args:
         rows: rows of records: FIELDS, then the record's number.
-        left: the number after which to continue if no row is cut off; 0: there are no more rows.
+        left: the record number after which to continue if no row is cut off; 0: there are no more rows.
     """
     kept, size = list[tuple[Any, ...]](), 0
     for row in rows:
@@ -363,8 +364,8 @@ def newest_and_strongest(connection: Sql, stream: StreamKey, n: int, kinds: Iter
 
 
 def read_log(connection: Sql, where: str, values: Sequence[Any], kinds: Sequence[str] | None) -> list[Logged]:
-    """Read the rows of the log that the SQL `where` selects. If it selects rows by kind (`kinds` is not None), rows
-    whose event cannot be read are left out; otherwise these are returned with the event `Unknown`."""
+    """Read the rows of the log that the SQL `where` selects. Rows whose event cannot be read have the event `Unknown`;
+    they are left out if `where` selects rows by kind (`kinds` is not None)."""
     read = [
         Logged(seq, mind, moment(at) or 0.0, printable(by), read_event(kind, payload), system == 1)
         for seq, mind, at, by, kind, payload, system in connection.execute(
@@ -384,13 +385,13 @@ def last_change(connection: Sql) -> int:
 REVISED = tuple(f.name for f in dataclasses.fields(Revision) if f.name not in ("id", "was", "holds", "emptied"))
 _REVISED_OF = attrgetter(*REVISED)
 HOLDS = "(valid_until IS NULL OR valid_until > ?) AND forgotten IS NULL"
-"""SQL condition with a moment as its parameter: the record's validity has not ended then (as in
+"""SQL condition with a moment as its parameter. It is true if the record's validity has not ended at this moment (as in
 memory/recall/ranking), and the record is not archived."""
 
 
 def write(connection: Sql, commits: Sequence[Commit]) -> tuple[list[list[Logged]], int]:
-    """Write commits in the caller's transaction; return, for each commit, the log rows of its entries; and the change
-    number that all these commits share. Raises as `LogStore.commit` does.
+    """Write commits in the caller's transaction. Return the log rows of each commit's entries, and the change number
+    that all these commits share. Raises the same errors as `LogStore.commit`.
     """
     changed = next_change(connection) if commits else 0
     minds = list({commit.mind for commit in commits if commit.entries})
@@ -460,8 +461,8 @@ def _supersede(connection: Sql, new: Record, changed: int) -> None:
 
 
 def _check_distinct(connection: Sql, entry: Entry, commit: Commit) -> None:
-    """Raise Conflict if a note, thought or exemplar in the entry has the same words as a current record of its kind
-    that this commit does not end."""
+    """Raise Conflict if a note, thought or exemplar in the entry has the same words as a current record of the same
+    kind. A record that this commit ends does not count."""
     ending = {
         revision.id
         for revision in commit.revisions
@@ -529,15 +530,15 @@ def _updating(names: tuple[str, ...], was: bool, holds: bool) -> str:
 
 
 def _is_still(connection: Sql, stream: StreamKey, id_: str, was: StrengthState) -> bool:
-    """Return whether a record, as it is read, has this strength: in a damaged row, the stored values may differ from
-    the read ones."""
+    """Return whether a record has this strength when it is read. In a damaged row, the stored values may differ from
+    the values that are read."""
     rows = connection.execute(f"SELECT {COLUMNS} FROM records WHERE id = ? AND stream = ?", (id_, stream)).fetchall()
     return [(record.level, record.accessed) for record in map(record_of, rows)] == [(was.level, was.time)]
 
 
 def next_change(connection: Sql) -> int:
-    """Return the next number for a transaction's changes of records. Taking it locks the counter until the commit, so
-    commits happen in the order of their numbers."""
+    """Return the next number for a transaction's changes of records. The counter is locked until the commit, so commits
+    happen in the order of their numbers."""
     row = connection.execute("UPDATE counters SET value = value + 1 WHERE name = 'changed' RETURNING value").fetchone()
     if row is None:  # the counter is lost: continue after the highest number in the tables
         row = connection.execute(

@@ -33,10 +33,11 @@ from mindstream.memory.store.word_index.segments import LARGEST, SEARCHED_FROM, 
 from mindstream.paths import usable
 
 MOST = 128
-"""Maximum number of a stream's changes by this process that are kept until its columns take them; if there are more,
-the columns read them from the database."""
+"""Maximum number of a stream's changes by this process that are kept in memory for the stream's columns. If there are
+more, the columns read the changes from the database."""
 STREAMS = 1_000
-"""Maximum number of streams whose changes are remembered; when it is reached, all are forgotten."""
+"""Maximum number of streams whose changes are remembered. When it is reached, the changes of all streams are
+forgotten."""
 Change = Record | Revision
 REAL = ("created", "accessed", "importance", "valid_from", "valid_until", "forgotten")
 """Fields of a record that the database stores as floating-point numbers."""
@@ -45,9 +46,9 @@ PLAIN = frozenset({str, int, float, bool, type(None)})
 
 
 class OwnChanges:
-    """The recent changes by this process, so that it need not read them from the database. They are complete only if no
-    other process has committed in between. All processes share a counter, which gives each commit the next number, so a
-    missing number shows a commit of another process."""
+    """The recent changes by this process, which it need not read from the database. They are complete only if no other
+    process has committed in between. All processes take the numbers of their commits from one counter, so a missing
+    number shows a commit of another process."""
 
     def __init__(self) -> None:
         self._first, self._last = 0, -1  # all commits from number `_first` to `_last` are by this process
@@ -109,9 +110,10 @@ class OwnChanges:
 
 
 def _is_simple(commit: Commit) -> bool:
-    """Return whether a commit itself shows all its changes, so that columns need not read them from the database. A
-    commit that writes a version of a slot also ends the version before, so it is not simple; neither is one that
-    changes a vector or its embedder, or empties a field.
+    """Return whether a commit itself shows all its changes; columns then need not read the changes from the database.
+
+    Not simple is a commit that writes a version of a slot, because this also ends the version before. A commit that
+    changes a vector or its embedder, or empties a field, is not simple either.
     """
     return not (
         any(record.slot is not None for entry in commit.entries for record in entry.records)
@@ -197,8 +199,8 @@ class SqliteStore(SqlStore):
         self._own.add(number, commit, logged)
 
     async def own_changes(self, stream: StreamKey, since: int) -> tuple[list[Record | Revision], int] | None:
-        """Return all changes of a stream after `since`, and the number to pass as `since` next time, if this process
-        has made them all and still knows them; otherwise None."""
+        """Return all changes of a stream after `since`, and the number to pass as `since` next time. None: another
+        process has made some of these changes, or this process does not know them any more."""
         moment = self._moment  # taken before the read: a commit during the read makes it outdated
         known, turns = self._database.of_this_turn(), RESUMES
         if (number := known.get("version")) is None:
@@ -286,8 +288,8 @@ def copy_without(
 ) -> None:
     """Copy a folder's database file without some rows of its log (`rows`: their numbers) and without their records.
 
-    Open work is not copied. If a record was last recalled after `at`, the copy has `at` as the time of its last recall,
-    because the times of earlier recalls are not stored.
+    Open work is not copied. The last recall of a record is set to `at` if it was later, because the times of earlier
+    recalls are not stored.
 
     Args:
         unrated: ids of records that were rated later; they get no importance.

@@ -25,8 +25,8 @@ the episode gets half of it."""
 BYTE_OF_WORDS = 4
 """Maximum number of 64-bit words per vector for which the count of differing signs fits into a byte."""
 SAMPLE = 1 << 16
-"""If a search by bits (the signs of vectors) compares more records than this, it computes its maximum distance from a
-sample of them. The sample has at least half this number of records."""
+"""Maximum number of records from which a search by bits (the signs of vectors) computes its maximum distance. If it
+compares more records, it uses a sample of them, which has at least half this number of records."""
 BLOCK = 65_536
 """Number of records whose bits are compared at once, so that the data stays in the processor's cache."""
 PORTION = 4_096
@@ -34,10 +34,11 @@ PORTION = 4_096
 COMPARED = 256
 """Number of vectors whose cosines are computed at once, so that the data stays in the processor's cache."""
 EXACT_MEAN_UP_TO = 8_192
-"""Maximum number of vectors for which the mean is recomputed when some are removed; of more vectors, it is updated."""
+"""Maximum number of vectors for which the mean is computed again when some are removed. With more vectors, the mean is
+only updated."""
 EXACT_UP_TO = 2_000
-"""Maximum number of records for which a search computes all cosines. Among more records, it computes only those of the
-records whose signs (one bit per dimension) are the most similar.
+"""Maximum number of records for which a search computes all cosines. With more records, it computes only the cosines of
+the records whose signs (one bit per dimension) are most similar to those of the query.
 """
 
 
@@ -47,8 +48,8 @@ class Vectors:
     """
 
     def __init__(self, width: int, without: Sequence[int] = ()) -> None:
-        """Start with records that have no vector. `without`: for each of them, the row of the record before it in its
-        episode, or -1."""
+        """Start with records that have no vector. `without`: for each of these records, the row of the record before it
+        in its episode, or -1."""
         self.width = width
         self._words = (width + 63) // 64
         self.sums = GrowingArray(np.uint16, width)
@@ -114,12 +115,13 @@ class Vectors:
             del self._alone[next(iter(self._alone))]
 
     def without(self, removed: Ints, renewed: Mapping[int, Sequence[Floats]], last: Mapping[int, Floats]) -> Vectors:
-        """Return a copy without some records; some of the records that stay have new neighbours.
+        """Return a copy without some records. Some of the remaining records then have new neighbours.
 
         Args:
             removed: the rows to remove.
-            renewed: for records with new words or neighbours, by new row: their own vectors, then their neighbours'.
-            last: for records that are now the last of their episodes, by new row: their own vectors.
+            renewed: for each record with new words or neighbours, by its new row: its own vector, then the vectors of
+                its neighbours.
+            last: for each record that is now the last of its episode, by its new row: its own vector.
         """
         self._settle()
         fresh, count = copy.copy(self), len(self) - len(removed)
@@ -241,8 +243,8 @@ class Vectors:
         return np.where(self.lengths.values[rows] > 0, nearer, 0).astype(np.float32, copy=False)
 
     def nearest(self, query: Floats, among: Mask) -> tuple[Ints, Floats]:
-        """Return the rows of `among` with the vectors most similar to a unit vector (all rows if there are few), and
-        their cosines."""
+        """Return the rows of `among` whose vectors are most similar to a unit vector (`query`), and the cosines of
+        these rows. If there are few rows, return all."""
         self._settle()
         rows = self._candidates(query, among, lambda: np.empty(0, np.int64))
         return rows, self.cosines(query, rows)
@@ -288,8 +290,8 @@ class Vectors:
         return np.flatnonzero(chosen & among)
 
     def nearest_by_bits(self, query: Floats, among: Mask, n: int) -> Ints:
-        """Return about n to 2n rows of `among` (fewer if there are fewer): those whose vectors are on the same side of
-        the mean as the query in most dimensions."""
+        """Return about n to 2n rows of `among` (fewer if there are fewer): the rows whose vectors are on the same side
+        of the mean as the query in most dimensions."""
         self._settle(bits=True)
         if self.behind:  # rows that are not settled yet have neither lengths nor bits
             among = among & (self.lengths.values > 0)
@@ -330,10 +332,10 @@ def signs_of(centred: Floats) -> NDArray[np.uint64]:
 
 
 def measured(count: int) -> int:
-    """Return how many of the first vectors the mean is computed from: `count`, rounded down to its four leading
-    binary digits (so 100 becomes 96).
+    """Return the number of vectors, from the first on, from which the mean is computed: `count`, rounded down to its
+    four leading binary digits (100 becomes 96).
 
-    So the mean does not depend on whether vectors were added one by one or loaded at once.
+    The mean thus does not depend on whether vectors were added one by one or loaded at once.
     """
     step = 1 << max(0, count.bit_length() - 4)
     return count // step * step

@@ -65,7 +65,8 @@ FAILED = ["error", "abort", "aborted", "cancelled", "insufficient_system_resourc
 """Finish reasons of replies that the server aborted."""
 USUAL = {"id", "object", "created", "model", "choices", "system_fingerprint", "service_tier", "obfuscation"}
 USUAL_IN_CHOICE, USUAL_IN_DELTA = {"index", "delta", "finish_reason", "logprobs"}, {"role", "content"}
-"""Fields of a choice, and of its delta, in a chunk that holds only text, as nearly all chunks do."""
+"""Fields of a chunk that holds only text, as nearly all chunks do: of the chunk (USUAL), of a choice in it
+(USUAL_IN_CHOICE), and of the delta of the choice (USUAL_IN_DELTA)."""
 
 
 if TYPE_CHECKING:
@@ -167,8 +168,8 @@ class TextLogprobsReader:
 
 
 def _tokens_of(choice: dict[str, Any], method: Method) -> list[tuple[str, float]]:
-    """Return the tokens of the sent prompt, with their log-probabilities; 0.0 for a token without one, such as the
-    first.
+    """Return the tokens of the sent prompt, with their log-probabilities. A token without a log-probability, such as
+    the first, has 0.0.
 
     With `echo`, the generated token follows.
     """
@@ -231,8 +232,8 @@ class OpenAIChat:
     async def ask(self, request: Request) -> tuple[Response, EventReader, list[Any], bool]:
         """Send a request; if the endpoint refuses an optional field or a role, send the request again without it.
 
-        Return the response, its reader, its first events, and whether the tools were described in the prompt's text,
-        because the endpoint does not accept tools.
+        Return the response, its reader, its first events, and whether the tools are described in the text of the
+        prompt. They are if the endpoint does not accept tools.
         """
         without: set[str] = set()
         for attempt in range(1, MAX_ATTEMPTS + 1):
@@ -505,10 +506,10 @@ class _Reply:
             yield from self._calls.whole()
 
     def _added(self, text: str) -> str:
-        """Return and store the text that a delta adds; some servers repeat all previous text in each delta.
+        """Return and store the text that a delta adds. Some servers repeat all previous text in each delta.
 
-        Such a server is recognised once two deltas in a row begin with all the text before them; until then, the first
-        of the two is held back, and "" is returned.
+        Such a server is recognised when two deltas in a row begin with all the text before them. The first of the two
+        deltas is held back (the result is "") until the second shows what is the case.
         """
         waiting, before = self._grown, self._text
         if not text or (self._finish and len(before) > 1 and text == "".join(before)):
@@ -684,8 +685,9 @@ class _PartialCall:
     def arguments(self) -> str:
         """The joined arguments.
 
-        If they are no JSON object because the endpoint repeated pieces, the last piece that is an object is used alone;
-        if there is none, equal neighbouring pieces are joined once. If this is no object either, all pieces are joined.
+        If the joined pieces are no JSON object, the endpoint may have repeated pieces. The result is then the last
+        piece that is an object alone. If there is none, it is the pieces joined without neighbouring repetitions, if
+        they are an object; else all pieces joined.
         """
         pieces = self.pieces
         while len(pieces) > 1 and pieces[0].strip() in EMPTY:
@@ -708,10 +710,11 @@ class _PartialCall:
 class ToolCalls:
     """The calls of one reply.
 
-    A delta's `index` should name the call that the delta continues, but some servers omit it, repeat it for each call,
-    or begin at 1. The `id` is in the first delta, in every delta, new in every delta, or missing. Therefore a delta
-    continues the call with its id; otherwise the call with its index, unless the delta begins another call; otherwise
-    the last call.
+    A delta's `index` should name the call that the delta continues. But some servers omit the index, use the same one
+    for each call, or begin at 1. The `id` is in the first delta, in every delta, new in every delta, or missing.
+
+    Therefore a delta continues the call with its id. If there is none, it continues the call with its index, unless the
+    delta begins another call. Otherwise it continues the last call.
 
     Args:
         names: the tools that were offered.
@@ -731,8 +734,8 @@ class ToolCalls:
         return len(self._calls) > self._most
 
     def take(self, delta: Any, place: int | None) -> str:
-        """Add a delta of a tool call. Return the piece of the arguments that it adds; if it adds none, the tool's name,
-        or "".
+        """Add a delta of a tool call. Return the piece of the arguments in the delta; if it has none, the tool's name
+        in it, or "".
 
         Args:
             place: the position of this call in a chunk with several calls, used if the server sends no index.
@@ -792,10 +795,10 @@ class ToolCalls:
         return call if name == call.name and (not call.is_complete or _object(piece) == call.arguments) else None
 
     def _with_id(self, same: list[_PartialCall], index: Any, name: str, piece: str) -> _PartialCall | None:
-        """Return the call in `same` (the calls with the delta's id) that the delta continues; None if it begins a new
-        call.
+        """Return the call in `same` (the calls with the delta's id) that the delta continues. None: the delta begins a
+        new call.
 
-        Several calls may have one id, because some servers give all calls the same.
+        Several calls may have the same id, because some servers give one id to all calls.
         """
         call = next((each for each in reversed(same) if each.index == index), same[-1])
         if not name or not call.name or self._is_part(call, name):

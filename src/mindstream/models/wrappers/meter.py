@@ -185,16 +185,16 @@ class _Reported(Layer):
 
 
 MIN_REPLY = 200
-"""Minimum number of tokens that must be left for a reply, or the reply's own limit if that is lower; with fewer, the
-call is not made."""
+"""Minimum number of tokens that must be left for a reply, or the reply's own limit if it is lower. With fewer tokens
+left, the call is not made."""
 UNTRIED = 20
-"""Until the first call has ended, another call starts only if the budget has this many times the tokens left that the
-other call may use."""
+"""While no call has ended yet, a further call starts only if the budget has this many times its tokens left."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reserved:
-    """The tokens reserved for a call: the estimated tokens of its request, and the maximum of its reply."""
+    """The tokens reserved for a call. `asked`: the estimated tokens of the request. `answered`: the maximum tokens of
+    the reply."""
 
     asked: int
     answered: int
@@ -204,13 +204,16 @@ class Reserved:
 class Budget:
     """A budget that any number of models share, with the amounts that have been spent.
 
-    Tokens are reserved before a call: those of its request and of its longest reply, or the average of earlier calls if
-    that is more. A call waits while running calls leave too few tokens. If no other call runs, its reply may use all
-    tokens that are left; if these are fewer than MIN_REPLY, and too few for its longest reply, the call is not made.
-    The limit in US dollars is exceeded by at most one call: a call waits while the running calls may use up the rest at
-    the highest known price per token. With this limit, the first call runs alone, to find out the price. If an endpoint
-    reports no usage, an estimate is counted. A call whose price is not known adds nothing to `spent_usd`; it is counted
-    in `unpriced`, unless the model is free.
+    Tokens are reserved before a call: the tokens of its request and of its longest reply, or the average of earlier
+        calls if this is more. A call waits while running calls leave too few tokens. If no other call runs, the reply
+        may use all tokens that are left. The call is not made if these are fewer than MIN_REPLY and too few for its
+        longest reply.
+
+    The limit in US dollars is exceeded by at most one call. A call waits while the running calls may use up the rest at
+    the highest known price per token. With this limit, the first call runs alone, to find out the price.
+
+    If an endpoint reports no usage, an estimate is counted. A call whose price is not known adds nothing to
+    `spent_usd`; it is counted in `unpriced`, unless the model is free.
     """
 
     calls: int | None = None
@@ -221,8 +224,8 @@ class Budget:
     spent_usd: float = 0.0
     unpriced: int = 0
     bring_up: Callable[[], Awaitable[None]] | None = field(default=None, repr=False, compare=False)
-    """Exchanges the spent and reserved amounts with other processes; None: the budget is not shared with any. The
-    service calls it before each model call, and again once the call's tokens are reserved."""
+    """Exchanges the spent and reserved amounts with other processes. It is called before each model call, and again
+    when the tokens of the call are reserved. None: no other process shares the budget."""
     _runs: set[str] = field(default_factory=set, repr=False)
     _running: list[Reserved] = field(default_factory=list, repr=False)
     _has_ended: bool = field(default=False, repr=False)

@@ -81,8 +81,8 @@ class Numbered:
         return steps
 
     def end(self) -> list[PlannedStep]:
-        """Return the item whose lines were collected, as a step that runs after the step before it, and forget these
-        lines; [] if there are no lines."""
+        """Return the collected lines as a step that runs after the step before it, and forget the lines. [] if there
+        are no lines."""
         words, self._lines = "\n".join(self._lines).strip(), []
         if not words:
             return []
@@ -203,8 +203,8 @@ AFTER = ("after", "depends_on", "dependencies", "deps", "requires", "依赖")
 OUTPUT = ("output", "output_variable", "output_key", "save_as", "store_as", "assign_to", "result")
 """Keys under which a step gives its result a name other than the step's id."""
 OF_STEP = {bare_name(name) for name in (*ID, *TOOL, *WHY, *AFTER, *OUTPUT)}
-"""Keys of a step that are not names of arguments. They matter if a step has no key such as `arguments`, so that its
-other keys are read as arguments."""
+"""Keys of a step that are not names of arguments. They matter if a step has no key such as `arguments`: all its other
+keys are then read as arguments."""
 STEP_NAMES = re.compile(
     rf"(?<![\w#$])(?:\$([1-9][0-9]{{0,3}}+)(?![.,][0-9]|{AMOUNT})|\$\{{([1-9][0-9]{{0,3}}+)\}}"
     r"|Evidence[ _-]?([1-9][0-9]{0,3}+))(?!\w)"
@@ -215,8 +215,8 @@ YAML_STEP = re.compile(r"^[ ]*+(?:-[ ]*+)?(?:tool|action|function|name)[ ]*+:", 
 YAML_TEXT = re.compile(
     r"^([ ]*+(?:-[ ]++)?[A-Za-z_]\w{0,59}+:[ ]++)((?![\"'\[{|>])(?=#|[^\n]*?(?:[ ]#E?\d|:[ ]))[^\n]*+)", re.MULTILINE
 )
-"""Matches a YAML text without quotation marks that contains a reference, which YAML would read as a comment, or a
-colon."""
+"""Matches a YAML text without quotation marks that contains a colon, or a reference, which YAML would read as a
+comment."""
 FOREIGN_NUMBER = re.compile(r"(^[ \t*>-]*+|[#＃$][Ee]?\{?|\bE)([٠-٩۰-۹०-९]{1,4})(?!\w)", re.MULTILINE)
 """Matches the number of a step in Arabic, Persian or Devanagari digits."""
 OTHER_NAME = re.compile(
@@ -272,8 +272,8 @@ def read_json_plan(text: str, tools: Sequence[ToolSpec] = ()) -> Plan:
 
 
 def _values(text: str) -> Iterator[Any]:
-    """Yield the values that may be the plan: the whole text as JSON, JSON within it, the text as TOML, each code block
-    as JSON, and the text and each code block as YAML."""
+    """Yield the values that may be the plan, in this order: the whole text as JSON, JSON within the text, the text as
+    TOML, each code block as JSON, the text and each code block as YAML."""
     yield read_json(text.strip())
     for kind in (dict, list):
         with suppress(ReplyInvalid):
@@ -291,7 +291,8 @@ def _values(text: str) -> Iterator[Any]:
 
 
 def _with_usual_ids(steps: list[Any]) -> list[Any]:
-    """Return steps with ids E1, E2, … and references #E1, #E2, … in place of others, such as `{{sum.output}}`.
+    """Return the steps with the ids E1, E2, … and the references #E1, #E2, … in place of other ids and references, such
+    as `{{sum.output}}`.
 
     If a step is not an object, or two steps have the same id, or several (but not all) have none, return the steps
     unchanged.
@@ -352,8 +353,8 @@ def _is_numbered(value: Mapping[str, Any], kind: type) -> bool:
 
 
 def _steps(value: Any, depth: int = 0) -> list[Any]:
-    """Return the steps: a list, a list under one of the known keys, objects by id, or a single step; [] if the value
-    has none of these forms.
+    """Return the steps in a value, which may be a list, an object with a list under a known key, objects by id, or a
+    single step. [] if the value has none of these forms.
 
     The list may be inside a text that is JSON, or inside objects with a key of WRAPPERS.
     """
@@ -481,7 +482,7 @@ def _read_again(text: str, tools: Sequence[ToolSpec]) -> Plan | None:
 
 
 def _with_usual_names(text: str) -> str:
-    """Return a text with ReWOO's names of steps (`#E1`) in place of names such as `$1` (OTHER_NAME), also in
+    """Return a text in which ReWOO's names of steps (`#E1`) replace names such as `$1` (OTHER_NAME), also in
     references."""
     begun = {(found[1][0], found[2]) for found in OTHER_NAME.finditer(text)}
 
@@ -549,8 +550,8 @@ def _columns(cells: Sequence[str]) -> tuple[int, int] | None:
 
 
 def _inner_text(text: str) -> str:
-    """Return as text the lines of a plan that a model wrapped in JSON: a string, a list of lines, or an object with a
-    line for each step number; "" if there is no such JSON."""
+    """Return, as text, the lines of a plan that a model wrapped in JSON. The JSON is a string, a list of lines, or an
+    object with a line for each step number. "" if there is no such JSON."""
     value: Any = next((each for each in _values(text) if each is not None), None)
     for _ in range(MAX_NESTING):
         if isinstance(value, Mapping):
@@ -563,10 +564,10 @@ def _inner_text(text: str) -> str:
 
 
 def read_any(text: str, tools: Sequence[ToolSpec] = ()) -> ReadPlan:
-    """Read a plan that a person wrote: as JSON, or in the first of the formats in FORMATS in which it has a step.
+    """Read a plan that a person wrote: as JSON, or in the first format of FORMATS in which the text has a step.
 
     Raises:
-        InputError: the text has no step, or the JSON is not a plan; the message names the place.
+        InputError: the text has no step, or the JSON is not a plan; the message names the place in the text.
     """
     if text.lstrip().startswith("{"):
         try:

@@ -44,8 +44,8 @@ class Spent:
     cached: int = 0
 
     def add(self, role: str, usage: Usage | None) -> None:
-        """Add the usage of a model call if the call is by the talker, or for a task of the chat page itself, such as a
-        title."""
+        """Add the usage of a model call. Only calls of the talker, and calls for a task of the chat page itself (such
+        as a title), count."""
         if usage is not None and role in ("talker", PageTask.role):
             self.input += usage.input_tokens
             self.output += usage.output_tokens
@@ -57,12 +57,12 @@ class Spent:
 
 
 class PageAnswer:
-    """An answer that is being generated; it ends at the latest when the runtime is closed.
+    """An answer that is being generated. It ends when it is complete, or when the runtime is closed.
 
     Attributes:
         turn: the message that is answered.
         said: the text so far.
-        spent: the tokens that it took; complete when the answer has ended.
+        spent: the tokens that the answer took; complete when the answer has ended.
     """
 
     def __init__(self, runtime: Runtime, turn: Turn) -> None:

@@ -77,7 +77,7 @@ _BLOCK = re.compile(
     r"\b[^>]*>.*</\1>[ \t]*$",
     re.DOTALL | re.MULTILINE | re.IGNORECASE,
 )
-"""Documents that a chat page adds to the user's message: from the first opening tag to the last closing one, because a
+"""Matches documents that a chat page adds to the user's message, from the first opening tag to the last closing tag: a
 document may itself contain such tags."""
 _RULED = re.compile(r"^[^\n]{0,200}\n-{5,}\n.*\n-{5,}$", re.DOTALL | re.MULTILINE)
 """Documents in the form of LlamaIndex's default template: between two lines of dashes."""

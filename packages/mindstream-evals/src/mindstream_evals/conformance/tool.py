@@ -23,7 +23,7 @@ NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A tool, with valid (`fit`) and invalid (`misfit`) arguments as JSON; `misfit` "": all arguments are valid."""
+    """A tool to test. `fit`: valid arguments, as JSON. `misfit`: invalid ones; "": all arguments are valid."""
 
     tool: Tool
     fit: str

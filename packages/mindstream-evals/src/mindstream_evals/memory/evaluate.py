@@ -61,8 +61,10 @@ class ShownLines:
 
 @dataclass
 class TalkArms:
-    """Selects the lines of one conversation that the answering model is shown under each condition (arm): at most
-    `tokens` tokens of them, in the arm `whole` at most `whole_tokens`."""
+    """Selects the messages of one conversation that the answering model is shown in each condition (arm).
+
+    They have at most `tokens` tokens; in the arm `whole`, at most `whole_tokens`.
+    """
 
     talk: AskedTalk
     memory: Memory
@@ -76,8 +78,8 @@ class TalkArms:
         self._by_id = {each.id: each for each in self.talk.messages}
 
     async def show(self, question: TalkQuestion, arm: Arm) -> ShownLines:
-        """Return the messages that the model is shown with a question: the newest ones (`whole`), those that the memory
-        recalls (`memory`), or those found by their words."""
+        """Return the messages that the model is shown with a question: the newest messages (arm `whole`), the messages
+        that the memory recalls (`memory`), or the messages that share words with the question (any other arm)."""
         if arm == "whole":
             return self._fit(self._newest(), self.whole_tokens)
         ranked = await self._recalled(question) if arm == "memory" else self._by_words(question)

@@ -244,8 +244,8 @@ def draw(questions: Sequence[Question], limit: int, seed: int) -> list[Question]
 
 
 def _rows_of(text: str) -> list[Any]:
-    """Return the rows of a JSON list, the list `Data` of an object, JSON Lines, or CSV; [] if the text begins like JSON
-    and is not."""
+    """Return the rows of a text in one of these forms: a JSON list, a JSON object with a list `Data`, JSON Lines, or
+    CSV. Return [] if the text begins like JSON but is not valid."""
     if not text.lstrip().startswith(("[", "{")):
         return list(read_csv(text))
     try:

@@ -84,7 +84,8 @@ class Wish:
 
 @dataclass
 class Opened:
-    """An open evaluation: its questions, its models, and the calls, tokens and money that they have used."""
+    """An open evaluation: its questions, its models, and the use of these models in calls, tokens and money
+    (`spent`)."""
 
     wish: Wish
     form: str

@@ -156,7 +156,8 @@ async def open_evaluation(
         models: models that the caller has opened; None: open those of the settings.
 
     Raises:
-        InputError: there is no town, it has not reached this time, a resident is unknown, or a file cannot be used.
+        InputError: there is no town, the town has not reached the time `wish.at`, a resident is unknown, or a file
+            cannot be used.
         SettingsError: a model cannot be used.
     """
     spent, ledger = Spent(), EvaluationCache(kept_in(settings, wish))
@@ -190,8 +191,8 @@ async def estimate(evaluation: Evaluation, settings: Settings) -> tuple[Counting
 async def evaluate(evaluation: Evaluation, wish: Wish, spent: Spent) -> Evaluated:
     """Interview the residents, judge pairs of answers, check the answers' claims, and return the results.
 
-    Stored answers and verdicts are reused. A model judges no pairs if `wish` has verdicts of people; it judges neither
-    pairs nor claims if `wish` asks for the page on which people judge (`pairs_out`).
+    Stored answers and verdicts are reused. If `wish` has verdicts of people, no model judges the pairs. If `wish` asks
+    for the page on which people judge (`pairs_out`), no model judges pairs or checks claims.
 
     Raises:
         InputError: a file cannot be written.

@@ -145,7 +145,8 @@ class Game:
 def rate_game(
     winner: Rating, loser: Rating, drawn: bool = False, draw: float = DRAW, tau: float = 0.0
 ) -> tuple[Rating, Rating]:
-    """Return the new ratings of winner and loser after a game; after a draw (`drawn`), of both players in this order.
+    """Return the new ratings of the winner and the loser after a game. After a draw (`drawn`), both players are equal;
+    the order of the result is that of the arguments.
 
     Args:
         draw: probability of a draw between equal players.
@@ -246,9 +247,9 @@ class Findings:
 def report(conditions: Sequence[str], judged: Sequence[Judged], checked: Sequence[Checked], seed: int) -> Findings:
     """Combine verdicts and claim checks.
 
-    The tests compare, per condition, one value for each item: the share of comparisons that the condition won (a draw
-    counts half). If all pairs of an item are judged, the shares rank the conditions as a person does who puts the
-    answers to the item in order.
+    The statistical tests compare the conditions. For each item, a condition has one value: the share of its comparisons
+    that it won (a draw counts half). If all pairs of an item are judged, these shares rank the conditions as a person
+    would who puts the answers to the item in order.
     """
     games = [Game(each.pair.first.condition, each.pair.second.condition, each.won) for each in judged]
     ratings = rate(games, seed) if games else {}

@@ -57,7 +57,7 @@ class Do(Frozen):
 
 
 class Say(Frozen):
-    """Say something to a resident (full name); `to_all`: all others nearby who are free remember it, too."""
+    """Say something to a resident (`to`: full name). `to_all`: all others nearby who are free remember it, too."""
 
     text: str = Field(min_length=1, max_length=LONGEST_SAID)
     to: str
@@ -135,16 +135,16 @@ def _begin(turn: ResidentTurn, deed: Begin, taken: Mapping[str, Spot]) -> None:
 
 
 def entrance(setting: Setting, place: str, taken: Mapping[str, Spot]) -> Spot:
-    """Return a spot in a place for a visitor: a walkable one if there is any, preferably one that is free and has no
-    object."""
+    """Return a spot in a place for a visitor. Walkable spots come first; among these, spots without a resident
+    (`taken`); among these, spots without an object."""
     world, full, address = setting.world, set(taken.values()), setting.addresses[place]
     spots = [each for each in world.spots(address) if world.walkable(each)] or list(world.spots(address))
     return min(spots, key=lambda each: (each in full, world.address_at(each) != address))
 
 
 def stand(turn: ResidentTurn, *spots: Spot, what: str = STANDING) -> None:
-    """Let the resident wait for the user's next action, at most a day, at its position or at the last of these
-    spots."""
+    """Let the resident walk along `spots` and wait at the last one for the user's next action, at most a day in all.
+    Without `spots`, it waits at its position."""
     spots = spots or (turn.spot,)
     act = Act(
         what=what,

@@ -191,8 +191,8 @@ class Resident(Table):
             places.
         work: place of work on weekdays; it defines the usual day if `day` is empty.
         day: the usual day in parts, such as `("08:00", "12:00", "baking bread", "Bakery")`.
-        seeds: memories from before the town began, one sentence each; the resident may tell others those that are not
-            secret (without a model, those with a `weight` of 5 or more; a plain text weighs 4).
+        seeds: memories from before the town began, one sentence each. The resident may tell others those that are not
+            secret; without a model, only those with a `weight` of 5 or more (a plain text has 4).
         innate, learned, currently, lifestyle, routine: traits, occupation, interest, sleeping hours, habits; for
             models.
     """
@@ -408,8 +408,8 @@ def _describe(model: type[BaseModel], first: Any) -> str:
 
 
 def _keys(model: type[BaseModel], place: KeyPath) -> str:
-    """Return the end of the message about an unknown key: the most similar known key, if there is one, and all known
-    keys; "" if its table has no fixed keys."""
+    """Return the end of the error message about an unknown key: the most similar known key, if any, and a list of all
+    known keys. Return "" if the table of the unknown key has no fixed keys."""
     holder: type[BaseModel] | None = model
     for part in place[:-1]:
         if isinstance(part, str) and holder is not None:
@@ -553,8 +553,8 @@ def _weather(said: list[str] | dict[str, str]) -> Weather:
 
 
 def _parse_tables(text: str, faults: Faults) -> tuple[TownTables | None, Counter[str]]:
-    """Return the tables without their invalid parts (None if too little is left), and how often each resident's name
-    occurs; add the mistakes to `faults`."""
+    """Return the tables without their invalid parts (None if too little is left), and the number of occurrences of each
+    resident's name. Add the mistakes to `faults`."""
     try:
         given = tomllib.loads(unicodedata.normalize("NFC", text))
     except tomllib.TOMLDecodeError as error:
@@ -796,8 +796,8 @@ def _with_usual_day(table: Resident, rules: PlaceRules) -> Resident:
 
 
 def _bed(table: Resident, home: Address, start: Address, world: World) -> str:
-    """Return the address of the bed: the key `bed`; else `start` if that is an object at home; else an object called
-    BED in the room or house; "": there is none."""
+    """Return the address of the bed: the key `bed`; else `start`, if `start` is an object at home; else an object
+    called BED in the home's room, else in the house; "": there is no bed."""
     if table.bed:
         return _find_place(table.bed, home, world, "bed")
     if start.level == OBJECT and start.is_within(home):
@@ -836,8 +836,8 @@ def _first_memory(table: SeedTable, home: Address, world: World, residents: Coll
 
 
 def _find_place(text: str, home: Address, world: World, where: str) -> str:
-    """Return the address of a place. The text is read as an address in the town; if there is no such place, as one in
-    the home's room, then in the house.
+    """Return the address of a place. The text is read as an address in the town; if there is no such place, as an
+    address in the home's room, then as an address in the house of the home.
 
     `Bakery:oven` is the oven in any room of the bakery, if there is only one.
     """

@@ -27,7 +27,7 @@ def read_moment(
 
     Args:
         now: the step whose day is today.
-        end: whether a day stands for its last step; else it stands for its first.
+        end: the meaning of a day without a time. True: the last step of the day; False: the first.
         day_of: the step whose day applies to a time without a day; None: today.
 
     Returns:
@@ -132,7 +132,7 @@ def find_step(setting: Setting, typed: str, now: int, *, end: bool = False, day_
 
     Args:
         now: the step whose day is today.
-        end: whether a day stands for its last step; else it stands for its first.
+        end: the meaning of a day without a time. True: the last step of the day; False: the first.
         day_of: the step whose day applies to a time without a day; None: today.
 
     Raises:
@@ -199,8 +199,9 @@ def _short_names(names: list[str]) -> list[str]:
 
 
 def _nearest(wanted: str, known: Iterable[str]) -> list[str]:
-    """Return the names most similar to the typed one: as a whole, by one word, or by a common part; [] if none is
-    similar."""
+    """Return the known names that are most similar to the typed name (`wanted`). A name is similar as a whole, or by
+    one of its words. If none is, a name is similar if one of its words contains the typed name, or the other way
+    round."""
     words: dict[str, list[str]] = {}
     for each in known:
         whole = each.rpartition(":")[2].casefold()

@@ -39,8 +39,8 @@ MOST_CURVE = 200
 
 
 class RecordingRequest(TownName):
-    """A complete recording; with `first` or `last`, a part of it; or with `since`, the `next` of the last reply, only
-    the additions."""
+    """A request for a recording of a town. `first`, `last`: only the part between these steps. `since`: the `next` of
+    the last reply; the new reply then has only what was added after it."""
 
     first: int | None = Field(None, ge=0, le=2**40)
     last: int | None = Field(None, ge=0, le=2**40)
@@ -50,8 +50,8 @@ class RecordingRequest(TownName):
 class Recording(Reply):
     """Timelines of a town.
 
-    `whole`: a recording with the map, complete or from `first` to `last`; else entries to append. `step`: the last
-    finished step; -1: none.
+    `whole`: true: a recording with the map, complete or from `first` to `last`; false: entries to append to earlier
+        replies. `step`: the last finished step; -1: none.
     `next`: the value of `since` for the next request; "" if the request gave `first` or `last`.
     """
 
@@ -188,8 +188,8 @@ async def set_object(runtime: Runtime, principal: Principal, request: SetRequest
 
 @operation("towns.knows", "read", "GET /towns/{town}/knows", mcp="town_knows")
 async def knows(runtime: Runtime, principal: Principal, request: FactRequest) -> Knowledge:
-    """Return who knows a fact, since when and from which speaker; without a fact, the memories that residents had when
-    the town began and those that users added."""
+    """Return who knows a fact, since when and from which speaker. Without a fact, return the possible facts: memories
+    that residents had when the town began, and memories that users added."""
     history = await watched(runtime, principal, request.town).history()
     return await asyncio.to_thread(_knowledge, history, request.fact)
 
@@ -377,8 +377,8 @@ async def leave(runtime: Runtime, principal: Principal, request: EmbodiedName) -
 
 
 def _person(principal: Principal, request: EmbodiedName) -> str:
-    """Return the name of the user who controls a resident: the only user of the caller's token; without one, the name
-    in the request, or "" for a visitor, whose own name is used then."""
+    """Return the name of the user who controls a resident. If the caller's token is bound to one user, this is that
+    user; else the name in the request. "" for a visitor without a bound user: the visitor's own name is used."""
     return principal.bound_user or ("" if request.visitor else request.person)
 
 

@@ -135,8 +135,11 @@ class KeepVisit:
 
 
 async def _lines_around(heard: Logged, stream: Memory) -> tuple[str, ...]:
-    """Return a visitor's utterance as `name: words`, with the resident's line before it, if there is one, and the
-    resident's lines after it. If it is not among the last LINES lines of the talk, return it alone."""
+    """Return a visitor's utterance with the resident's lines around it, each as `name: words`.
+
+    The lines are the resident's line before the utterance, if any, and the resident's lines after it. If the utterance
+    is not among the last LINES lines of the talk, return it alone.
+    """
     assert isinstance(heard.event, Heard)
     talk = await stream.latest("chat", LINES, episode=heard.event.session)
     at = next((n for n, each in enumerate(talk) if each.id == heard.event.record), None)

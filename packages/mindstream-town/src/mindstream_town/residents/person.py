@@ -126,7 +126,7 @@ class DayItem(Frozen):
         start, end: minutes after midnight; the part lasts past midnight if the end is not after the start.
         place: address of a place or an object.
         on: weekdays (0 is Monday); empty: every day.
-        duty: whether it is work or school, which invitations do not move.
+        duty: whether the part is work or school; an invitation does not move such a part.
     """
 
     start: int

@@ -29,8 +29,8 @@ def words_of(place: str) -> str:
 
 
 def with_article(words: str) -> str:
-    """Put "the" before a place, unless it begins with "the" or with a capital letter, as names do: `the stove in …`,
-    `Ada Brook's room`."""
+    """Put "the" before a place: `the stove in …`. A place that begins with "the" or with a capital letter stays as it
+    is: `Ada Brook's room`."""
     return words if words[:1].isupper() or words.startswith("the ") else f"the {words}"
 
 
@@ -39,8 +39,8 @@ def _joint(room: str) -> str:
 
 
 def things_around(turn: ResidentTurn, place: str) -> tuple[str, ...]:
-    """Return the objects in the house of a place that a resident knows and may use, those in the room of the place
-    first; () if the town has no such place."""
+    """Return the objects in the house of a place that a resident knows and may use. Objects in the same room as the
+    place come first. () if the town has no such place."""
     address = turn.setting.addresses.get(place)
     if address is None:
         return ()
@@ -51,8 +51,8 @@ def things_around(turn: ResidentTurn, place: str) -> tuple[str, ...]:
 
 
 def things_open(turn: ResidentTurn, purpose: str) -> tuple[str, ...]:
-    """Return the objects that a resident knows and may use, in open places with a purpose ("shop", "eat"), not in its
-    home."""
+    """Return the objects that a resident knows and may use in places with a purpose ("shop", "eat") that are open now.
+    Its home is left out."""
     when, rules, addresses = turn.when, turn.setting.rules, turn.setting.addresses
     return tuple(
         thing
@@ -81,8 +81,9 @@ def known_places(setting: Setting, person: Person, knows: Collection[str], when:
 
 
 def known_addresses(setting: Setting, person: Person, knows: Collection[str]) -> tuple[Sequence[str], Sequence[str]]:
-    """Return the addresses of `known_places`: rooms that the resident knows and may use (a house stands for itself if
-    no room of it is known), and further addresses of its usual day."""
+    """Return the addresses of `known_places` as two lists: rooms that the resident knows and may use, and further
+    addresses of its usual day. The first list has a house itself if the resident knows none of the rooms in the
+    house."""
     asked, of, found = setting.known.get(person.name, (None, (), ([], [])))
     if asked is not person or of != knows:
         found = _known_addresses(setting, person, knows)
@@ -143,15 +144,15 @@ def _is_entrance(setting: Setting, room: str) -> bool:
 
 
 def is_common(setting: Setting, place: Address) -> bool:
-    """Return whether everyone may walk through a place at all times, such as a square: the place is not part of a home
-    and has neither owners nor opening hours."""
+    """Return whether everyone may walk through a place at all times, such as a square. This holds if the place is not
+    part of a home and has neither owners nor opening hours."""
     rules, house = setting.rules, str(place.upto(min(place.level, SECTOR)))
     return not (setting.homes.get(house) or rules.owners(place) or rules.hours(place))
 
 
 def hosts_of(setting: Setting, person: Person, place: str) -> frozenset[str]:
-    """Return the inhabitants of a place that a person may only visit; empty if the person may use the place, or if
-    there is no such place."""
+    """Return the inhabitants of a place that a person may enter only as their visitor. Empty if the person may use the
+    place without an invitation, or if there is no such place."""
     if place not in setting.addresses or may_use(setting, person, place):
         return frozenset()
     return setting.homes.get(sector_of(place), frozenset()) - {person.name}
@@ -164,8 +165,8 @@ def avoided_by(turn: ResidentTurn) -> tuple[str, ...]:
 
 
 def shunned_houses(turn: ResidentTurn) -> frozenset[str]:
-    """Return the houses that a resident avoids: the homes and workplaces of the people that it avoids, except its own
-    home."""
+    """Return the houses that a resident avoids: the homes and workplaces of the people in `avoided_by`, except the
+    resident's own home."""
     avoided = [turn.setting.people[name] for name in avoided_by(turn)]
     places = [place for p in avoided for place in (p.home, *(each.place for each in p.day if each.duty))]
     return frozenset(map(sector_of, places)) - {sector_of(turn.person.home)}
@@ -209,8 +210,8 @@ def is_let_in(setting: Setting, person: Person, at: Appointment) -> bool:
 
 
 def hours_on(rules: PlaceRules, address: Address, when: datetime) -> str:
-    """Return the opening hours of a place on a day, such as "08:00-20:00" or "closed"; "" if it has no rule, or is open
-    the whole day."""
+    """Return the opening hours of a place on a day, such as "08:00-20:00" or "closed". "" if the place has no rule
+    about hours, or is open the whole day."""
     rule = rules.hours(address)
     if rule is None:
         return ""
@@ -220,8 +221,8 @@ def hours_on(rules: PlaceRules, address: Address, when: datetime) -> str:
 
 
 def _is_of_the_town(setting: Setting, person: Person, place: Address) -> bool:
-    """Return whether a resident whose description lists no known places knows this place from the beginning: the place
-    is not in a home, or the resident may enter it."""
+    """Return whether a resident knows this place from the beginning if its description lists no known places. It does
+    if the place is not in a home, or if the resident may enter it."""
     address = str(place.upto(3))
     return not setting.homes.get(str(place.upto(2))) or may_use(setting, person, address)
 

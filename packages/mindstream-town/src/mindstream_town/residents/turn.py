@@ -93,9 +93,10 @@ class ResidentTurn:
         percepts: what the resident has in sight.
         places: addresses in sight that the resident did not know.
         wish: name of the other resident that this one wants to talk to; "": none.
-        calls, tokens: if the town runs in scenes, use of models in this turn, which counts toward the daily budget.
-        overheard: if a scene ends in this turn: the partner, the line that others overhear ("": none), its importance,
-            and whether it can reveal no secret.
+        calls, tokens: use of models in this turn, which counts toward the daily budget; counted only if the town runs
+            in scenes.
+        overheard: if a scene ends in this turn: the partner, the line that others overhear ("": none), the importance
+            of the line, and whether the line cannot reveal a secret; else None.
         revisions: changes of existing memories.
         by: the user who controls the resident and is the author of the rows; "": the resident is the author.
     """
@@ -222,8 +223,8 @@ class ResidentTurn:
     async def recall(
         self, query: str, k: int = 0, *, kinds: tuple[Kind, ...] | None = None, touch: bool = True
     ) -> Recollection:
-        """Recall from the memory as it was before this step; nothing if the query is blank, or residents recall nothing
-        (`profile.recalls`).
+        """Recall from the memory as it was before this step. Return nothing if the query is blank, or if residents of
+        this town recall nothing (`profile.recalls`).
 
         Args:
             k: maximum number of memories; 0: `profile.recalled`.
@@ -243,8 +244,8 @@ class ResidentTurn:
         return found
 
     async def find(self, n: int, *, kinds: tuple[Kind, ...]) -> list[Record]:
-        """Return the n newest memories of some kinds, newest first, as they were before this step; [] if residents
-        recall nothing (`profile.recalls`)."""
+        """Return the n newest memories of some kinds, newest first, as they were before this step. [] if residents of
+        this town recall nothing (`profile.recalls`)."""
         if not self.profile.recalls:
             return []
         await self.resident.written()
@@ -269,8 +270,9 @@ class ResidentTurn:
     async def ask(self, prompt: Prompt[R], instead: Callable[[], R] | None = None) -> R:
         """Return a typed answer of the model for the prompt's role.
 
-        If the answer cannot be parsed, even after the model saw the error, the event `StoodIn` is written, and the
-        result of `instead`, or else of the prompt's rule, replaces the answer.
+        If rules answer for the role, return their answer. If the model's answer cannot be parsed, even after the model
+        saw the error, write the event `StoodIn` and return the result of `instead` (None: the answer of the prompt's
+        rule).
 
         Raises:
             StepFailed: the model did not answer; no rule replaces an unavailable model.
@@ -306,8 +308,8 @@ class ResidentTurn:
             self.calls += self.lives_in_scenes
 
     async def reply_to(self, prompt: Prompt[R], asker: Resident) -> R | None:
-        """Return the reply to a prompt that a resident (`asker`) has asked with `ask_later`; after a restart it is
-        asked again. None: the reply cannot be parsed.
+        """Return the reply to a prompt that a resident (`asker`) has asked with `ask_later`. After a restart of the
+        process, the prompt is asked again. None: the reply cannot be parsed.
 
         Raises:
             StepFailed: the model did not answer; no rule replaces an unavailable model.
@@ -347,8 +349,8 @@ class ResidentTurn:
         self.write(StoodIn(step=self.step, prompt=prompt.label(), reason=str(error)[:MAX_REASON]))
 
     def _count(self, prompt: Prompt[Any], reply: str) -> None:
-        """Count a call for the daily budget if the town runs in scenes; the tokens are estimated from the text, so that
-        they do not depend on the model."""
+        """Count a call for the daily budget if the town runs in scenes. The tokens are estimated from the texts, so
+        that the count does not depend on the model."""
         if self.lives_in_scenes:
             self.calls += 1
             self.tokens += estimate_tokens(reply) + sum(estimate_tokens(each.text) for each in prompt.messages())
@@ -448,8 +450,8 @@ class ResidentTurn:
         )
 
     async def commit(self) -> Commit | None:
-        """Return the commit of this turn, with a row for its use of models if there was any, and the effects of its
-        recalls; None if the turn changed nothing."""
+        """Return the commit of this turn; None if the turn changed nothing. The commit includes a row for the use of
+        models, if there was any, and the effects of recalls on memories."""
         if self.calls or self.tokens:
             self.write(Asked(step=self.step, calls=self.calls, tokens=self.tokens))
         revisions = [*await self.resident.memory.take_touched(self.resident.written), *self.revisions]

@@ -68,8 +68,8 @@ def identity(turn: ResidentTurn) -> str:
 
 
 def described_anyway(turn: ResidentTurn) -> str:
-    """Return what a resident's description says or has said: memories that repeat it, from before the town began, are
-    left out of prompts, also once it is outdated."""
+    """Return what a resident's description says now, and what it said at the beginning. Memories that only repeat this
+    text are left out of prompts."""
     person = turn.person
     return "\n".join((identity(turn), person.currently, person.about, *person.acquaintances()))
 
@@ -81,8 +81,11 @@ def stands_to(name: str) -> str:
 
 def public_identity(turn: ResidentTurn) -> tuple[str, ...]:
     """Return the lines of a resident's description for conversations, and one line for each person that the resident
-    knew at the beginning. Daily habits are left out. So are the texts that the resident's model has written since the
-    town began (`written_since`), because they may contain secrets, and the original texts that those have replaced."""
+    knew at the beginning.
+
+    Left out are daily habits, the texts that the resident's model has written since the town began (`written_since`;
+    they may contain secrets), and the original texts that these replaced.
+    """
     state, person = turn.state, turn.person
     is_new = state.currently not in ("", person.currently)
     lines = _described(turn, "" if is_new else person.currently, "" if state.about else person.about, for_talk=True)
@@ -100,11 +103,11 @@ def acquaintances(turn: ResidentTurn) -> dict[str, str]:
 
 
 def identity_for_talk(turn: ResidentTurn, present: Collection[str]) -> str:
-    """Return the description of a resident for a conversation, or for the result of an act; if the resident has a
-    briefing about its secrets, only the lines that the briefing allows.
+    """Return the description of a resident for a conversation, or for the result of an act. If the resident has a
+    briefing about its secrets, only the lines that the briefing allows are included.
 
     Args:
-        present: the people who are there; of the resident's acquaintances only these are described.
+        present: the people who are there. Other acquaintances of the resident are not described.
     """
     briefing, known = briefing_of(turn), acquaintances(turn)
     lines = briefing.lines if briefing else (*public_identity(turn), *written_since(turn))
@@ -139,15 +142,15 @@ def clears(turn: ResidentTurn, *used: Record) -> bool:
     """Return whether a text cannot reveal a resident's secrets if it is written from these memories, the public part
     of the description, and words of others.
 
-    This holds only if the resident has a briefing about its secrets today, and has never met anyone to whom it would
-    tell something of them: otherwise others might repeat it.
+    This holds only if the resident has a briefing about its secrets today. The resident must also never have met anyone
+    to whom it would tell something of its secrets, because others might repeat what they were told.
     """
     return briefing_of(turn) is not None and not turn.state.confided and all(is_clear(turn, each) for each in used)
 
 
 def is_clear(turn: ResidentTurn, record: Record) -> bool:
-    """Return whether a memory reveals no secret of the resident: it has been judged so, or tells of something that all
-    could see."""
+    """Return whether a memory reveals no secret of the resident. It reveals none if it has been judged so, or if it
+    tells of something that all could see."""
     return record.id in turn.state.cleared or record.about is not None
 
 
@@ -165,8 +168,8 @@ def _described(turn: ResidentTurn, currently: str, about: str, *, for_talk: bool
 
 
 def _knows(turn: ResidentTurn) -> tuple[str, ...]:
-    """Return two lines: the people outside its household that a resident knew at the beginning, and those it has met
-    since; "" for a line without names."""
+    """Return two lines: the people outside its household that a resident knew at the beginning, and other people that
+    it has met since. A line without names is ""."""
     known = {each.name: each.what for each in turn.person.relations}
     at_home = housemates(turn.setting, turn.person)
     before = [f"{name} ({what})" for name, what in known.items() if name not in at_home]
@@ -367,8 +370,8 @@ async def _latest(turn: ResidentTurn, *kinds: Kind, most: int = 0) -> Sequence[R
 
 
 async def _lived(turn: ResidentTurn) -> tuple[str, ...]:
-    """Return the texts of up to MAX_LIVED acts and results of the last 24 hours, in the order of time; if there are
-    more, results are preferred to acts, and important ones to others."""
+    """Return the texts of the resident's acts and results of the last 24 hours, at most MAX_LIVED, in the order of
+    time. If there are more, results are preferred to acts, then more important memories to less important ones."""
     newest = await _latest(turn, "observation", "thought")
     own = [each for each in newest if each.created > turn.now - DAY_S and {DEED, OUTCOME} & each.data.keys()]
     own.sort(key=lambda each: (OUTCOME not in each.data, -(each.importance or 0.0), -each.created, each.id))
@@ -377,8 +380,8 @@ async def _lived(turn: ResidentTurn) -> tuple[str, ...]:
 
 
 def _others_at_home(turn: ResidentTurn, date: datetime) -> tuple[str, ...]:
-    """Return when the others of the household are usually at home on a date; for those without a usual day, their
-    habits."""
+    """Return lines about when the resident's housemates are usually at home on a date. For a housemate without a usual
+    day, the line has its habits."""
     people = [turn.setting.people[name] for name in housemates(turn.setting, turn.person)]
     return tuple(
         line
@@ -444,8 +447,8 @@ def _of_person(person: Person, text: str, most: int) -> str:
 def _usual_day(
     turn: ResidentTurn, date: datetime, dated: Sequence[Appointment], records: Sequence[Record] = ()
 ) -> SceneDay:
-    """Return the usual day and the agreed appointments as a plan, for a reply that could not be parsed; what the
-    resident keeps to itself and has to tell stays as it was.
+    """Return a plan that replaces a reply that could not be parsed: the usual day and the appointments that the
+    resident has agreed to. What the resident keeps to itself, and what it has to tell, stays as it was.
 
     Args:
         records: the memories in the prompt.
@@ -490,8 +493,8 @@ async def _come_to_mind(turn: ResidentTurn, date: datetime) -> tuple[list[Record
 
 
 def still_to_tell(state: ResidentState) -> dict[str, tuple[str, ...]]:
-    """Return the ids of the memories that a resident has to pass on, with the names of those to whom it has not told
-    them yet."""
+    """Return the ids of the memories that a resident has to pass on. Each has the names of the people to whom the
+    resident has not told the memory yet."""
     waiting = {
         id_: tuple(name for name in names if id_ not in state.shared.get(name, ()))
         for id_, names in state.tells.items()
@@ -535,17 +538,23 @@ async def disproved(turn: ResidentTurn) -> set[str]:
 
 
 async def important_today(turn: ResidentTurn) -> list[Record]:
-    """Return the memories of the last 24 hours, except notes, that conversations may show and that are at least
-    IMPORTANT, the most important first."""
+    """Return the memories of the last 24 hours that conversations may show and whose importance is at least IMPORTANT.
+    Notes are left out. The most important memory comes first."""
     since = turn.now - DAY_S
     worth = [each for each in await worth_telling(turn) if each.created > since and each.kind != "note"]
     return [each for each in worth if (each.importance or 0.0) >= IMPORTANT]
 
 
 async def worth_telling(turn: ResidentTurn) -> list[Record]:
-    """Return the memories that conversations may show, the most important first. Of the LOOKED_THROUGH newest memories,
-    those that may not be told (`can_be_told`: also plans and private thoughts), secrets, everyday events, and what the
-    resident's description says are left out."""
+    """Return the memories that conversations may show, the most important first. Only the LOOKED_THROUGH newest
+    memories are searched.
+
+    These are left out:
+    - memories that may not be told (`can_be_told`), which include plans and private thoughts;
+    - secrets;
+    - everyday events;
+    - what the resident's description says.
+    """
     newest = await _latest(turn, "note", "observation", "thought")
     kept = [each for each in newest if can_be_told(each) and not is_secret(turn, each) and not is_everyday(each)]
     known = described_anyway(turn)
@@ -562,7 +571,7 @@ def is_everyday(record: Record) -> bool:
 
 def is_unheard(turn: ResidentTurn, record: Record) -> bool:
     """Return whether a record is a memory from before the town began, or added by a user, that the resident has told no
-    one yet and does not keep to itself."""
+    one yet. False if the resident keeps the memory to itself."""
     return _is_untold(turn, record) and not is_secret(turn, record)
 
 
@@ -571,8 +580,8 @@ def _is_untold(turn: ResidentTurn, record: Record) -> bool:
 
 
 def _is_from_the_start(turn: ResidentTurn, record: Record) -> bool:
-    """Return whether a memory was there before the town began or was added by a user (`Town.whisper`), may be passed
-    on, and does not repeat the description."""
+    """Return whether a memory was there before the town began, or was added by a user (`Town.whisper`). False if the
+    memory may not be passed on, or repeats the description."""
     described = record.text.strip() in (turn.person.learned.strip(), turn.person.currently.strip())
     return record.kind == "note" and not record.evidence and can_be_told(record) and not described
 
@@ -591,8 +600,11 @@ def without_past(turn: ResidentTurn, records: Iterable[Record]) -> list[Record]:
 
 
 def without_repeats(records: Iterable[Record]) -> list[Record]:
-    """Return memories without repetitions: without acts whose result is in the list, too, and without texts that are
-    similar to an earlier one with the same evidence (from the same conversation). Appointments are not compared."""
+    """Return memories without repetitions.
+
+    An act is left out if its result is also in the list. A memory is left out if its text is similar to that of an
+    earlier memory in the list with the same evidence (from the same conversation); appointments are not compared.
+    """
     every = list(records)
     settled = {id_ for each in every if OUTCOME in each.data for id_ in each.evidence}
     kept, told = list[Record](), dict[tuple[str, ...], list[set[str]]]()
@@ -611,8 +623,8 @@ def _is_known_anyway(record: Record) -> bool:
 
 
 def _places(turn: ResidentTurn, date: datetime, dated: Sequence[Appointment]) -> dict[str, Place]:
-    """Return the places for a day's plan by address: known ones, those of appointments that the resident may go to, and
-    the homes of acquaintances that it may visit."""
+    """Return the places for a day's plan, by address: places that the resident knows, places of appointments that it
+    may go to, and homes of acquaintances that it may visit."""
     known = dict(known_places(turn.setting, turn.person, turn.state.knows, date))
     for at in dated:
         if at.place and is_let_in(turn.setting, turn.person, at):
@@ -637,11 +649,11 @@ def _usual(turn: ResidentTurn, date: datetime) -> tuple[str, ...]:
 
 
 def _fine(turn: ResidentTurn, reply: SceneDay, places: Sequence[str], day: int, secret: Collection[int]) -> list[Block]:
-    """Return the reply's items as the blocks of a day, without gaps; they are marked `fine`, so that they are not
+    """Return the items of a reply as the blocks of a day, without gaps. The blocks are marked `fine`: they are not
     broken down into tasks.
 
     Args:
-        secret: numbers of the secret memories in the prompt; an item that is based on one is secret.
+        secret: numbers of the secret memories in the prompt. An item that is based on such a memory is secret.
     """
     named, by_address = by_words(places), dict[tuple[str, str], SceneItem]()
     where: list[str] = []
@@ -677,11 +689,11 @@ def _names(turn: ResidentTurn, said: Sequence[str]) -> tuple[str, ...]:
 
 
 def _agreed(turn: ResidentTurn, blocks: Sequence[Block], dated: Sequence[Appointment]) -> list[Block]:
-    """Return the blocks, with the participants of the appointments that the resident has agreed to.
+    """Add the participants of the appointments that the resident has agreed to, and return the blocks.
 
-    Each appointment is assigned to one block in the same house (in any house if the appointment has no place): the one
-    with the most minutes in common (at least two). A block with several appointments gets the names of all their
-    participants.
+    Each appointment is assigned to one block in the same house (in any house if the appointment has no place). Of
+    these, the block with the most minutes in common is chosen; it must have at least two. A block with several
+    appointments gets the participants of all of them.
     """
     marked = list(blocks)
     for at in dated:
@@ -770,8 +782,10 @@ def duties_of_tomorrow(turn: ResidentTurn) -> tuple[str, ...]:
 
 
 def line_of(block: Block, *, outwardly: bool = False) -> str:
-    """Return a part of a day as a line: `16:00 fetching water (yard of the Mill)`; `outwardly`: as others see it, and
-    without the place, which may reveal more than they see."""
+    """Return a part of a day as a line: `16:00 fetching water (yard of the Mill)`.
+
+    `outwardly`: describe the act as others see it, and leave out the place, which may reveal more than they see.
+    """
     what = block.seen if outwardly else block.what
     place = "" if outwardly else block.place
     more = (words_of(str(parse_address(place).upto(ARENA))) if place else "", SETTLED if block.settled else "")
@@ -780,7 +794,7 @@ def line_of(block: Block, *, outwardly: bool = False) -> str:
 
 
 def change_day(turn: ResidentTurn, changes: Mapping[int, SceneChange], blocks: Mapping[int, Block], why: str) -> None:
-    """Change parts of the day's plan as a talk has decided; a part that has begun is replaced from now to its end.
+    """Change parts of the day's plan as a talk has decided. A part that has already begun is replaced only from now on.
 
     Args:
         changes: changes by the numbers of the parts in the prompt. blocks: parts by these numbers.
@@ -817,9 +831,12 @@ def mark_settled(turn: ResidentTurn) -> None:
 
 
 def close_questions(turn: ResidentTurn, blocks: Iterable[Block], other: str) -> None:
-    """Mark planned acts whose result a talk with another resident has given as settled, and remove their open question,
-    so that no model is asked for the result again, and the other is not spoken to once more. An act that has further
-    partners stays open for them."""
+    """Close the questions of planned acts that a talk with the resident `other` has answered.
+
+    The act is marked as settled (an appointment is not), and its open question is removed. No model is then asked for
+    the result, and the resident does not speak to `other` about it again. An act with further partners stays open for
+    them.
+    """
     minute = turn.setting.minute(turn.step)
     for block in blocks:
         is_waiting = block.open or block.whom or not (block.agreed or block.settled)
@@ -833,8 +850,9 @@ def close_questions(turn: ResidentTurn, blocks: Iterable[Block], other: str) -> 
 
 
 def _place(turn: ResidentTurn, said: str, before: str, named: Mapping[str, str]) -> str:
-    """Return the new place of a part of the plan, for the place that a reply names (`said`). If it names none, or one
-    that contains the old place (`before`), the old place stays. If the name is unknown or ambiguous, return the home.
+    """Return the new place of a part of the plan, given the place that a reply names (`said`). If the reply names no
+    place, or a place that contains the old one (`before`), the old place stays. If the name is unknown or ambiguous,
+    return the home.
     """
     place = find_place(said, named) if said.strip() else before
     return before if f"{before}:".startswith(f"{place}:") and place else place or turn.person.home
@@ -852,8 +870,9 @@ KEPT, SETTLED = "kept to oneself", "settled already"
 IMPORTANT = 6
 """Minimum importance (1 to 10) of memories of the last 24 hours that come up in each talk."""
 MAX_NEWS, MAX_OPEN, MAX_LIVED = 3, 2, 10
-"""MAX_NEWS: maximum number of memories in a prompt that the resident knew from the start and has not told yet (for a
-plan, to anyone; in a talk, to the other). MAX_OPEN: maximum number of acts in a plan whose result is left open.
+"""MAX_NEWS: maximum number of untold memories from the start in a prompt: in the prompt of a plan, memories that the
+resident has told no one; in the prompt of a talk, memories that it has not told its partner. MAX_OPEN: maximum number
+of acts in a plan whose result is left open.
 MAX_LIVED: maximum number of acts and results of the last 24 hours in a prompt."""
 LONGEST_LINE = 500
 """Maximum characters of a memory, including its appointment, in the prompt that asks for an act's result."""
@@ -865,17 +884,21 @@ results at the place (OUTCOMES)."""
 
 
 async def remember_deed(turn: ResidentTurn) -> None:
-    """Remember the current act, which has ended; if it is a talk, the appointment that it has interrupted and that has
-    ended meanwhile. Only acts of the plan (except sleep) and reactions are remembered, and only if the resident reached
-    their place.
+    """Remember the current act, which has ended. If the act is a talk, remember instead the appointment that the talk
+    interrupted, if the appointment ended meanwhile.
 
-    The memory names the people in sight; the partners of an appointment who did not come, or who came if none of them
-    talked with the resident; the act's partners (`Act.whom`) that the resident did not meet; and the hosts of a visit
-    if none of them was at home.
+    Only reactions and acts of the plan (except sleep) are remembered, and only if the resident reached their place.
 
-    If the act reached its planned end and has an open question, a model is asked for its result, unless no host was at
-    home, the act was done with a person who was there (then only a talk with that person can settle it), or the daily
-    budget does not suffice.
+    The memory names:
+    - the people in sight;
+    - the partners of an appointment who did not come;
+    - the partners of an appointment who came, if none of them talked with the resident;
+    - the act's partners (`Act.whom`) that the resident did not meet;
+    - the hosts of a visit, if none of them was at home.
+
+    If the act reached its planned end and has an open question, a model is asked for the result. There are three
+    exceptions: no host was at home; a person that the resident had to speak to was there (then only a talk with that
+    person can produce the result); the daily budget does not suffice.
     """
     act = turn.state.act
     if act is not None and act.why == "talk":
@@ -932,8 +955,8 @@ async def remember_deed(turn: ResidentTurn) -> None:
 
 
 def _appointment_before(turn: ResidentTurn, talk: Act) -> Act | None:
-    """Return the appointment that a talk has interrupted, if it ended during the talk, and the resident is still in the
-    sector of its place; None: there is none."""
+    """Return the appointment that a talk has interrupted, as an act. None: there is none, the appointment is not over
+    yet, or the resident is not in the house of the appointment now."""
     setting, began = turn.setting, min(talk.since, turn.state.scenes.get(turn.state.partner, talk.since))
     block = turn.state.block_at(setting.minute(began)) if setting.day(began) == turn.day else None
     if block is None or not block.agreed or block.end > turn.minute or block.asleep or not block.place:
@@ -948,8 +971,8 @@ def _appointment_before(turn: ResidentTurn, talk: Act) -> Act | None:
 
 
 async def _present(turn: ResidentTurn, act: Act) -> frozenset[str]:
-    """Return the residents in sight now, and those that were met in a scene or seen in the act's house after the act
-    began, or at most SHORTLY_BEFORE minutes before."""
+    """Return the residents in sight now, and residents that were met in a scene or seen in the act's house. The meeting
+    or sighting must be after the act began, or at most SHORTLY_BEFORE minutes before."""
     noticed = await _noticed(turn, act, SHORTLY_BEFORE)
     return frozenset({*people_in_sight(turn.percepts), *noticed, *_met_at(turn, act)} & turn.setting.people.keys())
 
@@ -984,8 +1007,8 @@ def _is_over(turn: ResidentTurn, act: Act) -> bool:
 
 
 def began(setting: Setting, state: ResidentState, step: int) -> int:
-    """Return the step at which the plan's block of a resident's current act began, even if talks have interrupted the
-    act since; for an act without a block, the step at which the act began."""
+    """Return the step at which the plan's block of a resident's current act began. The block may have begun before the
+    act, if talks have interrupted it. For an act without a block, return the step at which the act began."""
     act, before = state.act, max(0, step - 1)
     if act is None:
         return step
@@ -1105,8 +1128,8 @@ def outcome_draft(
     others: Iterable[str],
     about: Mapping[str, Any] | None = None,
 ) -> RecordDraft:
-    """Return the draft of a memory of an act's result; `weight`: its importance (1 to 10), `about`: more data, such as
-    the act's place."""
+    """Return the draft of a memory of an act's result. `weight`: importance of the memory (1 to 10). `about`: more
+    data, such as the act's place."""
     return RecordDraft(
         text=text.strip(),
         kind="thought",
@@ -1137,17 +1160,19 @@ as a part of the act or the appointment."""
 
 
 def keep_appointment(setting: Setting, step: int, state: ResidentState, other: ResidentState) -> bool:
-    """Return whether two residents are at an appointment with each other, have not talked at it yet, and can talk now
-    (`is_appointment_due`), and their daily budgets suffice for a talk."""
+    """Return whether an appointment of two residents with each other is due now (`is_appointment_due`), and their daily
+    budgets suffice for a talk."""
     due = is_appointment_due(setting, step, state, other)
     return due and all(has_left(each, setting.profile) for each in (state, other))
 
 
 def settles_in_short(setting: Setting, step: int, state: ResidentState, other: ResidentState) -> bool:
-    """Return whether a short request settles what two residents have met for: an appointment (`is_appointment_due`) for
-    which a budget allows no talk, or an errand (`is_errand_to`) that is too unimportant for a talk (WORTH_LINES) or for
-    which a budget allows none. An act that may reveal a secret is settled only in a talk, because the request would
-    show it."""
+    """Return whether two residents settle what they have met for by a short request for the result, without a talk.
+
+    For an appointment (`is_appointment_due`), a budget must allow no talk. For an errand (`is_errand_to`), a budget
+    must allow no talk, or the errand must be too unimportant for a talk (WORTH_LINES). Both budgets must allow the
+    request. An errand that may reveal a secret is settled only in a talk, because the request would show the act.
+    """
     both = (state, other)
     calls, tokens = setting.profile.day_calls, setting.profile.day_tokens
     if not all(each.asked[0] < calls and each.asked[1] + EVENING_TOKENS // 2 < tokens for each in both):
@@ -1178,9 +1203,13 @@ def tells_in_passing(setting: Setting, step: int, state: ResidentState, other: R
 
 
 def is_appointment_due(setting: Setting, step: int, state: ResidentState, other: ResidentState) -> bool:
-    """Return whether two residents are at an appointment with each other, have not talked at it yet, and neither is in
-    a talk. If more than two have agreed to it, it is due in its middle, at latest LATEST_GATHERING minutes after its
-    beginning, so that all of them can be there."""
+    """Return whether an appointment of two residents with each other is due now.
+
+    Both must be at the appointment and awake, and neither may be in a talk. The two must not have talked at the
+    appointment yet; if more than two people have agreed to it, it must not be settled yet. An appointment of more than
+    two is due only in its middle, or LATEST_GATHERING minutes after its beginning if that is earlier, so that all can
+    be there.
+    """
     acts = [act for act in (state.act, other.act) if act and act.why == "plan" and act.has_arrived(step)]
     both = {state.name, other.name}
     if len(acts) < 2 or any(each.asleep or not both <= {*each.agreed} for each in acts):
@@ -1199,8 +1228,11 @@ def is_appointment_due(setting: Setting, step: int, state: ResidentState, other:
 
 
 def gathers_at(setting: Setting, state: ResidentState, step: int) -> int:
-    """Return the step at which the appointment of more than two that a resident has come for is due; the end of its
-    current act if there is no such appointment, or if it is due already."""
+    """Return the step at which a resident's current act needs attention next.
+
+    If the act is an appointment of more than two that is not due yet, this is the step at which the appointment is due.
+    Otherwise it is the end of the act.
+    """
     act = state.act
     assert act is not None  # it is asked for a resident with an act
     if len(act.agreed) < 3 or act.why != "plan" or (block := state.block_at(setting.minute(step))) is None:
@@ -1215,14 +1247,15 @@ def _wait_of(block: Block) -> int:
 
 
 def may_meet(setting: Setting, step: int, state: ResidentState, other: ResidentState) -> bool:
-    """Return whether two residents in sight of each other may begin a scene now, or settle something in short; never
-    from LATEST_HOUR on.
+    """Return whether two residents in sight of each other may begin a scene now, settle something in short, or tell
+    news in passing. They may never do so from LATEST_HOUR on.
 
-    At an appointment with each other they may do so even if they are busy or have met shortly before. A resident that
-    has come to speak to the other (`is_errand_to`) may begin one scene during the act for which it has come, if their
-    last scene was REST_BEFORE_ERRAND minutes ago or earlier. A resident that has to tell the other something
-    (`has_to_tell`) may do so regardless of the share of its budget that is free at this hour (`pace`), but within the
-    limit of scenes per hour.
+    Special cases:
+    - At an appointment with each other, the two may do so even if they are busy or have met shortly before.
+    - A resident that has come to speak to the other (`is_errand_to`) may begin one scene during the act for which it
+    has come. The last scene of the two must then be at least REST_BEFORE_ERRAND minutes ago.
+    - A resident that has to tell the other something (`has_to_tell`) may do so even if less of its budget is free at
+    this hour (`pace`), but within the limit of scenes per hour.
     """
     if not setting.profile.talks or setting.when(step).hour >= LATEST_HOUR:
         return False
@@ -1264,18 +1297,20 @@ def _weight_of(errands: Sequence[ResidentState]) -> int:
 
 
 NEWS, WORTH_A_TALK, WORTH_AT_HOME, WORTH_LINES = 3, 4, 5, 6
-"""NEWS: weight of a talk in which a resident tells what it has to tell (`has_to_tell`). WORTH_A_TALK: minimum weight (1
-to 10; plans give 4 to acts that ask, tell or settle something) from which an act that is done with others needs a talk
-with them. WORTH_AT_HOME: the same, if they are members of the same household. WORTH_LINES: minimum weight from which it
-needs a talk with lines; below, a short request gives the result. An act with an open question, or one
-that was agreed on, needs a talk at any weight."""
+"""Weights of talks, and minimum weights of acts that are done with others (1 to 10).
+
+NEWS: weight of a talk in which a resident tells what it has to tell (`has_to_tell`). WORTH_A_TALK: weight from which an
+act needs a talk with its partners; plans give 4 to acts that ask, tell or settle something. WORTH_AT_HOME: the same,
+for partners of the same household. WORTH_LINES: weight from which an act needs a talk with lines; below, a short
+request gives the result. An act with an open question, or an act that was agreed on, needs a talk at any weight.
+"""
 
 
 def whom_to_speak_to(setting: Setting, act: Act | Block, name: str) -> frozenset[str]:
-    """Return the partners (`whom`) of an act, or of a part of a plan, that the resident `name` has to speak to for it.
+    """Return the partners (`whom`) that a resident (`name`) has to speak to for an act or a part of a plan.
 
-    A partner is among them only if the act was agreed on, has an open question, or matters enough (WORTH_A_TALK; for a
-    partner of the same household WORTH_AT_HOME).
+    Empty, unless the act was agreed on, has an open question, or has at least the weight WORTH_A_TALK. Partners of the
+    same household are left out if only the weight is a reason and it is less than WORTH_AT_HOME.
     """
     if not act.whom or not (act.open or act.agreed or act.weight >= WORTH_A_TALK):
         return frozenset()
@@ -1291,8 +1326,8 @@ def is_errand_to(setting: Setting, state: ResidentState, other: str, step: int) 
 
 
 def has_to_tell(setting: Setting, step: int, state: ResidentState, other: str) -> bool:
-    """Return whether a resident has to tell another resident something, has not met that resident today, and has
-    neither an appointment nor a planned talk with that resident later today."""
+    """Return whether a resident has to tell another resident (`other`) something now. False if the two have met today,
+    or have an appointment or a planned talk later today."""
     if not any(other in names for names in still_to_tell(state).values()):
         return False
     met = state.scenes.get(other, -1) >= setting.step_at(setting.day(step), 0)
@@ -1331,9 +1366,11 @@ def _can_be_spoken_to(state: ResidentState, setting: Setting, step: int) -> bool
 
 
 def affords(state: ResidentState, setting: Setting, step: int, errand: int = 0) -> bool:
-    """Return whether a resident's daily budget allows a talk in addition to today's appointments and to later planned
-    talks that matter more. If it meets the other resident by chance, it must also be below the limit of scenes per
-    hour, and the talk must fit into the part of the budget that is free at this hour (`pace`).
+    """Return whether a resident's daily budget allows a talk now. Enough must be left for today's appointments and for
+    later planned talks that matter more.
+
+    At a chance meeting, the resident must also be below the limit of scenes per hour, and the talk must fit into the
+    share of the budget that is free at this hour (`pace`).
 
     Args:
         errand: the weight of the act, or of the news (NEWS), for which one of the two has to speak to the other; 0:
@@ -1357,11 +1394,15 @@ def _is_in_bed(setting: Setting, step: int, state: ResidentState) -> bool:
 
 
 def reserved_calls(setting: Setting, step: int, state: ResidentState, *, above: float = inf) -> int:
-    """Return the number of calls that are reserved for what is more important today than the weight `above`.
+    """Return the number of model calls that are reserved for purposes of today with a weight greater than `above`.
 
-    One call is reserved for each appointment that is not over, whatever its weight. One is reserved for each later part
-    of the plan with a weight greater than `above` for which the resident has to speak to another. If the weight NEWS is
-    greater than `above`, one is reserved for each resident whom it has to tell something, at most MAX_RESERVED_NEWS."""
+    Reserved are:
+    - one call for each appointment that is not over, whatever its weight;
+    - one for each later part of the plan with a weight greater than `above` for which the resident has to speak to
+    another;
+    - if the weight NEWS is greater than `above`: one for each person to whom the resident has to tell something, at
+    most MAX_RESERVED_NEWS.
+    """
     minute = setting.minute(step)
     ahead = [
         each
@@ -1377,8 +1418,8 @@ def reserved_calls(setting: Setting, step: int, state: ResidentState, *, above: 
 
 
 def _is_guest_or_home(state: ResidentState, setting: Setting, step: int) -> bool:
-    """Return whether a resident can be met where it is: at its destination, outdoors, or in a room that is open to all
-    or contains its destination. In any other room, through which it only walks, it cannot be met."""
+    """Return whether a resident can be met where it is now. It can be met at its destination, outdoors, and in a room
+    that is open to all or contains the destination. It cannot be met in a room through which it only walks."""
     act, here = state.act, setting.world.address_at(state.spot(step))
     if act is None or act.has_arrived(step) or here.level < SECTOR:
         return act is not None
@@ -1394,8 +1435,8 @@ others who come to speak to the resident."""
 
 
 def pace(minute: int) -> float:
-    """Return the share of the daily budget below which a resident's spending must be at a minute of the day, so that a
-    chance meeting is allowed.
+    """Return the share of the daily budget that a resident may have spent at a minute of the day. If it has spent more,
+    it begins no talk at a chance meeting.
 
     The rest is left for planned talks, for others who come to speak to the resident, and for the evening.
     """
@@ -1418,10 +1459,15 @@ def _rest(setting: Setting, one: str, other: str) -> int:
 def whom_to_meet(turn: ResidentTurn, others: Mapping[str, ResidentState]) -> str:
     """Return the resident in sight to meet now; "": none.
 
-    Residents at an appointment with this one come first; then those to whom it has come to speak (`is_errand_to`), or
-    has to tell something (`has_to_tell`); then its partners in the act and the hosts of its visit (`is_sought`); then
-    all others. Among equals the least recently met comes first, then the nearest. A resident does not approach people
-    that it avoids, except for an appointment.
+    The order:
+    1. residents at an appointment with this one;
+    2. residents to whom it has come to speak (`is_errand_to`);
+    3. residents to whom it has to tell something (`has_to_tell`);
+    4. partners in its act, and hosts of its visit (`is_sought`);
+    5. all others.
+
+    Among equals the least recently met comes first, then the nearest. A resident does not approach people that it
+    avoids, except for an appointment.
     """
     where = turn.setting, turn.step, turn.state
     seen = [each.who for each in turn.percepts if each.who in others and may_meet(*where, others[each.who])]
@@ -1457,8 +1503,9 @@ async def reflect_in_scene(turn: ResidentTurn, before: Act | None) -> None:
 
 
 async def reflect_before_midnight(turn: ResidentTurn) -> None:
-    """Reflect before the next day is planned, if the resident is awake at midnight, residents reflect in this town, and
-    the importance of the memories since the last reflection adds up to at least MIN_IMPORTANCE."""
+    """Reflect before the next day is planned. Do so only if the resident is awake, residents of this town reflect
+    (`profile.reflects`), and the importance of the memories since the last reflection adds up to at least
+    MIN_IMPORTANCE."""
     act = turn.state.act
     if act is not None and not act.asleep and turn.profile.reflects and turn.state.gathered >= MIN_IMPORTANCE:
         await think_about_the_day(turn)
@@ -1466,8 +1513,8 @@ async def reflect_before_midnight(turn: ResidentTurn) -> None:
 
 async def think_about_the_day(turn: ResidentTurn) -> None:
     """Ask a model for insights from the day's most important memories, and update the texts about the resident's
-    present concerns and life. Without memories, do nothing of this. Before that, an act that waits for its result gets
-    it."""
+    present concerns and life. Without memories, skip this. In any case, first find out the result of an act that waits
+    for it."""
     await find_out(turn)
     await turn.resident.written()
     records = await _evening_come_to_mind(turn)

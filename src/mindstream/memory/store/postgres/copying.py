@@ -140,8 +140,8 @@ def _number(side: Source, sql: str) -> int:
 
 
 def _set_counters(old: Source, new: Source) -> None:
-    """Set the counters of the target, so that new changes and rows get higher numbers than any in the source, including
-    the numbers of rows that were erased there."""
+    """Set the counters of the target: new changes and log rows must get higher numbers than all changes and rows of the
+    source, including rows that were erased there."""
     changed = _number(old, "SELECT max(value) FROM counters WHERE name = 'changed'")
     last = _number(
         old,

@@ -56,7 +56,7 @@ class ServerGone(StorageError):  # noqa: N818 (a state of the server)
 
 
 def explained(error: psycopg.Error, place: str) -> StorageError:
-    """Return the StorageError for an error of the driver; its message does not contain the URL, which may have a
+    """Return the StorageError for an error of the driver. The message does not contain the URL, which may have a
     password."""
     text = f"{place}: {' '.join(str(error).split())}"
     if is_transient(error):

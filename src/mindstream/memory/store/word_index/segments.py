@@ -47,10 +47,10 @@ class Packed(NamedTuple):
 
     Attributes:
         words: number of terms of all its records.
-        kinds, kind: the kinds of its records, and for each record the index of its kind.
+        kinds, kind: the kinds that occur in the segment, and for each record the index of its kind in `kinds`.
         episode, sizes: for each record its episode (-1: none), and for each episode its number of terms.
-        said: for each speaker, the number of messages and of their terms, as JSON.
-        asks: one bit for each record: whether it asks something.
+        said: for each speaker, the number of messages and the number of terms in these messages, as JSON.
+        asks: one bit for each record: whether the record asks something.
         postings: for each term, its hash and its postings. A posting is the index of a record, its length (in half
             steps of a power of two), and how often it contains the term.
     """
@@ -72,8 +72,8 @@ def is_long(connection: Sql, stream: StreamKey) -> bool:
 
 
 def pack(found: Iterable[tuple[int, Record]], heed: Callable[[], None]) -> Packed:
-    """Return the content of a segment with these records. `heed` is called after each record; an exception that it
-    raises ends the packing."""
+    """Return the content of a segment with these records. `heed` is called after each record; an exception of `heed`
+    ends the packing."""
     numbers, kind, episode, lengths, asks = array("q"), bytearray(), array("i"), array("I"), bytearray()
     kinds, episodes = _Numbered(), _Numbered()
     vocabulary, codes = _Numbered(), array("I")
@@ -150,8 +150,8 @@ def next_gap(
     sequence means that no segment is to be built.
 
     Args:
-        numbers_between: returns numbers of the stream's records: those above the first argument and below the second,
-            at most as many as the third.
+        numbers_between: returns the numbers of the stream's records above the first argument and below the second; the
+            third argument is the maximum count.
     """
     after = 0
     for before in [each.first for each in segments] + [2**62]:
@@ -166,8 +166,8 @@ def next_gap(
 
 
 def to_join(segments: Sequence[Segment]) -> Sequence[Segment]:
-    """Return the newest SEVERAL neighbouring segments that are to be joined: they are of similar size, with at most
-    LARGEST records together. Return an empty sequence if there are none."""
+    """Return the newest SEVERAL neighbouring segments of similar size that have at most LARGEST records together; they
+    are to be joined. Return an empty sequence if there are none."""
     for end in range(len(segments), SEVERAL - 1, -1):
         some = segments[end - SEVERAL : end]
         sizes = [each.size for each in some]
