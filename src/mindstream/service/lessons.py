@@ -87,8 +87,8 @@ def work_of(run: RunCheckpoint | Solution, after: int = 0) -> list[Line]:
 
 
 def calls_of(run: RunCheckpoint | Solution, after: int = 0) -> tuple[tuple[str, str], ...]:
-    """Return the step and the text of each call that did not fail; `after`: number of calls in earlier attempts, from
-    which the numbering of the steps continues."""
+    """Return the step and the text of each call that did not fail. `after`: number of calls in earlier attempts; the
+    numbers of the steps continue after it."""
     return tuple(
         (_numbered(each.step, after), f"{each.tool}[{describe_arguments(each.arguments)[:MAX_CALL]}]")
         for each in run.evidence.values()
@@ -97,8 +97,8 @@ def calls_of(run: RunCheckpoint | Solution, after: int = 0) -> tuple[tuple[str, 
 
 
 def write_procedure(calls: Sequence[tuple[str, str]], answer: str, steps: Collection[str] = ()) -> str:
-    """Write calls and the answer as text; `steps`: write only the calls of these steps; if no call belongs to one of
-    them, write all calls.
+    """Write calls and the answer as text. Only the calls of the steps in `steps` are written; if there are none, all
+    calls are.
     """
     named = [each for each in calls if each[0] in steps] or calls
     return "\n".join([*(f"#{step} = {call}" for step, call in named), f"Answer: {answer}"])

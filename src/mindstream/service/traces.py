@@ -516,8 +516,9 @@ async def send(spans: AsyncIterable[Span], url: str, *, content: bool = False) -
     """Send spans to a collector, and return their number. If spans are sent again, they have the same ids.
 
     Args:
-        url: the collector's URL, such as `http://localhost:4318`; with a path if that is not /v1/traces. The exporter
-            reads headers, timeouts and certificates from environment variables such as OTEL_EXPORTER_OTLP_HEADERS.
+        url: the collector's URL, such as `http://localhost:4318`. A URL without a path gets the path /v1/traces. The
+            exporter reads headers, timeouts and certificates from environment variables such as
+            OTEL_EXPORTER_OTLP_HEADERS.
         content: include texts of users and models.
 
     Raises:

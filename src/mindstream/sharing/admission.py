@@ -47,7 +47,7 @@ class Pair:
 
     Attributes:
         model: the model that answered.
-        asked_by: the author of the query, if that is not the agent that offers the pair.
+        asked_by: the author of the query; "": the agent that offers the pair.
         examples: ids of the exemplars that were in the prompt of the answer.
         private: whether only the agent that offers the pair can read it, until that agent shares it.
     """
@@ -61,7 +61,7 @@ class Pair:
 
 
 async def lay_in(pool: Pool, pairs: Sequence[Pair], by: str) -> list[Exemplar]:
-    """Add pairs that the pool's owner vouches for (seed exemplars), without grading; return those that are new.
+    """Add pairs that the pool's owner vouches for (seed exemplars), without grading. Return the exemplars that are new.
 
     Raises:
         InputError: a text cannot be stored, a pair has a fault in its form (`find_faults`), or `by` is not the owner.
@@ -96,9 +96,10 @@ async def lay_in(pool: Pool, pairs: Sequence[Pair], by: str) -> list[Exemplar]:
 async def admit_work(pool: Pool, pair: Pair, writer: str, accepted_by: str) -> str:
     """Admit a pair without grading, because a person or a check has accepted its answer; return the pair's id.
 
-    Only the form is checked. Admit nothing and return "" if the pool has the pair already, if its form has a fault, or
-    if the writer or `accepted_by` is not listed as a member by name, because the words of such a person must not be
-    shown to others.
+    Only the form is checked. Admit nothing and return "" in these cases:
+    - the pool has the pair already;
+    - the form of the pair has a fault;
+    - the writer or `accepted_by` is not listed as a member by name: their words must not be shown to others.
 
     Args:
         accepted_by: the person who accepted the answer; "": a check did.
@@ -124,8 +125,10 @@ async def admit_work(pool: Pool, pair: Pair, writer: str, accepted_by: str) -> s
 
 
 async def offer(pool: Pool, pair: Pair, writer: str, scorer: Model) -> ExemplarJudged:
-    """Offer a pair, have it judged, and return the verdict. A pair that was judged before keeps its verdict, unless the
-    scorer's reply had no valid grades; after MAX_UNGRADED such replies it stays rejected.
+    """Offer a pair, have it judged, and return the verdict.
+
+    A pair that was judged before keeps its verdict. If the scorer's reply had no valid grades, the pair is judged
+    again; after MAX_UNGRADED such replies, it stays rejected.
 
     Raises:
         InputError: the pair cannot be stored, the writer is not a member, the pool does not serve one of the pair's
@@ -205,16 +208,23 @@ async def _judge(pool: Pool, exemplar: Exemplar, scorer: Model) -> ExemplarJudge
 
 
 async def _claim(pool: Pool, id_: str) -> tuple[int, ...]:
-    """Claim the work of judging a pair; return the ids of the claimed work items, () if another process holds it."""
+    """Claim the work of judging a pair. Return the ids of the claimed work items; (): another process holds the
+    work."""
     now = pool.memory.clock.now()
     found = await pool.memory.store.claim(pool.memory.key, SLOT + id_, pool.owner_token, now, now + LEASE_S)
     return tuple(each.id for each in found)
 
 
 async def _verdict(pool: Pool, state: PoolState, exemplar: Exemplar, scorer: Model) -> ExemplarJudged:
-    """Return the verdict on a pair. The pair is rejected if its form has a fault, if the pool already has it, if its
-    answer gives orders to its reader and the pool is guarded, if the scorer's reply has no valid grades, or if the
-    grades sum to less than the rubric's threshold."""
+    """Return the verdict on a pair.
+
+    A pair is rejected if one of these holds:
+    - its form has a fault;
+    - the pool already has a pair with the same query and answer;
+    - its answer gives orders to its reader, and the pool is guarded;
+    - the scorer's reply has no valid grades;
+    - the grades sum to less than the rubric's threshold.
+    """
     query, answer, rubric = exemplar.query, exemplar.answer, state.rubrics[-1]
     judged = ExemplarJudged(id=exemplar.id, verdict="rejected", rubric=len(state.rubrics), model=BY_RULES)
     if faults := find_faults(query, answer):
@@ -335,10 +345,11 @@ def _line(pool: Pool, id_: str, query: str) -> str:
 
 
 def read_pairs(lines: Iterable[bytes | str], source: str) -> Iterator[Pair]:
-    """Read pairs from lines of JSON, as `export_lines` returns them; the writer that a line names is ignored.
+    """Read pairs from lines of JSON, as `export_lines` returns them. The writer that a line names is ignored.
 
     Raises:
-        InputError: a line is not a pair (the message has its number), or there are more than MAX_LINES lines.
+        InputError: a line is not a pair (the message has the number of the line), or there are more than MAX_LINES
+            lines.
     """
     for number, line in enumerate(lines, 1):
         if not line.strip():

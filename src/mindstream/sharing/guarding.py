@@ -46,8 +46,8 @@ __path__: list[str] = []  # so that moved.py can redirect imports of former subm
 
 WIDE = re.compile(f"[{UNSPACED}]")
 MIN_SEEDS, ENOUGH_SEEDS = 12, 48
-"""With fewer than MIN_SEEDS seed exemplars (those that the owner added), it is not measured how well answers fit their
-queries. From MIN_SEEDS to ENOUGH_SEEDS, the weight of the measurement grows from 0 to 1."""
+"""Numbers of seed exemplars (exemplars that the owner added). With fewer than MIN_SEEDS, the fit of answers to their
+queries is not measured. From MIN_SEEDS to ENOUGH_SEEDS, the weight of the measurement grows from 0 to 1."""
 MAX_SEEDS = 400
 """Maximum number of seed exemplars (those that the owner added) with which a pair is compared."""
 NEAR, AROUND = 5, 20
@@ -57,8 +57,8 @@ for its similarities, AROUND for its contrasts (see `_contrast`).
 BLUR = 0.05
 """Added to the standard deviation that a contrast (see `_contrast`) is divided by, so that it stays finite."""
 CHANCE, ALLOWANCE = 0.05, 0.5
-"""Log odds of zero are set at the lower of two scores: the one that a share of CHANCE of the answers to other queries
-exceeds, and the one that is ALLOWANCE below even odds. Even odds would be too strict, because honest offered pairs
+"""The zero of the log odds is the lower of two scores. One is the score that the share CHANCE of the answers to other
+queries exceeds. The other is ALLOWANCE below even odds. Even odds would be too strict, because honest offered pairs
 differ from seed pairs."""
 OTHERS = 6
 """Number of foreign answers (answers to other queries) that each seed query is combined with for the fit. Half of them
@@ -77,8 +77,8 @@ def weigh(laid_in: int) -> float:
 
 @dataclass(frozen=True)
 class _Text:
-    """The measured properties of a query or an answer: its vector, terms, length, and the share of its characters that
-    belong to scripts without spaces.
+    """The measured properties of a query or an answer: vector, terms, length, and the share of the characters that
+    belong to scripts without spaces (`wide`).
     """
 
     vector: Doubles
@@ -168,8 +168,8 @@ class AnswerFit:
 
 
 def _contrast(own: float, others: Doubles) -> float:
-    """Return how far a value is above the mean of others, in units of their standard deviation plus BLUR (which
-    prevents division by almost 0); 0 if there are no others."""
+    """Return how far a value (`own`) is above the mean of other values; 0 if there are no others. The unit is the
+    standard deviation of the other values plus BLUR, which prevents division by almost 0."""
     return float((own - others.mean()) / (others.std() + BLUR)) if len(others) else 0.0
 
 
@@ -222,7 +222,8 @@ class MutualInformation:
         self._engine: Engine | None = None
 
     async def measure(self, query: str, answer: str, alike: Sequence[tuple[str, str]]) -> float | None:
-        """Return how much likelier the query makes the answer than other queries do; None if it cannot be measured.
+        """Return how much likelier the answer is after its query than after other queries; None if it cannot be
+        measured.
 
         The result is the difference of the log-probabilities in nats, divided by the root of the number of tokens. For
         an answer to another query it is about 0, with any model. It is None if the model cannot report
@@ -258,8 +259,8 @@ class MutualInformation:
 
 
 def mutual_information(name: str) -> MutualInformation | None:
-    """Return the object that measures with the model of this name; None if it is not a GGUF model, because only such a
-    model runs in this process."""
+    """Return the object that measures with the model of this name. None if the model is not a GGUF model: other models
+    do not run in this process."""
     try:
         at = address(name)
     except SettingsError:
@@ -309,17 +310,18 @@ TRUSTED_QUANTILE = 0.99
 that nearly all trusted pairs stay below it."""
 MIN_THRESHOLD, MARGIN = -0.02, 0.08
 """Thresholds of a sentence's contrast (see `OrderDetector`) above which the sentence counts as an order. With enough
-trusted pairs the threshold is calibrated on them, and is at least MIN_THRESHOLD; with too few it is MARGIN; in between
-it is a weighted mean of the two."""
+trusted pairs, the threshold is calibrated on these pairs, and is at least MIN_THRESHOLD. With too few, it is MARGIN. In
+between, it is a weighted mean of both."""
 ON_TOPIC, RELIEF = 0.9, 0.03
-"""If a sentence is more similar to the query than a share ON_TOPIC of the known orders is, it counts as being about the
-query, and its contrast to other sentences is lowered by the excess similarity. It is lowered by at most RELIEF:
-without this limit, an order that repeats the query would never be detected."""
+"""If a sentence is more similar to the query than the share ON_TOPIC of the known orders, the sentence is considered to
+be about the query. Its contrast is then lowered by the excess similarity, but by at most RELIEF. Without this limit, an
+order that repeats the query would never be detected."""
 
 
 @dataclass(frozen=True)
 class Heard:
-    """The result for an answer: its sentence that is most similar to an order, and how unusual that similarity is.
+    """The result of the search for orders in an answer: the sentence that is most like an order, and how unusual its
+    similarity to orders is.
 
     Attributes:
         order: the sentence; "": no sentence is similar enough to count as an order.
@@ -333,7 +335,7 @@ class Heard:
 
 @dataclass(frozen=True)
 class OrderDetector:
-    """Detect orders in answers by the contrast of each sentence: its similarity to orders minus that to other
+    """Detect orders in answers by the contrast of each sentence: its similarity to orders minus its similarity to other
     sentences.
 
     Attributes:
@@ -349,8 +351,8 @@ class OrderDetector:
     own: Doubles
 
     async def hear(self, query: str, answer: str) -> Heard:
-        """Find the sentence of an answer that is most like an order to its reader. The result contains it only if its
-        contrast (similarity to orders minus that to other sentences) is above `threshold`."""
+        """Find the sentence of an answer that is most like an order to the reader. The result contains the sentence
+        only if its contrast is above `threshold`."""
         spoken = _sentences(answer)
         if not spoken:
             return Heard()
@@ -447,8 +449,8 @@ class Measures:
         """Return how well an answer belongs to its query; None if it cannot be measured.
 
         Args:
-            likely: a model in this process whose measurement is added to that of the rules; if it cannot measure the
-                pair, or is None, only the rules count.
+            likely: a model in this process; its measurement is added to the measurement of the rules. If the model
+                cannot measure the pair, or for None, only the rules count.
         """
         if self.guard is None:
             return None
@@ -464,8 +466,8 @@ class Measures:
 
 
 async def build_measures(embedder: Embedder, exemplars: Sequence[Exemplar]) -> Measures:
-    """Build the measures of new pairs from the seed exemplars (those that the owner added); of more than MAX_SEEDS, an
-    evenly spread sample is used."""
+    """Build the measures of new pairs from the seed exemplars (exemplars that the owner added). If there are more than
+    MAX_SEEDS, use an evenly spread sample of them."""
     some = exemplars[:: len(exemplars) // MAX_SEEDS + 1]
     pairs = [(each.query, each.answer) for each in some]
     detector = await build_detector(embedder, pairs)

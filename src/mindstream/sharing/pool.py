@@ -54,9 +54,10 @@ class Pool:
     rubric, which `mindstream pool rubric` drafts and freezes.
 
     Args:
-        retriever: ranks the exemplars; None: the pool's own, which learns from admitted exemplars once there are 36.
+        retriever: ranks the exemplars; None: the pool's own retriever, which learns from admitted exemplars when there
+            are 36 or more.
         measure_by: a model in this process that measures whether answers belong to their queries; None: the scorer
-            does, if it runs in this process.
+            measures this, if it runs in this process.
         guarded: whether pairs are withheld if there is doubt about them or their source; False is for control
             experiments.
 
@@ -140,7 +141,7 @@ class Pool:
             domain: a description of the pool's subject, used for grading.
             owner: the agent that manages members, rubric and trust.
             members: agents that may write and recall, in addition to the owner; `*` means every agent.
-            shared: whether all members may read the exemplars of a member that has not set its own readers.
+            shared: whether all members may read the exemplars of each member; a member can set its own readers instead.
             form: which text of an exemplar is embedded for recall: `composed` (the query after the examples of its
                 prompt), `bare` (the query) or `pair` (query and answer).
             as_published: whether each pair is also graded, labelled and served as a composed prompt (Gao 2024, 3.1.1).

@@ -29,8 +29,8 @@ class Standing:
 
     Attributes:
         at, seq: time and log row of the offer.
-        roots: ids of all exemplars that the pair was derived from, at any depth: those in the prompt of its answer,
-            those in the prompts of their answers, and so on.
+        roots: ids of all exemplars that the pair was derived from, at any depth: the exemplars in the prompt of its
+            answer, the exemplars in the prompts of these exemplars' answers, and so on.
         writers: the writer of the pair and the writers of its roots.
         verdict: the verdict; None: not judged yet.
         judged: the log row of the verdict; 0: not judged yet.
@@ -48,8 +48,8 @@ class Standing:
 
     @property
     def is_judged(self) -> bool:
-        """Whether there is a final verdict. A rejection because the scorer's reply had no valid grades is not final
-        until there are MAX_UNGRADED of them."""
+        """Whether there is a final verdict. A rejection because the scorer's reply had no valid grades is final only if
+        it is at least the MAX_UNGRADED-th such rejection."""
         return self.verdict is not None and (not self.verdict.ungraded or self.ungraded >= MAX_UNGRADED)
 
 
@@ -59,20 +59,22 @@ class PoolState:
 
     Attributes:
         seq: the last log row that was read.
-        created: None: the pool was not created.
+        created: the event that created the pool; None: the pool was not created.
         released: ids of pairs that were offered as private and shared later.
         rubrics: all frozen rubrics; the first is version 1.
         standings: the offered pairs by id.
         readers: the agents that may read a writer's exemplars, for each writer that has set them. For other writers the
             pool's default applies (`PoolCreated.shared`).
-        withdrawn_writers: writers all of whose exemplars were withdrawn, with the log row of the withdrawal. Exemplars
-            that they wrote later are not affected.
+        withdrawn_writers: writers whose exemplars were all withdrawn, with the log row of the withdrawal. Exemplars
+            that a writer added later are not affected.
         because: reasons of withdrawals, by writer or exemplar id.
         sources: the history of each source of pairs.
-        versions: the versions of the retriever, in order; trained: time when the newest was stored.
+        versions: the versions of the retriever, in order.
+        trained: the time when the newest version was stored.
         admitted: the log row of the last admission; 0: there was none.
-        labels: the labels by each labeller, whose key is (basis, model): by pair and candidate, p_not (see `Labels`).
-        helped: feedback by exemplar; helped_again: feedback on single exemplars by (digest of the question, exemplar).
+        labels: for each labeller (basis, model), by pair and candidate: the label p_not (see `Labels`).
+        helped: feedback by exemplar.
+        helped_again: feedback on single exemplars, by (digest of the question, exemplar).
     """
 
     seq: int = 0
@@ -202,8 +204,8 @@ class PoolState:
     def as_prompt(self, exemplar: Exemplar, served: Collection[str]) -> Exemplar:
         """Return an exemplar in the form in which it is graded, labelled and served.
 
-        In a pool that was created `as_published`, the query is preceded by the examples with which it was answered, as
-        far as they are in `served`, the ids of the exemplars that are served now.
+        In a pool that was created `as_published`, the examples that were in the prompt of the answer come before the
+        query. Only examples that are served now (`served`: the ids of these exemplars) are included.
         """
         if not (self.created and self.created.as_published):
             return exemplar
@@ -218,8 +220,8 @@ class PoolState:
 
     @property
     def covered(self) -> int:
-        """The seq of the last log row that the newest version of the retriever covers, 0 without a version: exemplars
-        admitted later are not learned from yet."""
+        """The seq of the last log row that the newest version of the retriever covers; 0: there is no version. The
+        retriever has not learned from exemplars that were admitted later."""
         return self.versions[-1].upto if self.versions else 0
 
     def covering(self, id_: str) -> events.RetrieverTrained | None:
@@ -278,8 +280,8 @@ class PoolState:
     def is_open(self, id_: str, reader: str = "") -> bool:
         """Return whether privacy allows `reader` to read an exemplar.
 
-        It does if this holds for the exemplar, and for each exemplar that it was derived from: it is not private, has
-        been shared since it was written, or was written by `reader` ("": no agent).
+        The condition must hold for the exemplar, and for each exemplar that it was derived from: it is not private, it
+            has been shared since it was written, or `reader` wrote it ("": no agent).
         """
         return not self._private(self.standings[id_], reader)
 
@@ -323,8 +325,8 @@ class PoolState:
         return next(self.reasons_unserved(id_, reader, guarded), None) is None
 
     def trusted(self) -> frozenset[str]:
-        """Return the ids of the seed exemplars (those that the owner added) that are not evicted, and not
-        withdrawn, either singly or with all pairs of their writer."""
+        """Return the ids of the valid seed exemplars (exemplars that the owner added). Evicted exemplars are left out.
+        So are exemplars that were withdrawn, singly or together with all pairs of their writer."""
         gone = self.withdrawn | self.evicted
         return frozenset(
             id_

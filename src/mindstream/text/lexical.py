@@ -83,8 +83,11 @@ class Postings:
         return self._found[key]
 
     def without(self, gone: Mapping[str, Sequence[int]], removed_below: Numbers, bits: int = 0) -> Postings | None:
-        """Return a copy without some of the keys' numbers (each begins with the number of a document), in which the
-        documents after removed ones get lower numbers; None if some of the numbers to remove are not stored.
+        """Return a copy without some of the keys' numbers. In the copy, documents after removed documents have lower
+        numbers.
+
+        The high bits of each number of a key are the number of a document. Return None if a number to remove is not
+        stored.
 
         Args:
             gone: by key, the numbers to remove.
@@ -212,8 +215,8 @@ def without_rows(rows: NDArray[T], removed: Sequence[int], into: NDArray[T] | No
 
 
 def _moved_up(numbers: Numbers, removed_below: Numbers, bits: int) -> Numbers:
-    """Return numbers whose higher bits are a document's number, with this number reduced by the number of removed
-    documents before it."""
+    """Renumber documents in numbers whose high bits are a document's number: subtract the number of removed documents
+    before the document."""
     removed = np.flatnonzero(np.diff(removed_below))
     moved: Numbers = numbers
     if len(removed) > FEW:
@@ -294,8 +297,8 @@ MAX_TIMES, MAX_TERMS = 15, 65_535
 
 
 def _postings(document: int, terms: Sequence[str]) -> Iterator[tuple[str, int]]:
-    """Yield each term of a document with its posting: the document's number, and how often it contains the term (at
-    most MAX_TIMES), in one number."""
+    """Yield each term of a document with its posting. A posting is one number that has the document's number and the
+    count of the term in the document (at most MAX_TIMES)."""
     counts = dict.fromkeys(terms, 0)
     for term in terms:
         counts[term] += 1
@@ -306,10 +309,11 @@ class Matches(NamedTuple):
     """The matches of terms, one term after the other.
 
     Attributes:
-        documents: for one term after the other, the numbers of the documents that contain it, in ascending order.
-        times: for each of these, how often it contains the term.
-        counts: for each term, the number of its documents.
-        held: for each term, the number of its documents in the whole index, of which this may be a part.
+        documents: for one term after the other, the numbers of the documents that contain the term, in ascending order.
+        times: for each entry of `documents`, the count of the term in the document.
+        counts: for each term, the number of documents that contain it.
+        held: for each term, the number of documents that contain it in the whole index. The matches may be those of a
+            part of the index.
         of: if these are the matches in a part of an index, the matches in the whole index; otherwise None.
     """
 

@@ -51,10 +51,10 @@ class ToolRequest:
 
     Attributes:
         tool: the name of the tool.
-        arguments: its arguments as JSON text; `values` has them as a dictionary.
+        arguments: the arguments as JSON text; `values` has them as a dictionary.
         foreign: the arguments may contain third-party content (a page, a file, a server's words).
-        address: for a call that only reads, the address that makes approval necessary, because no trusted source gave
-            it; otherwise "".
+        address: for a call that only reads: the address that makes approval necessary, because no trusted source gave
+            it; for other calls "".
     """
 
     tool: str
@@ -78,8 +78,8 @@ class ToolRequest:
 Approver: TypeAlias = Callable[[Any], Awaitable[bool]]
 """A function that decides whether a call may be made; it gets a `ToolRequest`, or in a plan a `Wish` with the step."""
 Approve: TypeAlias = Collection[str] | Callable[[Any], bool | Awaitable[bool]]
-"""Values of `approve=`: the names of tools that may be called unless their arguments contain third-party content, or a
-function, plain or async, that decides about each call."""
+"""Values of `approve=`. Names of tools: these tools may be called, unless the arguments contain third-party content. A
+function, plain or async: it decides about each call."""
 
 
 async def refuse(_: ToolRequest) -> bool:
@@ -116,7 +116,8 @@ def checked_decision(decided: object, what: str) -> bool:
     """Return the decision of an `approve=` function about `what`.
 
     Raises:
-        InputError: it is neither True nor a value that counts as False: a text such as "n" must not count as approval.
+        InputError: the decision is neither True nor a value that counts as False. For example, the text "n" must not
+            count as approval.
     """
     if decided and type(decided).__name__ not in ("bool", "bool_"):  # NumPy's type is called `bool_` or `bool`
         raise InputError(f"approve= returned {decided!r:.80} for {what}: expected True or False")
@@ -126,8 +127,8 @@ def checked_decision(decided: object, what: str) -> bool:
 def approver(approve: Approve) -> Approver:
     """Return an async function that decides as a value of `approve=` says, about one call at a time.
 
-    If the value is a plain function, it runs in a thread, because it may wait for a person. The returned function
-    raises InputError if the given function returns anything but True or a value that counts as False.
+    A plain function runs in a thread, because it may wait for a person. The returned function raises InputError if the
+    given function returns neither True nor a value that counts as False.
     """
     if isinstance(approve, str):
         approve = (approve,)
@@ -342,8 +343,7 @@ def addresses_of(arguments: JsonValue) -> frozenset[str]:
 
 
 def ungiven(tool: Tool, arguments: str, given: Set[str]) -> str:
-    """Return an address in a call that is not in `given`, the addresses that a trusted source gave; "" if there is
-    none.
+    """Return an address in a call that no trusted source gave (it is not in `given`); "" if there is none.
 
     The result is "" for tools with the trait `changes`, which need approval anyway, and for tools with the trait
     `concludes`, which only read their arguments.
@@ -484,16 +484,16 @@ async def run_tool_loop(
     approve: Approve | None = None,
     on_text: Callable[[str], None] | None = None,
 ) -> R:
-    """Ask a model with tools until it answers; the calls of one reply run at the same time.
+    """Ask a model with tools until it answers. The calls of one reply run at the same time.
 
         answer = await run_tool_loop(model, Light(day="2026-11-24"), [moon], approve=["order"])
 
-    The sequence of tools is read at each step, so that a tool can add others to it (`tool_search.find_tools_tool`).
+    `tools` is read at each step, so a tool can add other tools to it (`tool_search.find_tools_tool`).
 
     Args:
         tool_timeout_s: maximum duration in seconds of a call of a tool that has no timeout of its own.
-        approve: decides about calls of tools that change the world (see tools/call.py): the names of those tools
-            that may be called, or a function that decides about each call. None: every call is made.
+        approve: decides about calls of tools that change the world: the names of tools that may be called, or a
+            function that decides about each call (see `Approve`). None: every call is made.
         on_text: called with each piece of text as it arrives, also with text that comes before tool calls.
 
     Raises:
@@ -507,8 +507,8 @@ async def run_tool_loop(
 async def watched_call(call: Call, tools: Sequence[Tool], watcher: Watcher, timeout_s: float = 30.0) -> Observation:
     """Call a tool, and report the call and its result to the watcher.
 
-    If the watcher has a recorded result, that is returned and the tool is not called, except for tools that change the
-    run itself (`FunctionTool.in_run`).
+    If the watcher has a recorded result, return it and do not call the tool. A tool that changes the run itself
+    (`FunctionTool.in_run`) is always called.
     """
     if not is_in_run(call, tools) and (known := await watcher.recorded_result(call)) is not None:
         return Observation(known)

@@ -46,8 +46,10 @@ def go_on_in_child() -> None:
     """Fork, and return in the child; on a system without fork, just return.
 
     The parent waits for the child, kills all processes that the child left running, and exits with the child's exit
-    code, or 128 plus the number of the signal that ended the child. It finds these processes only on Linux, where it
-    adopts orphaned descendants, also those in other sessions. On Linux the parent also ends when its own parent does.
+    code. If a signal ended the child, the exit code is 128 plus the number of the signal.
+
+    The parent finds processes that the child left running only on Linux, where it adopts orphaned descendants, also
+    those in other sessions. On Linux the parent also ends when its own parent does.
     """
     if not hasattr(os, "fork"):
         return

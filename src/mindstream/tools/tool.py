@@ -34,20 +34,21 @@ class Traits:
     """The properties of a tool that decide how it is called.
 
     Attributes:
-        changes: it changes something outside (sends, writes, pays). Chat bots, planners and lives make a call only if
-            it is approved (see tools/call.py), and calls are not repeated without need.
-        untrusted: its results are third-party content (of a page, a server): data whose instructions are not obeyed.
-        key: name of the tool's argument for an idempotency key; calls with the same key have their effect once. "": the
-            tool has none.
+        changes: the tool changes something outside (sends, writes, pays). Chat bots, planners and lives make a call
+            only if the call is approved (see tools/call.py), and repeat it only if necessary.
+        untrusted: the tool's results are third-party content (of a page, a server): instructions in them are not
+            obeyed.
+        key: name of the tool's argument for an idempotency key; several calls with the same key have their effect only
+            once. "": the tool has no such argument.
         timeout_s: maximum duration of one call; None: the limit of the tool loop, plan or life that makes the call. The
             time that a person takes to approve the call does not count.
         retries: in a plan: maximum number of repetitions of a failed call; a tool with `changes` is called again only
             if it has a `key`.
-        at_once: in a plan: maximum number of its calls that run at the same time, if it has no `batch`.
+        at_once: in a plan: maximum number of the tool's calls that run at the same time, if it has no `batch`.
         batch: in a plan: a function that makes several calls of the tool at once; None: each call is made by itself.
         cost_usd: cost of one call in US dollars, which planners count; None: not known.
-        concludes: its result is derived from its arguments only.
-        finds: its results name pages that may be fetched without approval (a search engine; see tools/call.py).
+        concludes: the tool's result is derived only from the arguments.
+        finds: the tool's results name pages that may be fetched without approval (a search engine; see tools/call.py).
         ready: a function that returns whether the tool can be used now; while it cannot, a life does not offer the
             tool. None: the tool can always be used.
     """
@@ -71,7 +72,7 @@ UNTRUSTED = Traits(untrusted=True)
 
 
 def traits_of(tool: object) -> Traits:
-    """Return a tool's traits; for an object without traits, PLAIN (it only computes)."""
+    """Return a tool's traits. An object without traits has the traits PLAIN (it only computes)."""
     traits = getattr(tool, "traits", PLAIN)
     return traits if isinstance(traits, Traits) else PLAIN
 
@@ -251,10 +252,11 @@ def _called(function: Callable[..., Any], arguments: dict[str, Any]) -> str | Aw
 def as_text(result: object) -> str:
     """Return the result of a tool as text: a text unchanged, any other value as JSON.
 
-    Values that JSON does not have are shown by their `tolist` or `to_dict` (NumPy, pandas), or by their own `str`.
+    A value of a type that JSON does not have is written by its `tolist` or `to_dict` (NumPy, pandas), or by its own
+    `str`.
 
     Raises:
-        ValueError: the result has none of these.
+        ValueError: the result contains a value without these methods.
     """
     if isinstance(result, str):
         return result
@@ -315,7 +317,7 @@ def checked_tools(tools: AnyTools) -> tuple[Tool, ...]:
     """Return the tools of a list, with functions made into tools.
 
     Raises:
-        InputError: two tools have the same name, one is a text, or `tools` is a single tool or function, not a list.
+        InputError: two tools have the same name, a tool is a text, or `tools` is a single tool or function, not a list.
         TypeError: a function has no docstring, or an argument without a type hint or that cannot be given by name.
     """
     if callable(tools) or hasattr(tools, "spec"):

@@ -133,8 +133,8 @@ def trace(on: bool, *, content: bool | None = None) -> None:
     """Switch spans on or off, for the whole process.
 
     Args:
-        content: include text of users, models and memories; None: only if the environment variable
-            `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` (of the conventions) asks for it.
+        content: include texts of users, models and memories in spans; None: only if the environment variable
+            `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` (of the OpenTelemetry conventions) asks for it.
 
     Raises:
         SettingsError: OpenTelemetry is not installed.
@@ -157,8 +157,8 @@ def with_content() -> bool:
 
 
 def start_span(operation: str, subject: str, attributes: Attributes | None = None) -> Span:
-    """Start a span named `operation subject`, without making it the current span (for generators); the caller ends
-    it."""
+    """Start a span named `operation subject`, which the caller must end. It does not become the current span (for
+    generators)."""
     if not _on:
         return NOTHING
     named = _named(operation, attributes)
@@ -168,8 +168,8 @@ def start_span(operation: str, subject: str, attributes: Attributes | None = Non
 def span(
     operation: str, subject: str = "", attributes: Attributes | None = None
 ) -> contextlib.AbstractContextManager[Span]:
-    """Run a block in a span named `operation subject`. Spans inside the block are its children. Of an error, only the
-    class is recorded."""
+    """Run a block in a span named `operation subject`. Spans that are started in the block are children of this span.
+    Of an error, only the class is recorded."""
     return _span(operation, subject, attributes) if _on else _OFF
 
 
@@ -181,7 +181,8 @@ def tell(traced: Span, attributes: Attributes) -> None:
 
 
 def fail(traced: Span, kind: str) -> None:
-    """Mark a span as failed, with the kind of the failure; the error's message, which may quote texts, is left out."""
+    """Mark a span as failed, with the kind of the failure. The error's message is left out, because it may quote
+    texts."""
     if _on:
         from opentelemetry.trace import Status, StatusCode
 

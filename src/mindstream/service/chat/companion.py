@@ -108,8 +108,8 @@ def leave_it_undone(ask: PageTask) -> str:  # noqa: ARG001
 
 
 def is_page_task(instructions: str, lines: Sequence[Line], text: str) -> bool:
-    """Return whether a request is for the chat page's own use, such as for a title: it has no earlier lines, and its
-    text or its instructions have the form of such a prompt."""
+    """Return whether a request is for the chat page's own use, such as for a title. Such a request has no earlier
+    lines, and its text or instructions have the form of a prompt of a chat page."""
     if lines:
         return False
     start = text.lstrip()
@@ -120,7 +120,7 @@ def is_page_task(instructions: str, lines: Sequence[Line], text: str) -> bool:
 def split_context(text: str) -> tuple[str, str]:
     """Split a message into the user's own words and the text that the chat page added: documents and instructions.
 
-    If the message has such text but no words of the user's own, ONLY_DOCUMENTS is returned in place of these.
+    If the message contains added text but no words of the user, the first part is ONLY_DOCUMENTS.
     """
     blocks = _BLOCK.search(text) or _RULED.search(text)
     if blocks is None:
@@ -220,7 +220,7 @@ async def _after_shown(memory: Memory, session: str, lines: Sequence[Line], now:
     """Return the messages of a conversation (as `heard_of`) after those that a chat page shows; None: the page does not
     show exactly the first valid messages.
 
-    Only hashes are compared. So the texts of a long conversation are neither read nor held in memory for this.
+    Only hashes are compared, so the texts of a long conversation are neither read nor held in memory.
     """
     columns, rows = await memory.message_rows(session, MAX_RECORDS)
     marks = _marks.setdefault(columns, {})
@@ -250,9 +250,11 @@ def _mark(text: str, by_user: bool) -> int:
 async def find_talk(memory: Memory, session: str, lines: Sequence[Line]) -> str:
     """Return the name of the conversation that a chat page shows without naming it.
 
-    Only conversations with the same first message are candidates. Return the newest one that contains all shown lines,
-    else the one that contains most of them. If the page shows no earlier lines, the first message is new or is to be
-    answered again: return the newest conversation if it has at most two valid messages, else the name of a new one.
+    Only conversations with the same first message are candidates. Return the newest candidate that contains all shown
+    lines, else the candidate that contains most of them.
+
+    If the page shows no earlier lines, the first message is new or is to be answered again. Return the newest candidate
+    if it has at most two valid messages, else the name of a new conversation.
 
     Args:
         session: the name that is derived from the first message.
@@ -292,8 +294,8 @@ def find_path(lines: Sequence[Line], heard: Sequence[Record], now: Moment) -> li
 
 
 def _longest_common(lines: Sequence[Line], heard: Sequence[Record], current: AbstractSet[int]) -> list[int | None]:
-    """Return for each line the index of its record in `heard`, or None. As many lines as possible get one, in order; of
-    records with the same words, valid ones (`current`) are preferred."""
+    """Return for each line the index of its record in `heard`, or None. As many lines as possible get a record, and the
+    records are in the order of the lines. Of records with the same words, valid ones (`current`) are preferred."""
     gain = [MATCH + (place in current) for place in range(len(heard))]
     same = [[is_same(line, each) for each in heard] for line in lines]
     best = [[0] * (len(heard) + 1) for _ in range(len(lines) + 1)]

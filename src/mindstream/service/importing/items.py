@@ -41,8 +41,8 @@ class Item:
     """A memory read from a file of another program.
 
     Attributes:
-        source_id: its id in the other program; "": it has none, and its text identifies it.
-        by: its author; "": the user whose memory it is.
+        source_id: the memory's id in the other program; "": it has none, and its text identifies it.
+        by: the author; "": the user whose memory it is.
         user: the user whose memory it was, according to the file; "": not named.
     """
 
@@ -62,7 +62,7 @@ class Item:
 
 @dataclass(slots=True)
 class Lost:
-    """How often a field was not kept (`count`), its first value (`example`), and the reason (`why`)."""
+    """A field that was not kept: the number of times (`count`), the first value (`example`), and the reason (`why`)."""
 
     count: int
     example: str
@@ -151,7 +151,7 @@ class Fields:
         return self.value(name) if isinstance(self._left.get(name), list) else []
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """Read a field that is a list, and return the texts in it; () if it is not a list."""
+        """Return the texts in a field that is a list; () if the field is not a list."""
         return tuple(each for each in self.list(name) if isinstance(each, str))
 
     def lose(self, name: str, why: str) -> None:
@@ -205,7 +205,7 @@ def read_moment(value: object) -> Moment | None:
 
 
 def _read_mail_date(text: str) -> Moment | None:
-    """Parse a date as in mails and HTTP headers (Wed, 01 May 2024 12:00:00 GMT); None: the text is not one."""
+    """Parse a date as in mails and HTTP headers (Wed, 01 May 2024 12:00:00 GMT). None: the text is not such a date."""
     found = parsedate_tz(text) if MAIL_DATE.match(text) else None
     if found is None:
         return None

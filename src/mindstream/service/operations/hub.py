@@ -21,7 +21,7 @@ from mindstream.memory.store.sql_store import SqlStore
 
 ROOM = 2_000
 """Maximum number of rows that are queued for a slow listener. If the queue is full, a further row of the log ends the
-listener's subscription, and a further live row (one that is shown but not logged) is dropped.
+listener's subscription. A further live row (a row that is shown but not logged) is dropped.
 """
 LOOK_S = 1.0
 """Poll interval for rows of other processes, in seconds, while there are listeners."""
@@ -33,7 +33,8 @@ Wants: TypeAlias = Callable[[Logged], bool]
 
 @dataclass(eq=False, slots=True)
 class Line:
-    """A row for the listeners; `shown`: its encoded form, shared by all of them (empty: not encoded yet)."""
+    """A row for the listeners. `shown`: the encoded form of the row, which all listeners share; empty: not encoded
+    yet."""
 
     row: Logged
     shown: bytes = b""
@@ -46,8 +47,8 @@ class Listener:
     Attributes:
         wants: returns whether the listener wants a row.
         begins: rows after this seq are queued here; earlier rows are read with `Hub.catch_up`.
-        cut_at: set when the queue became full: every wanted row up to this seq has been queued.
-        taken: every wanted row up to this seq has been returned by `next`: the only safe position to resume after.
+        cut_at: set when the queue becomes full: every wanted row up to this seq has been queued.
+        taken: `next` has returned every wanted row up to this seq. This is the only safe position to resume after.
         is_cut: the queue became full; the client must subscribe again for the rows after `taken`.
         is_over: the server is closing.
     """
@@ -116,7 +117,8 @@ class Hub:
         self._put(Line(row))
 
     def show_live(self, row: Logged) -> None:
-        """Deliver a row if it is live (without a seq); rows of the log are delivered from the commit or the log."""
+        """Deliver a row if it is live (without a seq). Rows of the log are not delivered here, but from the commit or
+        the log."""
         if not row.seq:
             self.show(row)
 
@@ -142,12 +144,12 @@ class Hub:
 
     @contextlib.asynccontextmanager
     async def listening(self, wants: Wants, mind: StreamKey | None = None, after: int = 0) -> AsyncIterator[Listener]:
-        """Subscribe to new rows of one mind's log, or of all logs of the tenant; each row is delivered once.
+        """Subscribe to new rows of one mind's log, or of all logs of the tenant. Each row is delivered once.
 
         Args:
             mind: the mind whose log is followed; None: all logs of the tenant.
-            after: the seq of the last row that the client has. Rows up to it are not sent again, even if the client
-                got them from another server and this process has not read them yet.
+            after: the seq of the last row that the client has. Rows up to this seq are not sent again, even if the
+                client got them from another server and this process has not read them yet.
         """
         async with self._changing:
             if self._following is None and not self._closed:
@@ -214,7 +216,7 @@ class Hub:
             is_more = len(rows) == PORTION
 
     def show_erased(self, mind: StreamKey) -> None:
-        """Notify the listeners of a mind that it was erased, so that clients that show its content remove it."""
+        """Notify the listeners of a mind that the mind was erased. Clients then remove its content from their pages."""
         self.show(Logged(0, mind, self._clock.now(), "mindstream", MindErased(), system=True))
 
     async def close(self) -> None:

@@ -160,8 +160,8 @@ class StoredOperations:
         return found
 
     async def each(self, now: Moment) -> AsyncGenerator[tuple[str, KeptOperation]]:
-        """Yield all tenants' operations, each with its tenant; delete unreadable ones and those that ended more than
-        KEPT_S ago."""
+        """Yield the operations of all tenants, each with its tenant. Delete unreadable operations, and operations that
+        ended more than KEPT_S ago."""
         async with open_everyone(self._data) as everyone:
             for first in chance.LETTERS:  # by the first letter of the id, so that not all are in memory at once
                 for each in await everyone.kept(None, f"{RESULT}{first}"):
@@ -177,20 +177,21 @@ class StoredOperations:
 
 
 def _without_words(kept: KeptOperation, why: str, words_read: int | None = None) -> KeptOperation:
-    """Return an operation without its result, its progress and its pending approvals; `why`: the problem it shows."""
+    """Return an operation without result, progress and pending approvals. `why`: the text of its `problem`."""
     bare = kept.shape.model_copy(update={"result": None, "progress": [], "waits_for": [], "problem": why})
     upto = kept.words_read if words_read is None else words_read
     return KeptOperation(shape=bare, seen=kept.seen, words_read=upto)
 
 
 def forgotten(run: str) -> str:
-    """Return the message that the result of an operation is not kept, and what to do; `run`: the plan's run, or ""."""
+    """Return the message that the result of an operation is not kept, and what to do. `run`: the run of the plan; "":
+    the operation runs no plan."""
     return FORGOTTEN + (f"resume the run {run!r}" if run else "request it again")
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """An approval or refusal; `instead`: the plan to run in place of the proposed one."""
+    """An approval or refusal. `instead`: the plan to run in place of the proposed plan."""
 
     yes: bool
     instead: Plan | None = None
@@ -210,16 +211,17 @@ class RunningOperation:
     """An operation that is running, or has ended.
 
     Attributes:
-        user: the user that it is about; "": it is about no user.
+        user: the user that the operation is about; "": no user.
         on_change: called after each change.
         run: the name of the plan's run, if the operation runs a plan.
-        problem: why it failed.
+        problem: the reason for which the operation failed.
         is_cancelled: a client has cancelled it.
-        reading: holds the number of the newest erasure at the time when it began to read its user's words.
-        is_lost: words of its user were erased after it began to read; its result is neither shown nor stored.
+        reading: holds the number of the newest erasure at the time when the operation began to read the user's words.
+        is_lost: words of the user were erased after the operation began to read; the result is neither shown nor
+            stored.
         last_erasure: returns the number of the last erasure.
-        task: the task that runs it; None: another server runs it, or it was restored from the store.
-        rereads: it continues even if words of its user are forgotten, because its job then reads the log again.
+        task: the task that runs the operation; None: another server runs it, or it was restored from the store.
+        rereads: the operation continues even if words of the user are forgotten, because it then reads the log again.
     """
 
     id: str
@@ -403,8 +405,8 @@ class RunningOperations:
                 self._keep(each)
 
     def _restored(self, tenant_key: str, kept: KeptOperation, *, alone: bool = False) -> RunningOperation:
-        """Return an operation from the store; mark it as interrupted if its server's heartbeat stopped, or if no other
-        server uses the data (`alone`)."""
+        """Return an operation from the store. If it has not ended, mark it as interrupted if the heartbeat of its
+        server stopped, or if no other server uses the data (`alone`)."""
         one, now = RunningOperation.restored(tenant_key, kept, self._clock), self._clock.elapsed()
         if one.ended is None:
             seen, since = self._heartbeats.get(one.id, (kept.seen, now))
@@ -421,8 +423,8 @@ class RunningOperations:
         self._on_change(one)
 
     def _write(self, one: RunningOperation) -> asyncio.Task[None] | None:
-        """Begin to store an operation if its state or its run changed, and return the task; None: nothing is stored
-        now. New progress alone is stored with the next heartbeat."""
+        """Begin to store an operation if its state or its run changed, and return the task that stores it. None:
+        neither changed; new progress is stored with the next heartbeat."""
         current = (one.state, one.run)
         if self._written.get(one.id) == current:
             return None
@@ -437,8 +439,8 @@ class RunningOperations:
         return self._stream_of(one.tenant_key, one.user)
 
     def _lose(self, one: RunningOperation, *, whole: bool) -> None:
-        """Cancel an operation whose user's words were erased; remove it if it has ended, or if all data were erased
-        (`whole`)."""
+        """Cancel an operation whose user's words were erased. Remove the operation if it had already ended, or if all
+        data of the user were erased (`whole`)."""
         has_ended = one.ended is not None
         one.lose(whole=whole)
         if (whole or has_ended) and self._held.get(one.id) is one:
@@ -554,8 +556,8 @@ class RunningOperations:
         return list(self._held.values())
 
     def of_run(self, principal: Principal, run: str) -> RunningOperation | None:
-        """Return the principal's operation that executes the plan run `run`; if there is none, the one whose id is
-        `run`, or None. Operations that have ended do not count."""
+        """Return the principal's running operation that executes the plan run `run`. If there is none, return the
+        running operation whose id is `run`, or None."""
         running = [each for each in self._of(principal) if each.ended is None]
         named = [each for each in running if each.run == run] or [each for each in running if each.id == run]
         return named[0] if named else None

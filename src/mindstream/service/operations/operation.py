@@ -62,14 +62,15 @@ class Principal:
     """The caller of an operation.
 
     Attributes:
-        tenant: its tenant; no name, id or cursor gives access to the data of another tenant.
+        tenant: the caller's tenant; no name, id or cursor gives access to the data of another tenant.
         scopes: `read`, `write` or `admin` (all), or a scope of one package, such as `memory.read`.
         user: the user, within the tenant, that the request is about; "": none.
-        only: the only user whose data it may access; "": all users of the tenant.
+        only: the only user whose data the caller may access; "": all users of the tenant.
         narrowed: `only` comes from the URL (an MCP server is for one user), not from the token.
-        key: the id of its token, by which limits are counted and idempotency keys are kept apart.
-        door: the interface that it uses: `rest`, `mcp` or `command`.
-        budget: the limits of spending on models for its calls; None: only the server's own limits apply.
+        key: the id of the caller's token. Limits are counted per token, and idempotency keys of different tokens are
+            independent.
+        door: the interface that the caller uses: `rest`, `mcp` or `command`.
+        budget: the limits of spending on models for the caller's requests; None: only the server's own limits apply.
     """
 
     tenant: str
@@ -355,23 +356,25 @@ class Operation:
     """An operation of the API.
 
     Attributes:
-        name: its package and its verb, such as `memory.recall`.
+        name: the package and the verb, such as `memory.recall`.
         scope: the scope that a caller needs.
-        method, path: its REST route, below /api/v1.
-        run: the function that executes it.
-        request, result: the types of its request and its result.
-        summary: its description.
-        long: it takes long: the reply contains the id of a long-running operation, with which the result is fetched.
-        mcp: the name of its MCP tool; "": it has none.
+        method, path: the REST route, below /api/v1.
+        run: the function that executes the operation.
+        request, result: the types of the request and the result.
+        summary: the description.
+        long: the operation takes long: the reply contains the id of a long-running operation, with which the result is
+            fetched.
+        mcp: the name of the MCP tool; "": there is none.
         cli: the command that does the same; "": there is none.
         status: the status code of the REST response.
-        streams: executes it and yields the events of its result as rows of the log; None: it cannot be streamed.
-        wordless: its reply contains only ids and numbers, except for the fields `leaves_out`.
+        streams: executes the operation and yields the events of the result as rows of the log; None: the operation
+            cannot be streamed.
+        wordless: the reply contains only ids and numbers, except for the fields in `leaves_out`.
         is_once: the operation itself ensures that it is executed only once per idempotency key (`minds.ONCE`), in any
-            process. So it may be started again if it is not known whether it was executed.
-        tenant_wide: it changes data that all users of a tenant share; a token for one user cannot call it.
-        leaves_out: fields of its reply that are not stored for repeated requests (see server/idempotency).
-        complete: fills in these fields again for a repeated request.
+            process. It may be started again if it is not known whether it was executed.
+        tenant_wide: the operation changes data that all users of a tenant share; a token for one user cannot call it.
+        leaves_out: fields of the reply that are not stored for repeated requests (see server/idempotency).
+        complete: fills in the fields of `leaves_out` again for a repeated request.
     """
 
     name: str

@@ -54,10 +54,11 @@ class PoolName(Ask):
 class CreateRequest(PoolName):
     """A new pool that the user owns.
 
-    `domain`: the topic of the pool, by default its name. `members`: the other users that may offer and recall pairs;
-    `*`: every user of the tenant. `private`: other members cannot read a user's pairs unless the user shares them.
+    `domain`: the topic of the pool; by default the name of the pool. `members`: the other users that may offer and
+        recall pairs; `*`: every user of the tenant. `private`: other members cannot read a user's pairs unless the user
+        shares them.
     `form`: the text by which the exemplars are embedded. `as_published`: each exemplar is also graded, labelled and
-    served with the examples from the prompt for its answer, put before its query.
+        served as a composed prompt: before its query come the examples that were in the prompt for its answer.
     """
 
     domain: str = Field("", max_length=1_000)
@@ -210,9 +211,9 @@ class PairList(Reply):
 class GrowthPoint(Reply):
     """A point of the growth curve.
 
-    `size`: the number of pairs in the pool. `helped`: the similarity, 0 to 1, of the answers that the retriever ranks
-    first to a question's own answer, on average over questions of the pool; `untrained`: the same with an untrained
-    retriever.
+    `size`: the number of pairs in the pool. `helped`: the similarity, 0 to 1, between a question's own answer and the
+        answers that the retriever ranks first for the question; the mean over questions of the pool. `untrained`: the
+        same with an untrained retriever.
     """
 
     size: int
@@ -221,7 +222,8 @@ class GrowthPoint(Reply):
 
 
 class Growth(Reply):
-    """How well a pool helps at growing sizes; if it cannot be measured, `points` is empty and `why` says why."""
+    """How well a pool helps at growing sizes. If this cannot be measured, `points` is empty, and `why` is the
+    reason."""
 
     points: list[GrowthPoint]
     why: str = ""

@@ -102,8 +102,9 @@ class OutsideData:
 
     Attributes:
         tokens: the ids of access tokens for this person only, by the names under which they are stored.
-        visited: forks of towns in which the person controlled a resident, with their folders; they are deleted.
-        named: other forks of towns that name the person, with their folders; not erased.
+        visited: forks of towns in which the person controlled a resident, by name, with the folder; these forks are
+            deleted.
+        named: other forks of towns that name the person, by name, with the folder; these forks are not erased.
     """
 
     tokens: Mapping[str, str] = field(default_factory=dict)
@@ -132,7 +133,7 @@ class OutsideData:
 
 
 async def find_outside_data(data: Location, tenant_key: str, person: str) -> OutsideData:
-    """Find a person's access tokens, and the forks (copies of towns) that the person visited, or that only name the
+    """Find a person's access tokens, the forks (copies of towns) that the person visited, and other forks that name the
     person."""
     user, tokens = StreamName("user", person).normal, dict[str, str]()
     async with open_store(data) as ours:
@@ -233,8 +234,8 @@ async def withdraw(store: SqlStore, person: str, key: StreamKey, clock: Clock) -
 
 
 def take_elsewhere(rows: Sql, person: str, key: StreamKey) -> list[Left]:
-    """Delete, in the caller's transaction, a person's data in pools and other minds, and documents that no one else
-    reads; return the places of the data in pools and minds."""
+    """Delete a person's data in pools and other minds, and documents that no one else reads. Return the places of the
+    data in pools and minds. This runs in the caller's transaction."""
     found = elsewhere.find(rows, person, key)
     for left in found:
         _take_domain(rows, person, left.stream)
@@ -358,7 +359,7 @@ MAX_PROBES, MAX_PROBE, MIN_PROBE = 300, 40, 8
 """MAX_PROBES: maximum number of texts that are searched for. MAX_PROBE: maximum characters of each. MIN_PROBE: minimum
 bytes of each; shorter texts could also be found in other users' data by chance."""
 _NAME = re.compile(r"[\x21-\x7e]*")
-"""An ASCII text without blanks, such as a role, a model or an id; the check of an erasure does not search for
+"""Matches an ASCII text without blanks, such as a role, a model or an id. The check of an erasure does not search for
 such texts."""
 
 

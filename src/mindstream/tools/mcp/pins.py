@@ -67,8 +67,8 @@ def show(text: str) -> str:
 
 @dataclass(frozen=True)
 class Changes:
-    """The tools of a server about which a person is asked: new ones, and changed ones as pairs (definition that was
-    accepted, definition now)."""
+    """The tools of a server about which a person is asked. `new`: tools that have not been accepted yet. `changed`:
+    pairs of the accepted definition and the current definition of a tool."""
 
     server: str
     address: str
@@ -101,8 +101,8 @@ class Changes:
 
 
 def difference(before: Definition, now: Definition) -> list[str]:
-    """Return the lines in which two different definitions of a tool differ, as a diff; if none of the first MAX_LINES
-    lines differs, one line that says so."""
+    """Return the lines in which two different definitions of a tool differ, as a diff. If the first MAX_LINES lines are
+    equal, return one line that says so."""
     old, new = before.lines(), now.lines()
     found = list(difflib.unified_diff(old[:MAX_LINES], new[:MAX_LINES], n=0, lineterm=""))[2:]
     lines = [line for line in found if not line.startswith("@@")]
@@ -118,8 +118,7 @@ class _Pin:
     """An accepted definition.
 
     Attributes:
-        reads: whether the server's hint that the tool only reads counts; None, in files of older versions, means that
-            it counts.
+        reads: whether the server's hint that the tool only reads counts. None (in files of older versions): it counts.
     """
 
     hash: str

@@ -138,8 +138,8 @@ def _without_empty(value: Any) -> Any:
 
 
 def result_text(result: Mapping[str, Any]) -> str:
-    """Return a call's result as text: its texts, then its structured data unless the texts repeat it. Images and other
-    blocks without text are only named. The text is cut off after MAX_TEXT characters."""
+    """Return a call's result as text: its texts, then its structured data, unless the texts already contain the data.
+    Images and other blocks without text are only named. The text is cut off after MAX_TEXT characters."""
     blocks = _blocks(result)
     parts = [_block_text(block) for block in blocks]
     texts = [part for part, block in zip(parts, blocks, strict=True) if not _is_named(block)]

@@ -137,10 +137,11 @@ logging.getLogger("mcp").addHandler(logging.NullHandler())
 MAX_PAGES, MAX_TOOLS, MAX_LIST = 50, 500, 2_000_000
 MAX_NAME, MAX_DESCRIPTION, MAX_SCHEMA, MAX_HINTS = 200, 8_000, 40_000, 4_000
 MAX_PATTERNS, MAX_DEPTH = 30, 100
-"""Limits of one schema: the number of its regular expressions, since one of a few characters can take ten megabytes,
-and the depth of its nesting."""
+"""Limits of one schema. MAX_PATTERNS: number of regular expressions; a short one can take ten megabytes. MAX_DEPTH:
+depth of nesting."""
 MORE = "(more)"
-"""Key among the refused tools that stands for the rest of a list if the list was not read to its end."""
+"""Key among the refused tools. It stands for the rest of the server's list of tools if the list was not read to its
+end."""
 UNREADABLE = "its schema cannot be read"
 MAX_FAULT = 2_000
 
