@@ -281,7 +281,7 @@ class PoolState:
         """Return whether privacy allows `reader` to read an exemplar.
 
         The condition must hold for the exemplar, and for each exemplar that it was derived from: it is not private, it
-            has been shared since it was written, or `reader` wrote it ("": no agent).
+        has been shared since it was written, or `reader` wrote it ("": no agent).
         """
         return not self._private(self.standings[id_], reader)
 

@@ -121,7 +121,7 @@ class Clockwork:
         """Return an event about the residents whose last finished step has changed since the previous call.
 
         `reached`: these steps. `marked`: those of the residents who may see something new. `entered`: those who have
-            not looked around in their arena yet.
+        not looked around in their arena yet.
         """
         moved, self._moved = self._moved, set()
         return TownReached(

@@ -205,9 +205,9 @@ class Budget:
     """A budget that any number of models share, with the amounts that have been spent.
 
     Tokens are reserved before a call: the tokens of its request and of its longest reply, or the average of earlier
-        calls if this is more. A call waits while running calls leave too few tokens. If no other call runs, the reply
-        may use all tokens that are left. The call is not made if these are fewer than MIN_REPLY and too few for its
-        longest reply.
+    calls if this is more. A call waits while running calls leave too few tokens. If no other call runs, the reply may
+    use all tokens that are left. The call is not made if these are fewer than MIN_REPLY and too few for its longest
+    reply.
 
     The limit in US dollars is exceeded by at most one call. A call waits while the running calls may use up the rest at
     the highest known price per token. With this limit, the first call runs alone, to find out the price.

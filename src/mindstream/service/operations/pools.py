@@ -55,10 +55,9 @@ class CreateRequest(PoolName):
     """A new pool that the user owns.
 
     `domain`: the topic of the pool; by default the name of the pool. `members`: the other users that may offer and
-        recall pairs; `*`: every user of the tenant. `private`: other members cannot read a user's pairs unless the user
-        shares them.
-    `form`: the text by which the exemplars are embedded. `as_published`: each exemplar is also graded, labelled and
-        served as a composed prompt: before its query come the examples that were in the prompt for its answer.
+    recall pairs; `*`: every user of the tenant. `private`: other members cannot read a user's pairs unless the user
+    shares them. `form`: the text by which the exemplars are embedded. `as_published`: each exemplar is also graded,
+    labelled and served as a composed prompt: before its query come the examples that were in the prompt for its answer.
     """
 
     domain: str = Field("", max_length=1_000)
@@ -212,8 +211,8 @@ class GrowthPoint(Reply):
     """A point of the growth curve.
 
     `size`: the number of pairs in the pool. `helped`: the similarity, 0 to 1, between a question's own answer and the
-        answers that the retriever ranks first for the question; the mean over questions of the pool. `untrained`: the
-        same with an untrained retriever.
+    answers that the retriever ranks first for the question; the mean over questions of the pool. `untrained`: the same
+    with an untrained retriever.
     """
 
     size: int

@@ -58,7 +58,7 @@ class Obedient:
         """Repeat the planted lessons. For the prompt `keep_lessons`, return edits instead, at most eight.
 
         The edits for each planted lesson: add the lesson as said by a person. If lessons exist, then also amend, merge
-            and retire all of them.
+        and retire all of them.
         """
         text = "\n".join(message.text for message in request.messages)
         if request.prompt.label() == "keep_lessons":

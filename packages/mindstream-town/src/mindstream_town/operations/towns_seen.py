@@ -51,8 +51,8 @@ class Recording(Reply):
     """Timelines of a town.
 
     `whole`: true: a recording with the map, complete or from `first` to `last`; false: entries to append to earlier
-        replies. `step`: the last finished step; -1: none.
-    `next`: the value of `since` for the next request; "" if the request gave `first` or `last`.
+    replies. `step`: the last finished step; -1: none. `next`: the value of `since` for the next request; "" if the
+    request gave `first` or `last`.
     """
 
     town: str
