@@ -214,8 +214,8 @@ class Alarms:
         """Return the verdict on an alarm that a model suggests.
 
         If the user's words hint at danger as well, the verdict is sure. Otherwise the verdict asks the alarm's
-        question; it is None if the alarm has no question, or if the alarm's question or words were used before in this
-        session.
+        question. If the alarm has no question, or if its question or words were used before in this session, return
+        None instead.
         """
         language = language_of(text, self._pack.languages)
         if find_hint(self._pack, text):
@@ -357,7 +357,8 @@ class SafetyClassifier:
     Args:
         floor: the lock that is held while the talker speaks.
         model: the classifying model; None: nothing is classified. A model that runs in this process is asked only after
-            the answer, because it would slow the answer down. If the answer waits for the result, it is asked at once.
+            the answer, because it would slow the answer down. If the answer waits for the result, the model is asked at
+            once.
         log: receives failures; a failure has no other effect.
     """
 

@@ -120,8 +120,8 @@ T = TypeVar("T")
 MARKER = "(A message was left out here: the content filter of the language model's provider refused it.)"
 """Replaces a refused message in prompts."""
 CANDIDATES = 4
-"""Number of newest messages that may be the refused one. To find the message that a provider refuses, each is left out
-of the prompt, one at a time."""
+"""Maximum number of messages, the newest ones, that may be the refused one. To find it, each is left out of the refused
+prompt, one at a time."""
 LOOKED_AT = 60
 """Maximum number of chat records, the newest ones, among which the messages of a prompt are searched."""
 SHORTEST_WITHIN = 8
@@ -175,9 +175,9 @@ class _WithoutRefused(Layered):
 
     If a prompt is refused, find the refused message:
     1. Send the prompt again without the user's newest message, then with this message but without the next older one,
-    and so on. If a prompt is accepted, the message that it lacks is the refused one.
+       and so on. If a prompt is accepted, the message that it lacks is the refused one.
     2. If all are refused, send the prompt without all these messages. If this is refused, too, no message is recorded
-    as refused.
+       as refused.
     3. Otherwise send it with each of the messages alone, to find the refused ones.
 
     A prompt that asks for the answer to a refused message fails, because a reply to MARKER, which replaces the message,

@@ -429,7 +429,7 @@ def ground_of(setting: Setting) -> dict[str, object]:
 
     - `size`: in tiles.
     - `map`: the drawing, from bottom to top: `grounds` (kind, path data), `shapes` (path data), `things` (place,
-    material, outline, shape, centres), `names` (x, y, size, lines).
+      material, outline, shape, centres), `names` (x, y, size, lines).
     - `tiles`, on a map of tiles: pairs of a place's number and its run length, row by row.
     - `boxes`, on a map of places with roads: each place as number, x, y, width, height.
     - `roads`, with `boxes`: the positions of both ends in `boxes`, and the number of steps.

@@ -532,8 +532,8 @@ class _Reach:
                 reached += best
 
     def _lend(self, holds: Rows, own: Floats, lengths: Floats) -> tuple[Rows, Floats]:
-        """Return the records that get a share of a word's weight, and their shares: two arrays with five rows. A column
-        stands for one record with the word. It has that record, and two records on each side in its episode."""
+        """Return the records that get weight from a word, and their weights: two arrays with five rows. A column is for
+        one record with the word. It has this record, then two records on each side in its episode."""
         weights = self._weights
         where, lent = np.empty((5, len(holds)), np.int64), np.empty((5, len(holds)), np.float32)
         where[0], lent[0] = holds, own

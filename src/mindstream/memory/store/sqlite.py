@@ -112,7 +112,7 @@ class OwnChanges:
 def _is_simple(commit: Commit) -> bool:
     """Return whether a commit itself shows all its changes; columns then need not read the changes from the database.
 
-    Not simple is a commit that writes a version of a slot, because this also ends the version before. A commit that
+    A commit that writes a version of a slot is not simple, because this also ends the version before. A commit that
     changes a vector or its embedder, or empties a field, is not simple either.
     """
     return not (

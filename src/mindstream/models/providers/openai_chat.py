@@ -509,7 +509,7 @@ class _Reply:
         """Return and store the text that a delta adds. Some servers repeat all previous text in each delta.
 
         Such a server is recognised when two deltas in a row begin with all the text before them. The first of the two
-        deltas is held back (the result is "") until the second shows what is the case.
+        deltas is held back until the second arrives; the result for the first is "".
         """
         waiting, before = self._grown, self._text
         if not text or (self._finish and len(before) > 1 and text == "".join(before)):

@@ -188,7 +188,8 @@ MIN_REPLY = 200
 """Minimum number of tokens that must be left for a reply, or the reply's own limit if it is lower. With fewer tokens
 left, the call is not made."""
 UNTRIED = 20
-"""While no call has ended yet, a further call starts only if the budget has this many times its tokens left."""
+"""Until the first call has ended, a further call starts only if the budget has this many times the tokens left that the
+further call may use."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

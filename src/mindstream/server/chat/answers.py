@@ -57,7 +57,7 @@ class Spent:
 
 
 class PageAnswer:
-    """An answer that is being generated. It ends when it is complete, or when the runtime is closed.
+    """An answer that is being generated. It ends at the latest when the runtime is closed.
 
     Attributes:
         turn: the message that is answered.

@@ -145,8 +145,8 @@ class Game:
 def rate_game(
     winner: Rating, loser: Rating, drawn: bool = False, draw: float = DRAW, tau: float = 0.0
 ) -> tuple[Rating, Rating]:
-    """Return the new ratings of the winner and the loser after a game. After a draw (`drawn`), both players are equal;
-    the order of the result is that of the arguments.
+    """Return the new ratings of the winner and the loser after a game. After a draw (`drawn`), return the ratings of
+    both players in the order of the arguments.
 
     Args:
         draw: probability of a draw between equal players.

@@ -1207,8 +1207,8 @@ def is_appointment_due(setting: Setting, step: int, state: ResidentState, other:
 
     Both must be at the appointment and awake, and neither may be in a talk. The two must not have talked at the
     appointment yet; if more than two people have agreed to it, it must not be settled yet. An appointment of more than
-    two is due only in its middle, or LATEST_GATHERING minutes after its beginning if that is earlier, so that all can
-    be there.
+    two is due only from its middle on, or from LATEST_GATHERING minutes after its beginning on if that is earlier: all
+    can be there then.
     """
     acts = [act for act in (state.act, other.act) if act and act.why == "plan" and act.has_arrived(step)]
     both = {state.name, other.name}
@@ -1253,9 +1253,9 @@ def may_meet(setting: Setting, step: int, state: ResidentState, other: ResidentS
     Special cases:
     - At an appointment with each other, the two may do so even if they are busy or have met shortly before.
     - A resident that has come to speak to the other (`is_errand_to`) may begin one scene during the act for which it
-    has come. The last scene of the two must then be at least REST_BEFORE_ERRAND minutes ago.
+      has come. The last scene of the two must then be at least REST_BEFORE_ERRAND minutes ago.
     - A resident that has to tell the other something (`has_to_tell`) may do so even if less of its budget is free at
-    this hour (`pace`), but within the limit of scenes per hour.
+      this hour (`pace`), but within the limit of scenes per hour.
     """
     if not setting.profile.talks or setting.when(step).hour >= LATEST_HOUR:
         return False
@@ -1399,9 +1399,9 @@ def reserved_calls(setting: Setting, step: int, state: ResidentState, *, above: 
     Reserved are:
     - one call for each appointment that is not over, whatever its weight;
     - one for each later part of the plan with a weight greater than `above` for which the resident has to speak to
-    another;
+      another;
     - if the weight NEWS is greater than `above`: one for each person to whom the resident has to tell something, at
-    most MAX_RESERVED_NEWS.
+      most MAX_RESERVED_NEWS.
     """
     minute = setting.minute(step)
     ahead = [
