@@ -32,7 +32,8 @@ class Opener(Protocol):
         """Close the object if it uses a stream that was erased as a whole.
 
         Args:
-            before: close it only if it opened the stream before the erasure with this number; None: in any case.
+            before: number of the erasure; an object that opened the stream later is not closed. None: close in any
+                case.
         """
 
 
@@ -87,8 +88,12 @@ def note(stream: str, upto: int = 0) -> None:
 
 
 def note_erasure(digest: str, number: int) -> None:
-    """Record that this process itself made the erasure with this number: it empties its own caches, so the erasure need
-    not be applied to them again. `digest`: stands for the stream."""
+    """Record that this process itself made an erasure, so that the erasure is not applied to its caches again.
+
+    Args:
+        digest: digest that stands for the stream.
+        number: number of the erasure.
+    """
     _erased_here[digest, number] = None
     while len(_erased_here) > MAX_ERASURES:
         del _erased_here[next(iter(_erased_here))]

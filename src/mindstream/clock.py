@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Moment = float
 """Seconds since 1970-01-01 UTC."""
 Time: TypeAlias = Moment | str | date
-"""A time that a caller passes: seconds since 1970, ISO 8601 text, a datetime or a date; UTC unless it names a zone."""
+"""A time that a caller passes: seconds since 1970, ISO 8601 text, a datetime or a date. The default zone is UTC."""
 
 EARLIEST, LATEST = -62_135_510_400.0, 253_402_214_400.0
 """The first and the last moment that Python's calendar can express in every time zone."""

@@ -195,8 +195,10 @@ def _rename(called: str, names: Mapping[str, str], given: dict[str, Any]) -> Non
 
 
 def renamed_arguments(**names: str) -> Callable[[type[T]], type[T]]:
-    """Return a class decorator that accepts earlier names (old=new) of arguments, with a warning, and of attributes,
-    without one."""
+    """Return a class decorator for earlier names (old=new) of arguments and attributes.
+
+    An earlier name of an argument gives a warning; an earlier name of an attribute gives none.
+    """
 
     def decorate(cls: type[T]) -> type[T]:
         made: Callable[..., None] = cls.__init__

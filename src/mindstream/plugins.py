@@ -26,8 +26,8 @@ class Role:
 
     Attributes:
         does: what the model of this role does, in a few words.
-        otherwise: other roles. If no model is set for this role, the model of the first of these that has one is used;
-            if none has, the default model.
+        otherwise: other roles. If no model is set for this role, the model of the first of these roles with a model is
+            used; if none of them has a model, the default model.
     """
 
     name: str
@@ -44,11 +44,11 @@ class Plugin:
     """The additions of one package to the core.
 
     Attributes:
-        roles: the roles of models that it uses; several plugins may define the same role.
-        events: imports and returns its event classes (see log/events).
-        operations: names of the modules that declare its operations (see service/operations/operation).
-        commands: for each command or group, its help text, and then the names of the modules whose `app` contains its
-            commands. A group that exists already is extended and keeps its help text.
+        roles: the roles of models that the plugin uses; several plugins may define the same role.
+        events: a function that imports and returns the plugin's event classes (see log/events).
+        operations: names of the modules that declare the plugin's operations (see service/operations/operation).
+        commands: by name of a command or group: the help text, then names of modules, each with the commands in `app`.
+            A group that exists already is extended and keeps its help text.
         pages: adds pages to the application that `mindstream serve` runs with --studio.
     """
 
@@ -106,8 +106,7 @@ def roles() -> dict[str, Role]:
 
 
 def stand_by(role: str) -> tuple[str, ...]:
-    """Return the roles whose models may be used for a role, in order of priority: the role itself, then its `otherwise`
-    roles."""
+    """Return the roles whose models may be used for a role: the role itself, then its `otherwise` roles in order."""
     if not _plugins:
         _load()
     known = _roles.get(role)

@@ -102,12 +102,14 @@ class _Files:
         return below if below or path == ROOT else [self._file(asked)]
 
     def _free(self, asked: str, says: str, *more: str) -> str:
-        """Return the normal form of a path at which a file or folder can be created. Raise ToolError if it is taken, or
-        would be inside a file.
+        """Return the normal form of a path at which a file or folder can be created.
 
         Args:
             says: the message if a file or folder has this path; `{}` stands for the path.
-            more: a folder that is being renamed: its new path must not be inside it.
+            more: a folder that is being renamed; the path must not be inside this folder.
+
+        Raises:
+            ToolError: the path is taken, or would be inside a file or inside the renamed folder.
         """
         path, taken = _checked(asked), [*self.contents, *more]
         if path == ROOT or any(f"{other}/".startswith(f"{path}/") for other in taken):
@@ -182,8 +184,11 @@ class AsyncMindstreamMemoryTool(_OnFiles, BetaAsyncAbstractMemoryTool):
 
 
 def _checked(path: str) -> str:
-    """Return the normal form of a path; raise a ToolError if it is neither ROOT nor below it, or contains `.`, `..` or
-    control characters."""
+    """Return the normal form of a path.
+
+    Raises:
+        ToolError: the path is neither ROOT nor below ROOT, or contains `.`, `..` or control characters.
+    """
     parts = [part for part in path.split("/") if part]
     if not path.startswith("/") or parts[:1] != [ROOT[1:]] or {".", ".."} & {*parts} or not path.isprintable():
         raise ToolError(

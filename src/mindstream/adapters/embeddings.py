@@ -30,12 +30,12 @@ class AnyEmbedder:
 
     Args:
         embed: a LangChain `Embeddings`; a sync or async function from texts to vectors; an embedder of mindstream, or
-            its name.
+            the name of one.
         name: a name that is stored with the vectors; vectors of different names are never compared. "": derived from
             the embedder.
-        in_process: whether the embedder computes in this process. If it does, recalls wait until it has finished;
-            otherwise, as for an endpoint, they wait only a short time. None: the value of the wrapped embedder; if it
-            has none, True for a function and False for other objects.
+        in_process: whether the embedder computes in this process. True: recalls wait until it has finished. False (such
+            as for an endpoint): recalls wait only a short time. None: the attribute `in_process` of `embed`; without
+            such an attribute, True for a function and False for other objects.
     """
 
     def __init__(

@@ -68,7 +68,7 @@ class MindstreamRetriever(BaseRetriever, arbitrary_types_allowed=True):
         floor: minimum certainty (0 to 1) that there is an answer; below it, no documents.
         kinds: kinds of records to search; None: all.
         where: required values of `by`, `episode`, `slot` or fields of `data`.
-        touch: a recall strengthens the returned records. False: it is a pure read.
+        touch: whether a recall strengthens the returned records. False: a recall only reads.
     """
 
     data: Any
@@ -122,8 +122,10 @@ async def _retain(documents: Sequence[Document], memory: Memory) -> list[str]:
 
 
 def _document(found: Recalled) -> Document:
-    """Return a record as a document. Its metadata are those of the document that was stored; for a record that was no
-    document of LangChain, they are the record's fields."""
+    """Return a record as a document.
+
+    The metadata are those of the stored LangChain document. For any other record, they are the fields of the record.
+    """
     record = found.record
     return Document(page_content=record.text, metadata=metadata_of(record, BY)[0], id=record.id)
 

@@ -31,9 +31,10 @@ class CoachToolset(AsyncToolset):
     """One tool, `ask_coach`, for the sessions of one conversation.
 
     With a mind, the tool's output is the mind's answer, or a filler phrase ("let me think") if the answer takes longer.
-    Later texts (that answer, and follow-ups of the reasoners, which think in the background) are spoken when nobody
-    speaks. Cancelling the tool call stops the reasoners; hanging up does not. With a function, each text that the
-    function passes to `tell` is spoken, and then the text that it returns.
+    Later texts (a late answer, and follow-ups of the background reasoners) are spoken when nobody speaks. Cancelling
+    the tool call stops the reasoners; hanging up does not.
+
+    With a function, each text that the function passes to `tell` is spoken, and then the text that it returns.
 
     Args:
         coach: a mind, or `async def coach(question, tell) -> answer`.

@@ -26,9 +26,9 @@ class MindstreamSession:
     """A conversation as an episode of a memory, with a record for each item. It implements the protocol `Session`.
 
     Args:
-        session_id: the conversation; an existing one is continued.
+        session_id: the conversation; an existing conversation is continued.
         data: a folder, a database's URL, or a store.
-        user: the owner of the memory, which holds all sessions of the user; None: the session has a memory of its own.
+        user: the owner of the memory, which holds all sessions of the user; None: the session has a separate memory.
         session_settings: settings with the default number of items for a run (`limit`).
         embed: an embedder, or its name; None: the embedder of the stored vectors.
     """
@@ -47,8 +47,12 @@ class MindstreamSession:
         self._episode, self._popping = session_name(session_id), asyncio.Lock()
 
     async def get_items(self, limit: int | None = None) -> list[Any]:
-        """Return the newest items, oldest first; all if neither `limit` nor the settings give a number, [] if the
-        number is below 1."""
+        """Return the newest items, oldest first.
+
+        Args:
+            limit: maximum number of items; below 1: none. None: the limit of the session settings; without one, all
+                items.
+        """
         n = limit if limit is not None else getattr(self.session_settings, "limit", None)
         if n is not None and n <= 0:
             return []
@@ -63,7 +67,7 @@ class MindstreamSession:
                 await self.handle.do(lambda memory: retain_each(memory, drafts))
 
     async def pop_item(self) -> Any | None:
-        """Return the newest item and forget it, with the records derived only from it; None if there is no item."""
+        """Return the newest item, and forget it with the records that are derived only from it; None: no item."""
 
         async def pop(memory: Memory) -> Any | None:
             async with self._popping:

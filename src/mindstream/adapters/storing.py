@@ -38,8 +38,11 @@ BREAKS = ("\n\n", "\n", " ")
 
 
 def memory_name(id_: str) -> str:
-    """Return the name of the memory of a framework's session or user: the id's normal form, or a digest if that form is
-    not a valid name or looks like such a digest."""
+    """Return the name of the memory of a framework's session or user.
+
+    It is the normal form of the id. If the normal form is not a valid name or looks like a digest, it is a digest of
+    the id.
+    """
     normal = normal_name(id_)
     if is_name(normal) and not DIGEST.fullmatch(normal):
         return normal

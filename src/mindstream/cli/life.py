@@ -222,8 +222,10 @@ async def _tell(call: LocalCaller, settings: Settings, json: bool, row: dict[str
 
 
 async def _command(call: LocalCaller, settings: Settings) -> str:
-    """Return the command that continues a life: the command that started it, or, if the log does not contain it,
-    `mindstream live` with the first model that the log names."""
+    """Return the command that continues a life: the command that started it.
+
+    If the log does not contain this command, return `mindstream live` with the first model that the log names.
+    """
     opened = await read_opened(await call.memory())
     if opened.command:
         return opened.command

@@ -279,7 +279,7 @@ async def why(
     id: Annotated[str, word("ID", "An exemplar's id, or its beginning.")],
     json: AsJson = False,
 ) -> None:
-    """Show what happened to an exemplar (query, answer): who wrote it, how it was graded, why it is served or not."""
+    """Show who wrote an exemplar (query and answer), how it was graded, and why it is served or not."""
     async with pools.open_pool(settings, name) as pool:
         found = await explain(pool, id, settings.user)
     exemplar, verdict = found.standing.exemplar, found.standing.verdict

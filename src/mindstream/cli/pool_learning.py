@@ -47,8 +47,10 @@ app = group()
 
 LABELLER = "The model that labels which exemplars help (role labeller) [rules: half ROUGE-L, half cosine]."
 ASKED_FROM_USD = 0.10
-"""Estimated cost in US dollars from which the user is asked before pairs are labelled; only in a terminal, if no budget
-is set."""
+"""Estimated cost, in US dollars, from which the user is asked before pairs are labelled.
+
+The user is asked only in a terminal, and only if no budget in US dollars is set.
+"""
 
 
 @command(
@@ -63,11 +65,13 @@ is set."""
 async def train(settings: Settings, name: Name, yes: Yes = False, json: AsJson = False) -> None:
     """Train the retriever, which ranks the exemplars, on the whole pool.
 
-    The retriever also learns from each admitted pair. This command trains it on all pairs again, and from scratch if
-    the embedder has changed. A model labels how likely each answer is with other pairs as examples: by
-    log-probabilities if the model returns them, otherwise by its own estimates; without a model, rules do this. An
-    estimate of the cost is shown first. Labels are stored, so that the same command continues after Ctrl-C or a failure
-    of the model. After Ctrl-C the pool keeps the last version that did better on held-out pairs.
+    The retriever also learns from each admitted pair. This command trains the retriever on all pairs again, and from
+    scratch if the embedder has changed.
+
+    A model labels how likely each answer is with other pairs as examples. The labels are log-probabilities if the model
+    returns them, otherwise the model's own estimates; without a model, rules label. An estimate of the cost is shown
+    first. Labels are stored: after Ctrl-C or a failure of the model, the same command continues. After Ctrl-C the pool
+    keeps the last version that did better on held-out pairs.
     """
     async with pools.open_pool(settings, name) as pool, answering(settings) as models:
         total = len((await pool.member_state(settings.user)).teaching(pool.guarded))
@@ -85,8 +89,8 @@ async def train(settings: Settings, name: Name, yes: Yes = False, json: AsJson =
 async def _agreed(settings: Settings, learner: PoolLearner, yes: bool) -> bool:
     """Show the estimated cost of labelling; return whether to do it.
 
-    A question is asked only if the cost is at least ASKED_FROM_USD, a person can answer, and neither `yes` nor a budget
-    in US dollars is given.
+    The user is asked only if the cost is at least ASKED_FROM_USD, a person can answer, `yes` is False, and no budget in
+    US dollars is set.
     """
     cost = await learner.cost(settings.user)
     if cost is None or learner.labeller is None:
@@ -140,8 +144,9 @@ async def curve(
 ) -> None:
     """Show the quality of a pool's recall at each pool size, the best size, and the gain of training as the pool grows.
 
-    For each pair that the retriever was not trained on (for all pairs, if these are too few), three exemplars are
-    recalled. Their quality is the similarity of their answers to the pair's own answer: half ROUGE-L, half cosine.
+    For each pair that the retriever was not trained on, three exemplars are recalled. If there are too few such pairs,
+    this is done for all pairs. The quality is the similarity of the exemplars' answers to the answer of the pair: half
+    ROUGE-L, half cosine.
     """
     async with pools.open_pool(settings, name) as pool:
         with progress(f"learning from {name} as it grew") as bar:
@@ -272,9 +277,9 @@ async def lessons(
 ) -> None:
     """List the lessons of a pool with their sources, or share or retire lessons.
 
-    A lesson is one or two sentences from experience that agents read before a task. It is `confirmed` if a verdict
-    supports it, a member who is listed by name wrote it by hand, or the pool's owner shared it; else it is `assumed`.
-    An id may be shortened.
+    A lesson is one or two sentences from experience that agents read before a task. Lessons are `assumed` or
+    `confirmed`. A lesson is confirmed if a verdict supports it, if a member who is listed by name wrote it by hand, or
+    if the pool's owner shared it. An id may be shortened.
     """
     async with calling(settings, own=bool(retire or share)) as call:
         known = (await call("pools.lessons", pool=name, retired=True)).lessons
@@ -311,8 +316,8 @@ async def lesson(
 ) -> None:
     """Write a lesson by hand, or replace the text of a lesson.
 
-    The lesson counts as confirmed if you are listed as a member by name; otherwise it is private,
-    and counts only as assumed.
+    If you are listed as a member by name, the lesson counts as confirmed. Otherwise it is private, and counts as
+    assumed.
     """
     async with calling(settings, own=True) as call:
         known = (await call("pools.lessons", pool=name)).lessons
@@ -369,10 +374,13 @@ async def verdict(
 
 
 def _full(id_: str, known: Sequence[LessonShape], *, hidden: bool = False) -> str:
-    """Return the whole id of a lesson that is given by its beginning; raise InputError unless the
-    beginning fits exactly one id.
+    """Return the whole id of a lesson that is given by the beginning of its id.
 
-    `hidden`: accept an unknown id, because it may be the whole id of another user's lesson, which is not listed.
+    Args:
+        hidden: whether to accept an unknown id: it may be the whole id of another user's lesson, which is not listed.
+
+    Raises:
+        InputError: the beginning fits several ids, or none (unless `hidden`).
     """
     found = [each.id for each in known if each.id == id_] or [each.id for each in known if each.id.startswith(id_)]
     if hidden and not found:

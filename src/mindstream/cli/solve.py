@@ -68,8 +68,10 @@ Replans = Annotated[int, flag("N", "Maximum number of times the plan is revised.
 MODEL = "The model that plans, works and answers; `mindstream model` lists the forms of names [none]."
 ROLE = "The model of one role: planner, worker, solver, replanner; repeatable."
 ASKED_FROM_USD = 0.10
-"""Estimated cost in US dollars from which the user is asked before a run, if there is a terminal and no budget is
-set."""
+"""Estimated cost, in US dollars, from which the user is asked before a run.
+
+The user is asked only in a terminal, and only if no budget is set.
+"""
 
 
 @dataclass(frozen=True)
@@ -348,8 +350,7 @@ async def _offer(solver: Solver, solution: Solution, screen: PlainScreen, asker:
 def _show(solution: Solution, screen: PlainScreen, expected: Estimate, by_model: str) -> None:
     """Show the result of a run.
 
-    `by_model`: the command line by which a model answers the task; it is shown if the run had no model and its answer
-        is a quotation.
+    `by_model`: the command line by which a model answers the task; shown if the answer is a quotation.
     """
     for id in solution.missing:
         evidence = solution.evidence[id]

@@ -141,11 +141,13 @@ class AnswerLog:
         was opened; the first one is not postponed."""
 
     async def keep(self, answer: Answer) -> Logged:
-        """Commit an answer and store it in memory. If the utterance does not need the reasoner, also end the reasoner's
-        work on it; if it is postponed to the reasoner's next run, extend the lease of that work.
+        """Commit an answer and store it in memory.
 
-        If texts of the mind were erased since the talker read them, only the fact that there was an answer is stored,
-        because its words may repeat these texts.
+        If the utterance does not need the reasoner, also end the reasoner's work on the utterance. If the utterance is
+        postponed to the reasoner's next run, extend the lease of this work.
+
+        If texts of the mind were erased since the talker read them, the words of the answer may repeat erased texts.
+        Then only the fact that there was an answer is stored.
 
         Raises:
             StorageError: the answer cannot be committed.
@@ -219,10 +221,16 @@ class AnswerLog:
         """Return the `WorkDone` that ends the belief reasoner's work on an utterance; None if the work is needed, has
         begun, or cannot be read.
 
-        The work is needed at once if there was an alarm or a hint of danger, if the answer waited for the reasoner, if
-        the talker's model was unavailable, or if the gate did not leave the decision to the talker. Otherwise the
-        talker's decision counts. `alone`: the work is not needed. `think`: it is postponed to the reasoner's next run
-        (`answer.defers` is set), for at most LEFT utterances in a row, of LEFT_TOKENS tokens together.
+        The work is needed at once in these cases:
+
+        - there was an alarm or a hint of danger;
+        - the answer waited for the reasoner;
+        - the talker's model was unavailable;
+        - the gate did not leave the decision to the talker.
+
+        Otherwise the talker's decision counts. `alone`: the work is not needed. `think`: the work is postponed to the
+        reasoner's next run (`answer.defers` is set), for at most LEFT utterances in a row, with at most LEFT_TOKENS
+        tokens together.
         """
         decision, way = answer.decision, answer.handover.way
         rests = decision.hands_over and decision.thinks and not answer.waited and answer.model != UNAVAILABLE
@@ -398,8 +406,10 @@ class Answering:
         return decision.thinks and decision.waits
 
     async def _wait(self, answer: Answer, exchange: Exchange) -> None:
-        """Show a filler phrase and wait for the reasoner. Set `late` if it has no result before the deadline, or if an
-        error occurs, which is logged."""
+        """Show a filler phrase and wait for the reasoner.
+
+        Set `answer.late` if the reasoner has no result before the deadline, or if an error occurs. Errors are logged.
+        """
         deadline_s = self._timeouts.thinking_s if answer.one_answer else self._timeouts.deadline_s
         answer.waited, answer.speaking = True, False
         answer.decision = replace(answer.decision, waits=True)
@@ -488,8 +498,10 @@ class Answering:
         return verdict.beside is not None and self._talker.model.name != Rules.name
 
     def _judge(self, answer: Answer) -> str:
-        """Update the answer's verdict on alarms, and return an alarm's words for the beginning of the answer; "" if
-        there are none, or if an earlier call has returned them."""
+        """Update the answer's verdict on alarms, and return an alarm's words for the beginning of the answer.
+
+        The result is "" if there are no such words, or if an earlier call has returned them.
+        """
         found = self._classifier.verdict(answer.heard, answer.situation)
         if not answer.judged:
             answer.verdict, answer.judged = found or self.alarms.judge(answer.situation), True
@@ -501,8 +513,10 @@ class Answering:
         return answer.verdict.first
 
     async def _ask_talker(self, answer: Answer) -> Speech:
-        """Ask the talker, and return its answer, of which nothing has been read yet. Before, renew the situation if the
-        answer has waited or the belief has changed."""
+        """Ask the talker, and return the answer, of which nothing has been read yet.
+
+        If the answer has waited or the belief has changed, first renew the situation.
+        """
         decision, verdict = answer.decision, answer.verdict
         if answer.waited or self._talker.is_outdated(answer.situation):
             answer.situation = await self._talker.situation(answer.situation.text)
@@ -554,11 +568,10 @@ class Answering:
 
     @contextlib.contextmanager
     def _filling_silence(self, answer: Answer, exchange: Exchange) -> Iterator[None]:
-        """Within the block, show at intervals that the answer takes longer, as long as no words of the answer are
-        shown.
+        """Within the block, show at intervals that the answer takes longer, until words of the answer are shown.
 
-        While the model is reading the prompt, one phrase says that the answer takes longer; after that, only `Reading`
-        events show it.
+        While the model is reading the prompt, only the first interval shows a phrase. Later intervals show `Reading`
+        events.
         """
 
         async def fill() -> None:
@@ -682,11 +695,11 @@ class Coach:
                 paper's rule), or a `Gate`; "": `talker` if a language model answers, otherwise `belief`.
             exemplars: finds answers to similar questions for the talker's prompt, such as a `Member` of a pool. The
                 coach adds nothing from conversations to this source.
-            follow_ups: whether follow-ups after an answer are possible. If not (for example in an API that returns one
-                answer), an answer waits for the reasoner if the gate wakes the reasoner; with the gate `talker`, only
-                if the talker decides to wait.
-            timezone: the user's time zone, such as `Europe/Berlin`, unless the user names another one; None: unknown,
-                so the coach mentions only hours and weekdays that the user has named.
+            follow_ups: whether follow-ups after an answer are possible. False, for example, in an API that returns one
+                answer: then an answer waits for the reasoner if the gate wakes the reasoner; with the gate `talker`,
+                only if the talker decides to wait.
+            timezone: the user's time zone, such as `Europe/Berlin`, until the user names another one. None: unknown;
+                the coach mentions only hours and weekdays that the user has named.
 
         Raises:
             UserError: a pack, gate or time zone is unknown or invalid.
@@ -739,8 +752,10 @@ class Coach:
         return Handling(partial(self._answer, situation, first, alone), situation.phase.name, skipped, hold=True)
 
     def _answer(self, situation: Situation, first: Decision, alone: bool, heard: Logged) -> AnswerRows:
-        """Begin to answer an utterance at once, even if no caller reads the rows that are returned; `alone`: no
-        follow-up is sent after the answer."""
+        """Begin to answer an utterance at once, even if no caller reads the returned rows.
+
+        `alone`: whether no follow-up is sent after the answer.
+        """
         if alone:
             self._alone.add(heard.seq)
         return self._answering.answer(situation, heard, first, one_answer=alone)
@@ -751,9 +766,14 @@ class Coach:
     async def speak_up(self, context: RunContext, result: RunResult, written: Sequence[Entry]) -> Sequence[Entry]:
         """Return the log entries that follow a reasoner's run: judgements of the gate's decisions, and a follow-up.
 
-        A follow-up completes or corrects the talker's answer, or replaces a missing one. There is none if the reasoner
-        has nothing to add, if the user has sent a newer utterance, if an alarm's words were the answer, or if the
-        answer is still in progress. If nothing can be sent after the answer, the follow-up is logged as `LeftUnsaid`.
+        A follow-up completes or corrects the talker's answer, or replaces a missing answer. There is no follow-up if
+
+        - the reasoner has nothing to add;
+        - the user has sent a newer utterance;
+        - an alarm's words were the answer;
+        - the answer is still in progress.
+
+        If nothing can be sent after the answer, the follow-up is logged as `LeftUnsaid`.
         """
         judged: list[Entry] = []
         more = await self._follow_up(context, result) if context.utterances else None

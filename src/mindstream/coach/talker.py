@@ -77,10 +77,10 @@ class Decision:
 
     Attributes:
         waits: whether the talker waits for the reasoner before it answers.
-        thinks: whether the reasoner is woken; if not, the reasoner sees the utterance when it is woken the next time.
+        thinks: whether the reasoner is woken. False: the reasoner sees the utterance when it is woken the next time.
         why: the reason in a few words, for the log.
-        hands_over: whether the talker itself decides, at the beginning of its reply, whether the answer waits (see the
-            top of this module).
+        hands_over: whether the talker decides about waiting, at the beginning of its reply (see the top of this
+            module).
     """
 
     waits: bool
@@ -90,8 +90,10 @@ class Decision:
 
 
 class Gate(Protocol):
-    """Decides whether the answer to an utterance waits for the reasoner. It decides before the utterance is committed,
-    and again if the answer had to wait for its turn."""
+    """Decides whether the answer to an utterance waits for the reasoner.
+
+    The gate decides before the utterance is committed, and again if the answer had to wait for earlier answers.
+    """
 
     @property
     def name(self) -> str:
@@ -131,8 +133,9 @@ GATES = ("talker", "belief")
 
 
 class BeliefGate:
-    """The paper's rule (Christakopoulou 2024, 4.2): the answer waits in the phases that the pack marks; the reasoner is
-    always woken.
+    """The paper's rule (Christakopoulou 2024, 4.2): the answer waits in the phases that the pack marks.
+
+    The reasoner is always woken.
     """
 
     name = "belief"
@@ -142,8 +145,10 @@ class BeliefGate:
 
 
 class TalkerGate:
-    """A gate that lets the talker's model decide whether its answer waits for the reasoner: the reply begins with a
-    mark such as `[WAIT]`. A model understands requests in any language."""
+    """A gate that lets the talker's model decide whether the answer waits for the reasoner.
+
+    The model states the decision by a mark such as `[WAIT]` at the beginning of its reply.
+    """
 
     name = "talker"
 
@@ -176,9 +181,11 @@ GATE_AUTHOR = "gate"
 def judge_outcome(result: RunResult, written: Sequence[Entry], utterances: Sequence[Utterance]) -> list[Entry]:
     """Return log entries that judge the decisions about the utterances that a belief reasoner has processed.
 
-    An answer should have waited (`needed`) if the plan changed or the talker was corrected; the reasoner was useful if
-    the belief changed (`changed`). If several utterances together had such an effect, only the newest is judged,
-    because it is unknown which one was the cause.
+    - `needed`: the answer should have waited, because the plan changed or the talker was corrected.
+    - `changed`: the belief changed.
+
+    If there is such an effect of several utterances together, only the newest utterance is judged: it is unknown which
+    one was the cause.
     """
     needs = {
         "plan": any(isinstance(entry.event, PlanChanged) for entry in written),
@@ -199,8 +206,12 @@ def decision_entry(decision: Decision, gate: str, phase: str, heard: int) -> Ent
 
 
 Way = Literal["alone", "think", "wait"]
-"""The talker's decision. `alone`: the reasoner is not needed; `think`: the reasoner runs after the answer; `wait`: the
-answer waits for the reasoner."""
+"""The talker's decision.
+
+- `alone`: the reasoner is not needed.
+- `think`: the reasoner runs after the answer.
+- `wait`: the answer waits for the reasoner.
+"""
 
 NAMES = ("wait", "alone", "think")
 CLOSING = "*_`\"':.。"
@@ -219,8 +230,8 @@ class Handover:
         may_wait: whether a mark for waiting is obeyed; otherwise it is only removed.
 
     Attributes:
-        way: the talker's decision; also "wait" if the reply ends with that mark after some words.
-        ended: whether the rest of the reply is discarded, because the reply began with the mark for waiting.
+        way: the talker's decision; "wait" also if the mark for waiting comes at the end of the reply.
+        ended: whether the reply began with the mark for waiting; the rest of the reply is then discarded.
     """
 
     def __init__(self, *, may_wait: bool = True) -> None:
@@ -282,11 +293,11 @@ class Talk(Prompt[str]):
 
     Attributes:
         exemplars: lessons of a pool, and answers of other agents to similar questions.
-        age: number of messages of the user between those that the briefing is about and this one; if there are any, the
-            briefing's question is left out, because the talker may have asked it already.
+        age: number of messages of the user that are newer than the briefing, without this message. If there are any,
+            the prompt leaves out the briefing's question, which the talker may have asked already.
         earlier: number of older lines of this conversation that the prompt leaves out.
         decides: whether the reply begins with the talker's decision about waiting (see coach/talker.py).
-        late: whether the reasoner is still running although the answer has waited for it; the answer must not
+        late: whether the reasoner is still running after the answer has waited for it. If so, the answer must not
             anticipate the reasoner's result.
         thought: whether the reasoner has processed this utterance.
         one_answer: whether no follow-up is possible after the answer.
@@ -295,8 +306,8 @@ class Talk(Prompt[str]):
         before: an alarm's words that precede the answer.
         asked_after: an alarm's question that follows the answer; the answer itself then asks nothing.
         now: the user's local day and hour; "": unknown.
-        later: how long after the last line the utterance comes, such as "13 days later"; "": less than 24 hours in the
-            same conversation, or there is no earlier line.
+        later: the time from the last line to the utterance, such as "13 days later". "": less than 24 hours in the same
+            conversation, or there is no earlier line.
     """
 
     role: ClassVar[str] = "talker"
@@ -326,10 +337,10 @@ class Talk(Prompt[str]):
     later: str = ""
 
     def texts(self) -> Iterator[str]:
-        """Yield the texts whose links an answer may contain: the conversation, notes and recalled memories, the plan,
-        the reasoner's offer, and the pack's resources.
+        """Yield the texts whose links an answer may contain.
 
-        Exemplars are third-party content, so a link that only they contain is removed from the answer.
+        These are the conversation, notes and recalled memories, the plan, the reasoner's offer, and the pack's
+        resources. Exemplars are not among them: they are third-party content.
         """
         yield from self.own_texts()
         yield from (step.full() for step in self.plan.steps)
@@ -453,8 +464,10 @@ class Talker:
         return "" if said and said.seq > left.seq else left.event.text
 
     async def _find_exemplars(self, text: str) -> tuple[str, ...]:
-        """Return the exemplars that fit into EXEMPLAR_TOKENS; () if the search fails, which is logged unless the last
-        search failed for the same reason."""
+        """Return the exemplars that fit into EXEMPLAR_TOKENS; () if the search fails.
+
+        A failure is logged, unless the last search failed for the same reason.
+        """
         found, missed = await find_examples(self._exemplars, text, EXEMPLAR_S)
         if missed and missed != self._missed:
             await self.stream.commit(Entry(Failed(text=missed, where="exemplars"), AGENT))
@@ -507,8 +520,10 @@ class Speech:
         return self._handover.ended
 
     def read(self, part: ReplyPart) -> str:
-        """Return the words of a part that are shown now, without links that no trusted text contains; "" while they are
-        held back, and for a part that is no text."""
+        """Return the words of a part that can be shown now, without links that no trusted text contains.
+
+        The result is "" while words are held back, and for a part that is no text.
+        """
         words = self._handover.read(part.text) if isinstance(part, Piece) else ""
         words = self._filter.feed(words) if words else ""
         self._has_words = self._has_words or is_visible(words)
@@ -517,8 +532,8 @@ class Speech:
     def finish(self) -> str:
         """Return the last words, at the end of the reply.
 
-        If the reply has no words, they are the offer, or else the question, in the briefing of a reasoner that has
-        processed the utterance.
+        If the reply has no words, and the reasoner has processed the utterance, they come from the reasoner's briefing:
+        its offer, or else its question.
 
         Raises:
             ReplyInvalid: the reply has no words and is no decision to wait, and no briefing has words that can be
@@ -542,8 +557,8 @@ HELD = 8
 """Maximum number of lines that the rule lists if no line is near the question. The lines of belief and plan come first,
 then statements of the user, notes and memories."""
 SHARE, LIKENESS, NEAREST = 0.5, 0.15, 3
-"""A line from memory is quoted if it has at least the share SHARE of the question's words, or at least the similarity
-LIKENESS in meaning; at most NEAREST lines are quoted."""
+"""Thresholds for quoting a line from memory. SHARE: minimum share of the question's words in the line. LIKENESS:
+minimum similarity in meaning; one of the two is enough. NEAREST: maximum number of quoted lines."""
 
 
 @rule(Talk)
@@ -592,11 +607,10 @@ class _Answer:
         return self.ask.briefing.ask or new or self.say("ask_more")
 
     def _quoted(self) -> str:
-        """Quote the fields of the belief and plan that the question names, and the user's statements that are nearest
-        to it.
+        """Quote the fields of the belief and the plan that the question names, and the user's nearest statements.
 
-        The rule cannot decide which of these answers the question or is still true, so it lists all of them, the newest
-        statements first. Without any, it lists what is known, or returns "" if the message has topics.
+        All of them are listed, the newest statements first: the rule cannot decide which one answers the question or is
+        still true. If there are none, list what is known, or return "" if the message has topics.
         """
         told, held, asked = self._told(), self._held(), set(terms(self.ask.utterance))
         named = [f"{name}: {text}" for name, text in held.items() if asked.issuperset(terms(name) or [name])]
@@ -611,8 +625,11 @@ class _Answer:
         return "\n".join([self.say("held" if lines else "not_told"), *(f"- {line}" for line in lines[:HELD])])
 
     def _told(self) -> list[tuple[str, str]]:
-        """Return the user's statements (no questions), notes and recalled memories, each with its day: the statements
-        in this conversation first, newest first, then those in other conversations, then notes and memories."""
+        """Return the user's statements (no questions), notes and recalled memories, each with its day.
+
+        Statements in this conversation come first, the newest first. Then come statements in other conversations,
+        notes, and recalled memories.
+        """
         mine = [(each.day, each.text) for each in (*self.ask.recalled, *self.ask.notes)]
         before = (line for line in self.ask.history if isinstance(line, DatedLine))
         mine += [(line.day, line.text) for line in (*self.ask.talks, *before) if line.by_user]
@@ -627,9 +644,11 @@ class _Answer:
         return held | ({self.say("plan"): "; ".join(plan)} if plan else {})
 
     def _nearest(self, told: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-        """Return at most NEAREST lines that contain at least half (SHARE) of the question's words or are similar to it
-        in meaning, in their given order. Similarity is measured only in English, and only if the question contains no
-        topic of the pack."""
+        """Return at most NEAREST lines, in the given order, that share words with the question or are similar to it.
+
+        A line needs at least half (SHARE) of the question's words, or the similarity LIKENESS in meaning. Similarity
+        counts only in English, and only if the question contains no topic of the pack.
+        """
         asked, texts = set(terms(self.ask.utterance)), [text for _, text in told]
         shared = np.array([len(asked & set(terms(text))) / max(1, len(asked)) for text in texts])
         likeness = np.zeros(len(texts))

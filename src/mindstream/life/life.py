@@ -64,7 +64,7 @@ WORTH = 0.5
 
 @dataclass(frozen=True, kw_only=True)
 class LifeConfig:
-    """Settings of a life; they are not stored in its log. Of the model roles, M2 decides and M1 does tasks.
+    """Settings of a life. The log does not store them. Of the model roles, M2 decides and M1 does tasks.
 
     Attributes:
         budget: limits of spending.
@@ -72,16 +72,16 @@ class LifeConfig:
         permits: which calls that change the world need no approval.
         prompt_tokens: maximum length of M2's prompt in tokens.
         returned: number of memories that the tool R (recall) returns.
-        drawn: number of records that a sleep (the tool S) draws at random, to let them decay; from a large memory it
+        drawn: number of records that a sleep (the tool S) draws at random, to let them decay. A sleep of a large memory
             draws more.
-        dream_tools: names of the tools that M1 may call while it writes a dream; (): it writes the dream in one call.
+        dream_tools: names of the tools that M1 may call while it writes a dream; (): M1 writes the dream in one call.
         attached: maximum number of external tools that one search attaches. A search at the beginning of each task
             attaches the tools that fit the task; M1 can attach more with the tool `find_tools`.
-        lease_s: duration of the lease on the life in seconds; if this process dies, another one may continue the life
-            after that time.
+        lease_s: duration of the lease on the life, in seconds. If this process dies, another process may continue the
+            life after this time.
         hears: whether the user's utterances in conversations are addressed to this life; False: the mind's responder,
             such as a coach, answers them.
-        retention: the retention policy that is recorded for the memory if none is recorded yet (memory/policy).
+        retention: retention policy for the memory if no policy is recorded for it yet (memory/policy).
         offers: whether M1's results are offered to the source of exemplars. Results of failed or interrupted work, and
             results with third-party content, are not offered.
     """
@@ -111,13 +111,13 @@ class Life:
         ):
             print(await life.run(turns=20))  # why it ended: done, waiting for an answer, …
 
-    M2 decides, M1 carries out tasks with tools, M0 thinks about questions. A step whose result is in the log is not
-    done again, so after an interruption the same program continues the life.
+    M2 decides, M1 carries out tasks with tools, M0 thinks about questions. After an interruption the same program
+    continues the life: a step whose result is in the log is not done again.
 
     Attributes:
         state: the current state, computed from the log rows of the life.
         models: the models of M2, M1 and M0.
-        steps: does the steps within the budget; steps whose results are in the log are not done again.
+        steps: runs the steps of the life within the budget.
     """
 
     def __init__(
@@ -165,18 +165,18 @@ class Life:
 
         Args:
             model: the models of M2, M1 and M0 (see `Mind.open`).
-            goal: the goal; "": the current one. A new goal, or new orders, replace the old ones.
-            orders: standing orders, each with a time and a task: "every day at 8:00: ask me how I slept". (): the
-                current ones.
-            tools: tools for M1. When M1 does a task, the tools that fit the task are searched among them.
+            goal: the goal, which replaces the current goal; "": the current goal.
+            orders: standing orders, which replace the current orders. Each has a time and a task: "every day at 8:00:
+                ask me how I slept". (): the current orders.
+            tools: tools for M1. For each task, a search finds the tools that fit the task.
             config: budget, hours, permissions, and other settings.
             user: answers M2's questions in simulations; real users answer through the log (see life/commands.py).
             exemplars: finds similar tasks and how they were done, such as a `Member` of a pool.
             without_model: whether rules may continue a life that had a language model.
             command: the command line that continues the life; it is logged for people who look at the life later.
-            approve: decides about calls of tools that change the world (see tools/call.py): the names of those
-                tools that may be called, or a function that decides about each call. Calls that are not approved wait
-                until the user allows them through the log. This replaces `config.permits`, except for `permits.always`.
+            approve: which calls of tools that change the world are approved (see tools/call.py): the names of approved
+                tools, or a function that decides about each call. A call that is not approved waits until the user
+                allows it through the log. `approve` replaces `config.permits`, except for `permits.always`.
 
         Raises:
             InputError: there is no goal, an order cannot be read, or the life had a language model and now has none.
@@ -212,11 +212,10 @@ class Life:
 
         Args:
             turns: maximum number of turns; None: no limit.
-            until: no turn begins at or after that moment; None: no limit.
-            wait: whether to wait for tasks and orders that are due later; False: return when none can be done now.
-            stay: whether to wait for people even if nothing is due later; None: only if `until` is given. While the
-                life is paused or a call waits for approval, the run waits for people in any case, unless `wait` is
-                False.
+            until: moment from which on no turn begins; None: no limit.
+            wait: whether to wait for tasks and orders that are due later. False: return when nothing can be done now.
+            stay: whether to wait for people even if nothing is due later; None: only if `until` is given. With `wait`,
+                the run also waits for people while the life is paused or a call needs approval.
         """
         lived, stay = 0, until is not None if stay is None else stay
         while True:
@@ -271,7 +270,7 @@ class Life:
     # The turn.
 
     async def _turn(self, because: str) -> None:
-        """Run a turn, or resume an interrupted one, until it ends, the budget is spent, or the life is halted."""
+        """Run or resume a turn until the turn ends, the budget is spent, or the life is halted."""
         state, self._inbox.reread = self.state, False
         if not state.in_turn:
             await self._fold()
@@ -292,7 +291,7 @@ class Life:
         await self._rest_after(ended)
 
     async def _look_for_work(self) -> bool:
-        """Let M2 (the role that decides) look for work if that is due; return whether it was due."""
+        """Let M2 (the role that decides) look for work, if this is due; return whether it was due."""
         state, now, rhythm = self.state, self.memory.clock.now(), self.config.rhythm
         look = rhythm.next_look(state)
         if look is None or look > now or state.halted or not rhythm.is_active(now):
@@ -310,7 +309,7 @@ class Life:
     def _goes_on_tomorrow(self) -> bool:
         """Return whether the life continues by itself when the next day's budget begins.
 
-        That is so if it looks for work of its own (`Rhythm.beat_s`), and only a daily limit has halted it.
+        It does if it looks for work by itself (`Rhythm.beat_s`), and only a daily limit has halted it.
         """
         forever, spent = self.config.rhythm.beat_s is not None, self.state.spent
         return forever and self.state.halted.startswith("budget") and not self.config.budget.is_over(spent)
@@ -336,8 +335,11 @@ class Life:
     # When the life wakes.
 
     async def _beat(self, due: DueOrder) -> bool:
-        """Decide whether a due standing order is worth a turn, log the decision, and return it; if it is, add its task
-        to the ledger. An order whose task is still open, or does not fit into the full ledger, is not worth a turn."""
+        """Decide whether a due standing order is worth a turn; log and return the decision.
+
+        If the order is worth a turn, its task is added to the ledger. An order is not worth a turn if its task is still
+        open, or if the ledger is full.
+        """
         try:
             task = self.state.ledger.add(due.order.what)
         except InputError:  # the order's task is still open, or the ledger is full
@@ -358,8 +360,13 @@ class Life:
         return 1.0
 
     def _is_roused(self, halted: str) -> bool:
-        """Return whether to stop waiting: there may be a reason for a turn, or a person paused, stopped or resumed the
-        life. `halted`: the life's `state.halted` when the waiting began."""
+        """Return whether to stop waiting.
+
+        The life stops waiting if there may be a reason for a turn, or if a person paused, stopped or resumed the life.
+
+        Args:
+            halted: the life's `state.halted` when the waiting began.
+        """
         state, now = self.state, self.memory.clock.now()
         if state.halted or halted:  # while the life is halted, even utterances wait
             return state.halted != halted
@@ -401,10 +408,12 @@ class Life:
 
 
 async def _set_retention(memory: Memory, retention: Retention) -> None:
-    """Let the records of a life's memory decay, and record this policy unless one is recorded.
+    """Let the records of a life's memory decay, and record this policy unless a policy is recorded.
 
-    Nothing is changed if `retention` is `keep`, if `keep` is recorded for the memory, or if the memory was opened with
-    a policy under which records already decay or do not strengthen at all.
+    Nothing is changed in these cases:
+
+    - `retention` is `keep`, or `keep` is recorded for the memory;
+    - the memory was opened with a policy under which records already decay, or do not strengthen at all.
     """
     if retention == "keep" or memory.strength is None or not memory.keeps_all:
         return
@@ -422,7 +431,7 @@ POLL_S = 5.0
 class LifeReasoner:
     """Pursue a goal in the background of a mind: `Mind.open(…, reasoners=[LifeReasoner(models, goal="…")])`.
 
-    As for any life, each step is committed, and only one process and session of the mind at a time runs the life.
+    Each step is committed. Only one process and session of the mind at a time runs the life.
 
     Attributes:
         turns: maximum number of the life's turns in one run of the reasoner.

@@ -65,12 +65,12 @@ class Calendar:
     Attributes:
         times: the times of the day.
         every: n in "every n-th unit".
-        weekdays: for days and weeks: the weekdays on which the times occur; Monday is 0. For months and years they
+        weekdays: for days and weeks: the weekdays on which the times occur; Monday is 0. For months and years, weekdays
             count only if `nth` is set.
-        days: for months and years: the days of the month. -1 is the last day; a day that a month lacks, such as the
-            31st of April, means the month's last day.
-        nth: for months and years, the one of the `weekdays` in the month that counts. 1: the first; -1: the last; 0:
-            `days` count, not weekdays.
+        days: for months and years without `nth`: the days of the month. -1: the last day. A day that a month lacks,
+            such as the 31st of April, means the last day of the month.
+        nth: for months and years: which of the month's days that are `weekdays` counts. 1: the first; -1: the last; 0:
+            `days` count instead.
         month: for years: the number of the month, 1 to 12.
 
     Raises:
@@ -158,8 +158,8 @@ def read_order(text: str) -> Order:
     The first colon that is not part of a time separates time and task. A day without a time means nine in the morning.
 
     Raises:
-        InputError: the text has another form, is too long, or has an impossible time such as every 0 hours or every
-            day at 25:00.
+        InputError: the text has another form, is too long, or has an impossible time, such as "every 0 hours" or
+            "every day at 25:00".
     """
     when, _, what = _COLON.sub("\n", text, count=1).partition("\n")
     said = RULE.fullmatch(plain(when))
@@ -232,7 +232,7 @@ class ActiveHours:
         return at >= self.since or at < self.until
 
     def next_active(self, moment: Moment) -> Moment:
-        """Return the moment itself if it is within the hours, otherwise the next time when they begin."""
+        """Return the moment itself if it is within the active hours, otherwise the next start of the active hours."""
         if self.is_active(moment):
             return moment
         today = datetime.fromtimestamp(moment, self.zone).date()
@@ -251,7 +251,7 @@ as due now."""
 
 @dataclass(frozen=True, slots=True)
 class DueOrder:
-    """A standing order that is due: its number, from 1, and the newest time at which it was due (`due`)."""
+    """A standing order that is due. `number`: its number, from 1; `due`: the newest time at which it was due."""
 
     number: int
     order: Order
@@ -286,8 +286,11 @@ class Rhythm:
         return found
 
     def next_wake(self, state: LifeState, now: Moment) -> Moment | None:
-        """Return when the life will next have something to do, within its active hours (`now` if there is something
-        already and `now` is within them). None: only after a person acts, or when the budget has room again."""
+        """Return when the life will next have something to do, within the active hours.
+
+        The result is `now` if there is something to do already and `now` is within the active hours. None: nothing is
+        due before a person acts or the budget has room again.
+        """
         if state.halted:
             return None
         times = [
@@ -308,10 +311,10 @@ class Rhythm:
     def next_look(self, state: LifeState) -> Moment | None:
         """Return when the life may look for work of its own the next time; None: never.
 
-        A life that has not looked yet may look at once. After a look that found work, or if a turn has begun since the
-        look, it waits one interval (`beat_s`). After a look that found nothing, it waits at least two intervals, and at
-        least until the time that M2 (the role that decides) has named for the next look; if M2 has named none, until
-        the next day (UTC).
+        - A life that has not looked yet may look at once.
+        - After a look that found work, or if a turn has begun since the look, the life waits one interval (`beat_s`).
+        - After a look that found nothing, the life waits at least two intervals. It also waits until the time that M2
+          (the role that decides) has named for the next look, or, without such a time, until the next day (UTC).
         """
         if self.beat_s is None:
             return None

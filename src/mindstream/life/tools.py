@@ -229,15 +229,16 @@ class LedgerTools:
 
 
 MARK = {"life": True}
-"""Data that marks the records that the recall tool R may find: those that the tool U wrote, summaries of turns, and
-records that sleep derived only from such records."""
+"""Data that marks the records that the recall tool R may find.
+
+These are records that the tool U wrote, summaries of turns, and records that sleep derived only from such records.
+"""
 RETURNED, SHARE = 5, 20
 """RETURNED: default number of memories that the recall tool R returns. SHARE: the sleep tool S draws at least one in
-SHARE of the records that can decay, so that it draws more from a large memory."""
+SHARE of the records that can decay."""
 LONGEST_LINE = 1_500
 QUOTED = 20
-"""Number of memories to recall by the given words; among them the tool U (store a memory) looks for the one that the
-new memory replaces."""
+"""Number of recalled memories among which the tool U (store a memory) looks for the memory to replace."""
 _DAY = re.compile(r"^(?:- )?\d{4}-\d\d-\d\d: ")
 NO_DREAM = {"en": "nothing was forgotten, so there is no dream", "zh": "没有遗忘什么，所以没有梦"}
 NOTHING = {"en": "nothing is remembered of that", "zh": "没有相关记忆"}
@@ -260,9 +261,10 @@ def recall_tool(steps: Steps, language: str, n: int = RETURNED) -> OwnTool:
 
 
 def retain_tool(steps: Steps, language: str) -> OwnTool:
-    """Return the tool U(memory, replaces), which stores a memory, and ends the one that it replaces.
+    """Return the tool U(memory, replaces), which stores a memory, and ends the memory that it replaces.
 
-    A memory with the same words as a stored one is not stored again. A replaced or withdrawn memory stays as history.
+    A memory with the same words as a stored memory is not stored again. A replaced or withdrawn memory stays as
+    history.
     """
     stream = steps.memory
 
@@ -289,11 +291,12 @@ def retain_tool(steps: Steps, language: str) -> OwnTool:
 
 
 async def _find_memory(stream: Memory, words: str) -> Record:
-    """Return the one memory (stored by the tool U, or a summary of turns) that contains these words; if several do, the
-    one whose whole text they are.
+    """Return the one memory (stored by the tool U, or a summary of turns) that contains the given words.
+
+    If several memories contain the words, return the one whose whole text is the words.
 
     Raises:
-        ToolError: no memory contains them, or several do and they are not the whole text of exactly one.
+        ToolError: no memory contains the words; or several do, and the words are not the whole text of exactly one.
     """
     wanted = _DAY.sub("", _plain(words)).strip(' .…“”"')
     found = await stream.recall(words, QUOTED, kinds=("note",), where=MARK, touch=False, rerank=False)
@@ -321,12 +324,14 @@ def memory(text: str, where: Where) -> RecordDraft:
 
 
 def sleep_tool(steps: Steps, language: str, model: Model, n: int, dreams: Callable[[Where], Compose]) -> OwnTool:
-    """Return the tool S(), which runs a sleep of the memory (memory/lifecycle/sleep). The sleep draws n records at
-    random (more from a large memory, see SHARE), and M1 (the role that does tasks) writes its dream.
+    """Return the tool S(), which runs a sleep of the memory (memory/lifecycle/sleep).
+
+    The sleep draws n records at random (more from a large memory, see SHARE). M1 (the role that does tasks) writes the
+    dream of the sleep.
 
     Args:
-        model: the model of M1; it also rates records without an importance.
-        dreams: returns, for a call, the function that writes its dream.
+        model: the model of M1, which also rates records without an importance.
+        dreams: a function that returns, for a call of the tool, the function that writes the dream.
     """
     stream = steps.memory
 

@@ -92,8 +92,8 @@ class Reading:
     """A task that reads a user's words and writes data derived from them.
 
     Attributes:
-        upto: the number of the newest erasure that the task has taken into account: the last one when it began to read,
-            or a later one that it made itself.
+        upto: the number of the newest erasure that the task has taken into account. This is the last erasure before the
+            task began to read, or a later erasure that the task itself made.
     """
 
     upto: int
@@ -115,10 +115,9 @@ class TellsLast(Protocol):
 
 @contextlib.asynccontextmanager
 async def reading(store: TellsLast) -> AsyncIterator[Reading]:
-    """Refuse commits of the current task inside this block if words of their stream were erased after the block began.
+    """Refuse commits of the current task inside this block if words of the stream were erased after the block began.
 
-    Such a commit raises ErasedMeanwhile. If the task is already in such a block, the beginning of the outer block
-    counts.
+    A refused commit raises ErasedMeanwhile. In nested blocks, the beginning of the outer block counts.
     """
     if (outer := READING.get()) is not None:
         yield outer
@@ -131,10 +130,10 @@ async def reading(store: TellsLast) -> AsyncIterator[Reading]:
 
 
 def lost_since(connection: Sql, stream: str, since: int) -> bool | None:
-    """Return what was erased in a stream after the erasure `since`: True: the whole stream; False: a part of it; None:
-    nothing.
+    """Return what was erased in a stream after the erasure `since`.
 
-    Usually there was no erasure after `since`. Then only the end of an index is read.
+    True: the whole stream; False: a part of the stream; None: nothing. Without an erasure after `since`, only the end
+    of an index is read.
     """
     if last(connection) <= since:
         return None

@@ -17,7 +17,7 @@ BESIDE = ("", "-wal", "-shm", "-journal")
 
 
 def private_folder(folder: Path) -> Path:
-    """Return a folder; if it does not exist, create it so that only its owner can read it.
+    """Return a folder. A missing folder is created, readable by its owner only.
 
     Raises:
         StorageError: the folder cannot be created, or the path is not a folder.
@@ -40,7 +40,7 @@ def private_database(path: Path) -> None:
     A missing database file is created, because SQLite gives the same permissions to the files that it adds.
 
     Raises:
-        StorageError: one of them is not a regular file (a pipe, a device, a folder), is a broken link, or cannot be
+        StorageError: a file is not a regular file (but a pipe, a device, a folder), is a broken link, or cannot be
             examined.
     """
     check_plain(path)
@@ -54,8 +54,7 @@ def check_plain(path: Path) -> None:
     """Check that a database and SQLite's files for it are regular files, without opening them.
 
     Raises:
-        StorageError: one is not a regular file (opening it could block for ever), is a broken link, or cannot be
-            examined.
+        StorageError: a file is not a regular file, is a broken link, or cannot be examined.
     """
     for each in (path.with_name(path.name + end) for end in BESIDE):
         try:

@@ -29,8 +29,10 @@ def between(prefix: str) -> tuple[str, str]:
 def change(
     connection: Sql, stream: StreamKey, name: str, at: Moment, new: Callable[[str | None], str | None]
 ) -> str | None:
-    """Replace a value by the result of `new`, which gets the old value (None: there is none); if the result is None,
-    delete the value. Return the old value."""
+    """Replace a value by the result of `new`, and return the old value.
+
+    `new` is called with the old value (None: there is none). If `new` returns None, the value is deleted.
+    """
     row = connection.execute("SELECT value FROM kept WHERE stream = ? AND name = ?", (stream, name)).fetchone()
     before = None if row is None else str(row[0])
     if (value := new(before)) is None:

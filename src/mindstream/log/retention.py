@@ -38,8 +38,8 @@ def drop(connection: Sql, tenant: str) -> None:
 
 
 def read(connection: Sql, tenant: str | None) -> list[Rule]:
-    """Return a tenant's rule as a list, which is empty if the tenant has none. For the tenant None, return the rules of
-    all visible tenants."""
+    """Return a list with a tenant's rule; [] without a rule. For the tenant None, return the rules of all visible
+    tenants."""
     where, values = ("WHERE tenant = ?", (tenant,)) if tenant is not None else ("", ())
     rows = connection.execute(
         f"SELECT tenant, after_s, kinds, applied FROM retention {where} ORDER BY tenant", values

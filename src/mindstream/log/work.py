@@ -33,33 +33,41 @@ STOPPED = "stop"
 KEPT = "later"
 """Value of `Work.error` of work that its owner keeps for the slot's next run."""
 HOURS = 2**50
-"""Separates the two kinds of occasions (moments, not events, that cause work), which are stored as negative numbers:
--HOURS and below stand for hours of the day, and numbers between -HOURS and 0 for silences."""
+"""Limit between the two kinds of occasions, which are stored as negative numbers.
+
+An occasion is a moment, not an event, that causes work. Numbers from -HOURS down stand for hours of the day, and
+numbers between -HOURS and 0 for silences.
+"""
 
 
 def silence_after(seq: int) -> int:
-    """Return the `Work.cause` (a negative number) of work that is caused by a silence: no further event of certain
-    kinds was logged for some time after this row of the log."""
+    """Return the `Work.cause` (a negative number) of work that is caused by a silence.
+
+    A silence means: for some time after the log row `seq`, no further event of certain kinds was logged.
+    """
     return -seq
 
 
 def hour(at: Moment) -> int:
-    """Return the `Work.cause` of work that is caused by a time and not by a log row: a negative number, made from the
-    moment at which this time is reached."""
+    """Return the `Work.cause` (a negative number) of work that is caused by an hour of the day.
+
+    `at`: the moment at which this hour is reached.
+    """
     return -HOURS - round(at * 1000)
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A piece of work: one event (usually an utterance), or one occasion (a silence, or an hour of the day), for one
-    reasoner.
+    """A piece of work for one reasoner, about one event or one occasion.
+
+    The event is usually an utterance. An occasion is a silence, or an hour of the day.
 
     Attributes:
-        cause: the seq of the utterance, or of another event that woke the reasoner; below 0: an occasion.
-        attempts: number of runs that claimed it, including the current run, but without the runs that released it
-            without a failure.
+        cause: the seq of the event that woke the reasoner; below 0: an occasion.
+        attempts: number of runs that claimed the work, including the current run. Runs that released the work without
+            a failure do not count.
         failures: number of runs that failed.
-        error: why the last run failed or released the work, KEPT or STOPPED (see there), or "".
+        error: why the last run failed or released the work; KEPT or STOPPED (see there); or "".
     """
 
     id: int
@@ -74,12 +82,15 @@ class Work:
     failures: int
 
     def is_open_to(self, owner: str, now: Moment) -> bool:
-        """Return whether `owner` may claim the work: `owner` holds it already, or its lease has expired, or the lease
-        ends in more than LONGEST_LEASE_S seconds and so cannot be right."""
+        """Return whether `owner` may claim the work.
+
+        It may if it holds the work already, or if the lease has expired. It also may if the lease ends in more than
+        LONGEST_LEASE_S seconds: such a lease cannot be right.
+        """
         return self.owner == owner or not now < self.lease <= now + LONGEST_LEASE_S
 
     def is_kept(self, now: Moment) -> bool:
-        """Return whether its owner keeps the work for the slot's next run, so that no process does it now."""
+        """Return whether the owner keeps the work for the slot's next run; if so, no process does the work now."""
         return self.error == KEPT and not self.running and not self.is_open_to("", now)
 
 
@@ -97,8 +108,10 @@ TABLES = (
 
 
 def add(connection: Sql, mind: str, slots: Sequence[str], cause: int, owner: str, lease: Moment) -> None:
-    """Add work for an event, such as an utterance (`cause`: its log row, see `Work.cause`), leased to `owner` until the
-    moment `lease`."""
+    """Add work for an event, leased to `owner` until the moment `lease`.
+
+    `cause`: the log row of the event, such as an utterance (see `Work.cause`).
+    """
     connection.executemany(
         "INSERT INTO work (mind, slot, cause, owner, lease) VALUES (?, ?, ?, ?, ?)",
         [(mind, slot, cause, owner, lease) for slot in slots],
@@ -106,8 +119,11 @@ def add(connection: Sql, mind: str, slots: Sequence[str], cause: int, owner: str
 
 
 def add_occasion(connection: Sql, mind: str, slots: Sequence[str], occasion: int, owner: str, lease: Moment) -> None:
-    """Add work for an occasion, unless it was added before, and delete finished work of earlier occasions of the same
-    kind. An occasion is a silence or an hour; a negative number stands for it in the column `cause`."""
+    """Add work for an occasion, unless it was added before.
+
+    Also delete finished work of earlier occasions of the same kind. `occasion`: the negative number that stands for a
+    silence or an hour (see `Work.cause`).
+    """
     oldest = 0 if occasion > -HOURS else -HOURS
     for slot in slots:
         connection.execute(
@@ -132,7 +148,7 @@ def claim(
     """Claim a slot's open work and return it, oldest first; [] if another process runs the slot.
 
     Args:
-        before: claim only work whose cause (a log row) has a lower number than this; None: all.
+        before: claim only work whose `cause` is below this number; None: all work.
     """
     rows = connection.execute(
         f"SELECT {COLUMNS} FROM work WHERE mind = ? AND slot = ? AND done IS NULL ORDER BY id", (mind, slot)
@@ -189,12 +205,13 @@ def check_held(connection: Sql, mind: str, ids: Sequence[int], owner: str) -> No
 
 
 def release(connection: Sql, mind: str, ids: Sequence[int], owner: str, error: str, *, counts: bool = True) -> None:
-    """Release work after a run that did not finish, so that it is tried again: by its owner at once, by other processes
-    when the lease has expired.
+    """Release work after a run that did not finish, so that the work is tried again.
+
+    The owner can claim it at once, other processes when the lease has expired.
 
     Args:
-        counts: whether the run counts as a failure; the number of failures is limited. False: the run does not even
-            count as an attempt.
+        counts: whether the run counts as a failure (the number of failures is limited). False: the run counts neither
+            as a failure nor as an attempt.
     """
     counted = "failures = failures + 1" if counts else "attempts = CASE WHEN attempts > 0 THEN attempts - 1 ELSE 0 END"
     connection.executemany(
@@ -214,8 +231,11 @@ def give_up(connection: Sql, owner: str, among: str = "TRUE") -> None:
 
 
 def keep(connection: Sql, mind: str, slot: str, causes: Sequence[int], owner: str, lease: Moment) -> None:
-    """Keep work for the next run of a slot: extend the lease of its work on these causes (log rows), and mark it as
-    kept. Work that `owner` does not hold, or has started, is left as it is."""
+    """Keep work for the next run of a slot: extend its lease to the moment `lease`, and mark it as kept.
+
+    This applies to the slot's work on the given causes (log rows). Work that `owner` does not hold, or has started, is
+    unchanged.
+    """
     connection.executemany(
         f"UPDATE work SET lease = ?, error = '{KEPT}'"
         " WHERE mind = ? AND slot = ? AND cause = ? AND owner = ? AND done IS NULL AND running = 0",
@@ -224,8 +244,12 @@ def keep(connection: Sql, mind: str, slot: str, causes: Sequence[int], owner: st
 
 
 def release_work(connection: Sql, mind: str, cause: int, owner: str, ended: Sequence[str] = ()) -> None:
-    """Release the reasoners' work on an utterance (`cause`: its log row) that `owner` holds and has not started; mark
-    the work of the slots in `ended` as done."""
+    """Release the reasoners' work on an utterance that `owner` holds and has not started.
+
+    Args:
+        cause: the log row of the utterance.
+        ended: slots whose work is marked as done instead.
+    """
     held = "mind = ? AND cause = ? AND owner = ? AND done IS NULL AND running = 0"
     for slot in ended:
         connection.execute(f"UPDATE work SET done = ? WHERE {held} AND slot = ?", (cause, mind, cause, owner, slot))
@@ -237,9 +261,8 @@ class Taken(NamedTuple):
     """Work claimed for one mind.
 
     Attributes:
-        ids, slots: the ids of the work rows, and the slots that they are for.
-        newest: the largest absolute value of their causes (`Work.cause`: the log row of an event, or, for silence and
-            set times, a negative number).
+        ids, slots: the ids and the slots of the work rows.
+        newest: the largest absolute value of `Work.cause` in the work rows.
         holder: the name under which the work is claimed.
     """
 
@@ -264,8 +287,8 @@ def find_open(
     Args:
         answers: True: answers; False: work of reasoners.
         among: an additional condition (SQL).
-        lock: the SQL clause that locks the rows until the transaction ends; "": none is needed, because the database
-            has a single write lock.
+        lock: the SQL clause that locks the rows until the transaction ends; "": for a database with a single write
+            lock.
     """
     which = f"substr(slot, 1, {len(ANSWER)}) {'=' if answers else '<>'} ?"
     heard = (
@@ -286,8 +309,10 @@ def find_open(
 def take(
     connection: Sql, owner: str, now: Moment, lease: Moment, most: int, *, answers: bool, among: str, lock: str = ""
 ) -> list[Taken]:
-    """Lease the work that `find_open` finds, of at most `most` minds. The owner of a mind's work is named by `owner`
-    and a hash of the mind, so it is the same in each call."""
+    """Lease the work that `find_open` finds, of at most `most` minds.
+
+    The name of the holder of a mind's work consists of `owner` and a hash of the mind. It is the same in each call.
+    """
     taken: dict[str, list[Work]] = {}
     looked_at = 2 * most if lock else MOST_LOOKED_AT  # lock only a few rows, because other processes skip locked rows
     for each in find_open(connection, now, answers=answers, among=among, most=looked_at, lock=lock):

@@ -27,23 +27,26 @@ from mindstream.errors import InputError
 class Strength:
     """The constants of the rules (see the module).
 
-    With the defaults, T(level) is 1, 2, 4, 8, 16 hours, then one day, the cap. At level 0 every return raises the
-    level. Later, a return before T has passed does not raise the level, and T starts again. So ten returns within an
-    hour raise the level once, and a record in daily use becomes long-term within a week. With a cap above 32 hours it
-    never would, because each daily return would come before T(5), 32 hours, has passed. A record that was not returned
-    for 14 days loses a level each time a sleep draws it. A record that was not returned for 30 days also loses a level
-    each time a recall finds it and returns others.
-    Decay is slow on purpose: recall does not find archived records, and a fact that was mentioned once may be needed a
-    week later.
+    With the defaults, T(level) is 1, 2, 4, 8, 16 hours, then one day (the cap).
+
+    - At level 0 every return raises the level.
+    - At higher levels, a return raises the level only if T has passed since the last return. A return always starts T
+      again.
+    - Ten returns within an hour thus raise the level once, and a record in daily use becomes long-term within a week.
+      With a cap above 32 hours it would not: daily returns come before T(5), 32 hours, has passed.
+    - A record that was not returned for 14 days loses a level each time a sleep draws the record.
+    - A record that was not returned for 30 days also loses a level each time a recall finds the record and returns
+      others.
 
     Attributes:
         first_s: T(0), in seconds.
         base: growth of T per level; above 1.
         cap_s: maximum of T, at which a record becomes long-term.
-        passed_over_s: minimum time since the last return for a record to lose a level when it is found but not
-            returned.
-        asleep_s: minimum time since the last return for a record to lose a level when a sleep draws it.
-        keeps_all: records strengthen and never lose a level: nothing is archived (the policy `keep`).
+        passed_over_s: minimum time since the last return, in seconds, for a record to lose a level when a recall finds
+            but does not return the record.
+        asleep_s: minimum time since the last return, in seconds, for a record to lose a level when a sleep draws the
+            record.
+        keeps_all: whether records strengthen but never lose a level, and none is archived (the policy `keep`).
     """
 
     first_s: float = HOUR_S
@@ -61,12 +64,15 @@ class Strength:
 
     @property
     def lasting_level(self) -> int:
-        """The level at which the interval T (`interval_s`) reaches its cap, so that a record becomes long-term."""
+        """The level at which T (`interval_s`) reaches the cap; a record with this level becomes long-term."""
         return max(1, math.ceil(math.log(self.cap_s / self.first_s, self.base) - 1e-9))
 
     def interval_s(self, level: int) -> float:
-        """Return T(level), in seconds: when a recall returns a record, its level rises only if this time has passed
-        since the record was last returned. (At level 0 the level always rises.)"""
+        """Return T(level), in seconds.
+
+        When a recall returns a record, the level of the record rises only if T has passed since the last return. At
+        level 0 it always rises.
+        """
         return self.cap_s if level >= self.lasting_level else self.first_s * self.base**level
 
 
@@ -75,8 +81,13 @@ DECAY, KEEP = Strength(), Strength(keeps_all=True)
 
 
 class StrengthState(NamedTuple):
-    """The strength of a record: its level, whether it is long-term, and when it was last returned (if it never was:
-    when it was written)."""
+    """The strength of a record.
+
+    Attributes:
+        level: the level, from 0; below 0: the record is archived.
+        lasting: whether the record is long-term.
+        time: when the record was last returned; if it never was, when it was written.
+    """
 
     level: int
     lasting: bool
@@ -84,7 +95,7 @@ class StrengthState(NamedTuple):
 
     @property
     def faded(self) -> bool:
-        """Whether the level is below 0, so that the record is archived; nothing is deleted."""
+        """Whether the level is below 0 and the record archived; nothing is deleted."""
         return self.level < 0
 
 
@@ -133,12 +144,11 @@ def curve(
     drawn: float = 0.1,
     passed_over_per_day: float = 0.0,
 ) -> list[Point]:
-    """Predict for each day the share of the records at `level` that are not archived if no recall returns them any
-    more.
+    """Predict, for each day, the share of records at `level` that are not archived, if no recall returns them any more.
 
     Args:
-        drawn: the probability that one sleep draws a given record: the number of records that a sleep draws, divided by
-            the number that it can draw.
+        drawn: probability that one sleep draws a given record, that is, the number of drawn records divided by the
+            number of records that can be drawn.
         passed_over_per_day: number of times per day that a recall finds the record but returns others.
     """
     if laws.keeps_all or level >= laws.lasting_level:
@@ -161,10 +171,10 @@ def chance_held(level: int, *, sleeps: float, drawn: float, passed_over: float =
     """Return the probability that a record at `level` is not archived: that it has lost at most `level` levels.
 
     Args:
-        sleeps: number of sleeps that came later than `asleep_s` after the record's last return.
-        drawn: the probability that one sleep draws the record; the number of draws is binomial.
-        passed_over: expected number of recalls that found but did not return the record, later than `passed_over_s`
-            after its last return; the number of these is Poisson-distributed.
+        sleeps: number of sleeps later than `asleep_s` after the record's last return.
+        drawn: probability that one sleep draws the record; the number of draws is binomial.
+        passed_over: expected number of recalls, later than `passed_over_s` after the record's last return, that find
+            but do not return the record; the number of such recalls is Poisson-distributed.
     """
     whole = int(sleeps)
     by_sleep = [math.comb(whole, k) * drawn**k * (1 - drawn) ** (whole - k) for k in range(min(level, whole) + 1)]
@@ -174,8 +184,7 @@ def chance_held(level: int, *, sleeps: float, drawn: float, passed_over: float =
 
 
 def rehearsals(laws: Strength) -> list[float]:
-    """Return when a record must be returned, in seconds after it was written, to become long-term as early as
-    possible."""
+    """Return the earliest times of returns that make a record long-term, in seconds after the record was written."""
     times = [0.0]
     for level in range(1, laws.lasting_level):
         times.append(times[-1] + laws.interval_s(level))

@@ -78,8 +78,8 @@ MOST, LONGEST = 40, 500
 versions, which are records that a recall with `as_of` finds. LONGEST: maximum number of characters of a text or of an
 item of a list; the rest of a longer one is not stored."""
 Patch: TypeAlias = Mapping[str, JsonValue]
-"""A change of a belief, by field. A value replaces the old value; null restores the field's default. In a field that is
-a list, a value or a list is added, and {"add": […], "remove": […]} adds and removes items."""
+"""A change of a belief, by field. A value replaces the old value; null restores the field's default. If the field is a
+list, the value, or each item of a list, is added; {"add": […], "remove": […]} adds and removes items."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ def read_belief(slot: str, record: Record | None, shape: type[Shape]) -> Belief[
 
 
 def render_fields(slot: str, fields: Mapping[str, JsonValue]) -> str:
-    """Return the fields of a belief as the text of its record, which recall searches, without empty ones."""
+    """Return the non-empty fields of a belief as the text of its record, which recall searches."""
     lines = []
     for name, held in fields.items():
         if held not in (None, [], ""):
@@ -144,8 +144,8 @@ def merged(belief: Belief[Shape], patch: Patch) -> tuple[Shape, JsonObject]:
     """Apply a patch to a belief, without writing it.
 
     Returns:
-        The new value, with lists and texts cut to their limits; and the new values of the fields that changed (for the
-        first version of a belief: of all fields in the patch).
+        The new value, with lists and texts cut to their limits; and the new values of the changed fields. For the first
+        version of a belief, all fields in the patch count as changed.
 
     Raises:
         InputError: a field is unknown, or its value does not fit.
@@ -200,8 +200,9 @@ REAL = SystemClock()
 @awaited
 @traced(tracing.CREATE_MEMORY, "news", tell_written)
 async def retain_all(stream: Stream, news: Sequence[RecordDraft]) -> list[Record]:
-    """Write records in one transaction and return them. If a record repeats a known one (see `Stream.find_same`), it is
-    not written, and the known record is returned in its place.
+    """Write records in one transaction and return them.
+
+    A record that repeats a known record (see `Stream.find_same`) is not written; the known record is returned instead.
 
     Raises:
         InputError: a text is too long or empty.
@@ -238,8 +239,9 @@ async def _known(stream: Stream, records: Sequence[Record]) -> tuple[dict[str, R
     """Find records whose words are known.
 
     Returns:
-        A mapping from the id of each such record to the known record that takes its place; and the ids of records with
-        known words that must be written nevertheless, because they are valid at another time than the known ones.
+        A mapping from the id of each repeated record to the known record that takes its place. And the ids of records
+        with known words that must be written nevertheless, because they are valid at another time than the known
+        record.
     """
     found: dict[str, Record] = {}
     timed: set[str] = set()
@@ -265,14 +267,13 @@ async def _known(stream: Stream, records: Sequence[Record]) -> tuple[dict[str, R
 
 
 async def build_records(stream: Stream, news: Sequence[RecordDraft], unwritten: Collection[str] = ()) -> list[Record]:
-    """Build records from drafts, with the vectors that the embedder returns in time. The records are not written yet;
-    `commit` validates them.
+    """Build records from drafts, with the vectors that the embedder returns in time.
 
-    A text that is too long is shortened, not rejected, because it may be the answer of a model, whose run must not
-    fail.
+    The records are not written; `commit` validates them. A text that is too long is shortened, not rejected: it may be
+    the answer of a model, whose run must not fail.
 
     Args:
-        unwritten: ids of evidence that is not in the store, so it is not read.
+        unwritten: ids of evidence that is not in the store and is not read.
     """
     stream.require_own_vectors()
     texts = [fitted_text((await redaction.cleaned(new.text)).text if redaction.is_on() else new.text) for new in news]
@@ -356,8 +357,8 @@ class _SlotEviction:
 class Stream:
     """The records and log of one name in a store. Names are isolated: no other stream is read or written.
 
-    Close it (or leave its `async with`) before the store is closed: touches (effects of recalls) of the last second may
-    not have been written yet, and a background task may be requesting vectors.
+    Close the stream (or leave its `async with`) before the store is closed. Until then, touches (effects of recalls) of
+    the last second may not have been written, and a background task may be requesting vectors.
 
     Attributes:
         name: the name as users write it.
@@ -366,10 +367,10 @@ class Stream:
 
     Args:
         name: a plain string is the name of a user.
-        strength: the rules by which its records strengthen and decay. `KEEP`: they strengthen, and nothing is archived.
-            None: their strength never changes.
-        second: the reranker of its recalls; None: no second stage (memory/recall/rerank).
-        seed: makes the ids of its records reproducible, so that the same run writes the same log; None: random ids.
+        strength: the rules by which records strengthen and decay. `KEEP`: records strengthen, and none is archived.
+            None: the strength of records never changes.
+        second: the reranker of recalls; None: no second stage (memory/recall/rerank).
+        seed: seed of the record ids; with a seed, the same run writes the same log. None: random ids.
 
     Raises (from every method): StorageError; InputError for invalid arguments.
     """
@@ -438,8 +439,8 @@ class Stream:
         """Record the number of the last erasure, once, so that erased data is not written back.
 
         Every commit contains this number, and the store refuses the commit (ErasedMeanwhile) if the whole stream was
-        erased later. `Mind` calls this before its first read. If it was not called, the first commit calls it; then
-        data that was read before that commit is not protected.
+        erased later. `Mind` calls `begin` before its first read. Otherwise the first commit calls `begin`; data that
+        was read before the first commit is then not protected.
         """
         if self._since is None:
             since = await self.store.last_erasure()
@@ -469,11 +470,11 @@ class Stream:
 
         Args:
             embed: an embedder or its name; None: the embedder that made the stream's vectors, or wordllama for a new
-                stream. With another embedder than that of the vectors, recall and writing are refused until `reembed()`
-                was called.
-            policy: `keep` (nothing is archived) or `decay` (unused records are archived): it is recorded for this
-                stream. Or values by name (memory/policy): they apply while the stream is open. Empty: the recorded
-                policy, or `keep` for a new stream.
+                stream. If another embedder made the vectors, recall and writing are refused until `reembed()` is
+                called.
+            policy: `keep` (nothing is archived) or `decay` (unused records are archived); this policy is recorded for
+                the stream. Values by name (memory/policy) apply while the stream is open. Empty: the recorded policy,
+                or `keep` for a new stream.
 
         Raises:
             InputError: there is no such policy.
@@ -515,14 +516,18 @@ class Stream:
         return await self._recaller.shelf.columns(self.key)
 
     async def columns_at_hand(self) -> Columns | None:
-        """Return the stream's columns (its records as arrays) if they are complete and up to date, or can be brought up
-        to date at once; otherwise return None and load them in the background."""
+        """Return the stream's columns (its records as arrays), complete and up to date.
+
+        If the columns cannot be brought up to date at once, return None and load them in the background.
+        """
         columns = await self._recaller.shelf.at_hand(self.key)
         return None if columns is None or columns.behind else columns
 
     def columns_held(self) -> Columns | None:
-        """Return the stream's columns if this process has loaded all of them, otherwise None. Changes since the last
-        read may be missing."""
+        """Return the stream's columns if this process has loaded all of them, otherwise None.
+
+        Changes since the last read may be missing.
+        """
         return self._recaller.shelf.whole(self.key)
 
     async def _columns_of(self, ids: list[str]) -> Columns:
@@ -547,8 +552,8 @@ class Stream:
     ) -> Record:
         """Write one record and return it once it is on disk. No language model is called.
 
-        If the stream already has a note with the same words that is valid at the same time, nothing is written, and
-        that note is returned; the same applies to thoughts and exemplars.
+        If the stream already has a note with the same words that is valid at the same time, nothing is written, and the
+        known note is returned. The same applies to thoughts and exemplars.
 
         Args:
             kind: `note` (a fact), `chat`, `observation`, `thought`, `document`, …; recall can filter by it.
@@ -578,9 +583,8 @@ class Stream:
     async def find_same(self, kind: Kind, texts: Sequence[str]) -> dict[str, Record]:
         """Return the known records with the same words as these texts, by normalised text.
 
-        Known are the current records of this kind, and records of any kind that a recall returned recently, so that the
-        memory does not store copies of its own content. For other kinds than notes, thoughts and exemplars the result
-        is empty: a second "yes" is a new message.
+        Known records are the current records of this kind, and records of any kind that a recall returned recently. The
+        result is {} unless the kind is note, thought or exemplar: a second "yes" is a new message.
         """
         if kind not in UNIQUE:
             return {}
@@ -617,20 +621,20 @@ class Stream:
         Args:
             limit: another name of `k`.
             since, until: bounds of `created`, both included: seconds since 1970, a datetime, a date or ISO 8601 text,
-                in UTC unless it names a zone. A date alone is a whole day.
-            as_of: search the records that had been written and were valid at that moment. Such a recall has no effect
+                in UTC unless the text names a zone. A date alone is a whole day.
+            as_of: a moment: search the records that had been written and were valid then. Such a recall has no effect
                 on records. Without `as_of`, records that become valid in the future are found, too.
             where: required values of `by`, `episode`, `slot` or entries of `data`.
             touch: True: returned records strengthen, and records found but not returned may decay
-                (memory/forgetting_curve); this effect is written about a second later. False: the recall changes
-                nothing; use it for pages, searches, interviews and benchmarks. To write the effect in one commit with
-                your own entries, recall with False and call `commit(…, touch=found.touch)`.
-            asked_in: id of the record that contains the question itself, which is excluded.
-            floor: return nothing if the certainty (0 to 1) is below this. By default everything is returned, and
+                (memory/forgetting_curve). This effect is written about a second later. False: the recall changes
+                nothing, as needed for pages, searches, interviews and benchmarks. To write the effect in one commit
+                with your own entries, recall with False and call `commit(…, touch=found.touch)`.
+            asked_in: id of the record that contains the question itself; this record is excluded.
+            floor: minimum certainty (0 to 1); below it, nothing is returned. By default everything is returned, and
                 `low_confidence` marks uncertain results.
-            rerank: use the second stage, if there is one.
-            confidence: False: compute only the order and the scores of the hits, which takes a seventh less time; hits
-                have no `confidence` and no `parts`, and the result has no `certainty`.
+            rerank: whether to use the second stage, if there is one.
+            confidence: False: compute only the order and the scores of the hits, in a seventh less time. Hits then have
+                no `confidence` and no `parts`, and the result has no `certainty`.
         """
         self.require_own_vectors()
         k = k if limit is None else limit
@@ -683,7 +687,7 @@ class Stream:
 
         Args:
             wake, finish, put_back, kept: work to create, to end, to release, or to keep under a longer lease.
-            fence: work whose lease the owner must still hold; this does not end the work (`finish` does).
+            fence: work whose lease the owner must still hold. The commit does not end this work; `finish` does.
             touch: the effect of a recall with `touch=False` (`Recollection.touch`), to be written with the rest.
             checkpoint: the next version of data derived from the stream.
             unique: a key that can be used only once in the stream.
@@ -694,8 +698,8 @@ class Stream:
             LeaseLost: the owner of `fence` or `finish` does not hold the lease any more, or the work has ended.
             Conflict: the version of a belief or plan exists already, `checkpoint` is not the next version, `unique` was
                 used before, or a condition of an entry or revision (`distinct`, `was`, `holds`) is not met.
-            ErasedMeanwhile: words of the stream were erased after `words_read`, or the whole stream after it was
-                opened.
+            ErasedMeanwhile: words of the stream were erased after `words_read`; or the whole stream was erased after
+                this object opened it.
         """
         await self.begin()
         if words_read is None and entries and (reading := erasures.READING.get()) is not None:
@@ -814,8 +818,10 @@ class Stream:
         return await self._recaller.records_at(columns, rows)
 
     async def _caught_up(self) -> Columns | None:
-        """Return the stream's columns, including the latest writes of all processes, if this process has loaded them
-        and the stream has at most LONG records; otherwise None."""
+        """Return the stream's columns, including the latest writes of all processes.
+
+        The result is None if this process has not loaded the columns, or if the stream has more than LONG records.
+        """
         held = self.columns_held()
         return None if held is None or len(held) > LONG else await self.columns_at_hand()
 
@@ -831,8 +837,11 @@ class Stream:
     async def believe(
         self, slot: str, patch: Patch, shape: type[Shape], *, evidence: Sequence[str] = (), by: str = "reasoner"
     ) -> Belief[Shape]:
-        """Merge a patch into a belief, write the new version, and return it. If the patch changes nothing, nothing is
-        written. If another writer was first, merge the patch into that writer's version and try again."""
+        """Merge a patch into a belief, write the new version, and return it.
+
+        If the patch changes nothing, nothing is written. If another writer was first, the patch is merged into the
+        version of the other writer.
+        """
         while True:
             entry = await self.revision(slot, patch, shape, evidence=evidence, by=by)
             if entry is None:

@@ -64,12 +64,15 @@ def read_object(text: str) -> dict[str, Any]:
 
 
 def _read_inexact(text: str, error: Exception) -> dict[str, Any]:
-    """Read an object that is JSON5 or a Python literal, or that is surrounded by other text, a code fence or a copy of
-    itself.
+    """Read an object that is not strict JSON.
+
+    The object may be JSON5 or a Python literal. Other text, a code fence or a copy of the object may surround it.
+
+    Args:
+        error: the error of strict parsing.
 
     Raises:
-        ReplyInvalid: there is no such object, or there are several that differ; the message is that of `error`, with
-            which strict parsing failed.
+        ReplyInvalid: there is no object, or there are several different objects. The message is that of `error`.
     """
     for attempt in (text, mend_json(text)):
         found: list[Any] = []
@@ -88,11 +91,14 @@ def _read_inexact(text: str, error: Exception) -> dict[str, Any]:
 
 
 def fit(value: Any, schema: JsonSchema) -> Any:
-    """Return a value in the form that its schema requires; the value itself if that is not possible.
+    """Return a value in the form that its schema requires; the value itself if this is not possible.
 
-    Only a value that does not fit is changed: an outer key or list is removed, keys and enumerated values get the
-    schema's letter case, texts become the numbers, booleans, lists or objects that they hold, numbers become texts, and
-    null is removed from optional fields.
+    A value that fits is not changed. Otherwise these changes are tried:
+
+    - an outer key or list is removed;
+    - keys and enumerated values get the schema's letter case;
+    - texts become the numbers, booleans, lists or objects that they hold; numbers become texts;
+    - null is removed from optional fields.
     """
     if not find_faults(value, schema):
         return value
@@ -106,8 +112,10 @@ def fit(value: Any, schema: JsonSchema) -> Any:
 
 
 def _inner(value: Any, schema: JsonSchema) -> list[Any]:
-    """Return the values that may be the answer, if it is wrapped in a list, or in a key that the schema lacks; [] if it
-    is not wrapped."""
+    """Return the values that may be the answer inside a wrapped value; [] if the value is not wrapped.
+
+    An answer can be wrapped in a list of one item, or in a key that the schema lacks.
+    """
     if isinstance(value, list):
         return value if len(value) == 1 else []
     if not isinstance(value, dict) or value.keys() & schema.get("properties", {}).keys():
@@ -165,8 +173,7 @@ def bare_name(name: str) -> str:
 
 
 def _parsed(text: str) -> Any:
-    """Return the value of a text that is JSON, or an object that only looks like JSON, such as a Python dict; else
-    None."""
+    """Return the value of a text that is JSON, or an object similar to JSON, such as a Python dict; else None."""
     text = text.strip()
     with suppress(*UNREADABLE):
         return DECODER.decode(text.casefold() if text.casefold() in ("true", "false") else text)
@@ -189,8 +196,10 @@ def _types(schema: Any, root: JsonSchema) -> set[str]:
 
 
 def _resolved(schema: Any, root: JsonSchema) -> Any:
-    """Return the schema that a `$ref` to `$defs` or `definitions` names, also if the `$ref` is the only entry of an
-    `allOf`; a schema without such a `$ref` itself."""
+    """Return the schema that a `$ref` to `$defs` or `definitions` names; without such a `$ref`, the schema itself.
+
+    The `$ref` may also be the only entry of an `allOf`.
+    """
     if not isinstance(schema, dict):
         return schema
     if isinstance(whole := schema.get("allOf"), list) and len(whole) == 1 and schema.keys().isdisjoint(DESCRIBED):
@@ -202,7 +211,7 @@ def _resolved(schema: Any, root: JsonSchema) -> Any:
 
 
 def named_tool(name: str, tools: Sequence[ToolSpec]) -> ToolSpec | None:
-    """Return the tool that a call names, in one of the forms of `match_name`; None: it names none of these tools."""
+    """Return the tool that a call names, in any spelling that `match_name` accepts; None: no such tool."""
     found = match_name(name, [tool.name for tool in tools])
     return next((tool for tool in tools if tool.name == found), None)
 
@@ -222,13 +231,14 @@ def match_name(name: str, names: Sequence[str]) -> str | None:
 
 
 def mend_json(text: str) -> str | None:
-    """Return a text in which objects and lists in JSON5 are replaced by JSON; None if it has none, if one has other
-    errors, or if it is too long.
+    """Return a text with its JSON5 objects and lists replaced by JSON.
+
+    The result is None if the text has no such objects or lists, if one has other errors, or if the text is too long.
 
     JSON5 has comments, trailing commas, single quotes, and names without quotes. Python's literals, typographic
     quotation marks and full-width punctuation are read, too. A backslash that escapes nothing stays, as in a path.
-    Other errors, such as a missing value, a quote within a text, or a missing end, are not corrected, because a
-    correction would be a guess.
+    Other errors, such as a missing value, a quote within a text, or a missing end, are not corrected: a correction
+    would be a guess.
     """
     if len(text) > MAX_MENDED:
         return None

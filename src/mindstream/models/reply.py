@@ -63,8 +63,8 @@ def _compiled(pattern: str, flags: re.RegexFlag = re.IGNORECASE) -> re.Pattern[s
 
 
 START = _compiled("|".join(map(re.escape, _THINKS)) + r"|analysis(?=[A-Z\"'<\d])", re.NOFLAG)
-"""Marks before thoughts that are ordinary words, so that they count only at the beginning of a reply: Granite's
-phrases, and gpt-oss's "analysis" if a server has removed its special tokens."""
+"""Marks before thoughts that are ordinary words. They count only at the beginning of a reply: Granite's phrases, and
+gpt-oss's "analysis" if a server has removed the special tokens."""
 MARK = _compiled(
     rf"(?P<open>{OPEN})|(?P<close>{CLOSE})|(?P<channel>{CHANNEL})|(?P<final>{FINAL})"
     rf"|(?P<wrapper>{_alternatives(_WRAPPERS)})|(?P<turn>{_alternatives(_ENDS)})|(?P<next>{_alternatives(_NEXT)})"
@@ -75,8 +75,8 @@ LATE = _compiled(CLOSE)
 SEEN = _compiled(rf"(?P<open>{OPEN})|(?P<close>{CLOSE}|{FINAL}|{_PLAIN_ANSWERS})")
 """Matches the marks that open or close thoughts, in a reply that is read as a whole."""
 MAX_MARK = 120
-"""Maximum length, in characters, of a mark: a tag or phrase, such as `<think>`, at which thoughts or the answer begin
-or end."""
+"""Maximum length of a mark, in characters. A mark is a tag or phrase, such as `<think>`, at which thoughts or the
+answer begin or end."""
 _LITERALS = (
     *(f"<{slash}{tag}>" for tag in _TAGS.split("|") for slash in ("", "/")),
     *f"{_MORE_OPEN} {_MORE_CLOSE} {_WRAPPERS} {_ENDS} {_NEXT} {_LAST}".split(),
@@ -88,8 +88,8 @@ _LITERALS = (
 _BEGINNINGS = frozenset(mark[:end].lower() for mark in _LITERALS for end in range(len(mark) + 1))
 """All prefixes of all marks."""
 _BEGINS = _compiled(r"[<◁]|\[/?(?:\Z|t(?:\Z|h(?:\Z|i(?:\Z|n(?:\Z|k))))|i(?:\Z|n(?:\Z|s)))")
-"""Matches where a mark such as `<think>` or `[THINK]` may begin, even if the end of the text cuts the mark off; not at
-`[thing` or `[i]`."""
+"""Matches where a mark such as `<think>` or `[THINK]` may begin, even if the text ends within the mark. `[thing` and
+`[i]` do not match."""
 _STARTS = frozenset(mark[:end] for mark in (*_THINKS, "analysis") for end in range(1, len(mark) + 1))
 """All prefixes of the marks in START."""
 _BEGINS_PLAIN = _compiled(r"[<Ha]")
@@ -101,13 +101,14 @@ class Thinking:
     """Splits a reply's text, piece by piece, into thoughts and the answer.
 
     Args:
-        typed: the answer is JSON, which may hold marks in its strings: only thoughts before it are recognised.
-        holds: keep the answer back until `release`, `rest` or a closing mark that was never opened.
+        typed: whether the answer is JSON. True: only thoughts before the answer are recognised, because the strings of
+            the answer may contain marks.
+        holds: whether to keep the answer back until `release`, `rest`, or a closing mark without an opening mark.
 
     Attributes:
         unopened: whether a closing mark arrived without an opening mark before it.
         opened: whether a mark opened thoughts.
-        leaked: whether thoughts had been passed on as the answer before their unopened closing mark arrived.
+        leaked: whether thoughts were passed on as the answer, before a closing mark without an opening mark arrived.
     """
 
     def __init__(self, *, typed: bool = False, holds: bool = False) -> None:
@@ -295,8 +296,7 @@ class _Quoting:
 
 
 def _next_mark(text: str, at: int) -> re.Match[str] | None:
-    """Return the first match of MARK at or after a position, or None; this is faster than MARK's `search`, because few
-    characters begin a mark."""
+    """Return the first match of MARK at or after a position, or None; faster than `MARK.search`."""
     return next((mark for begin in _BEGINS.finditer(text, at) if (mark := MARK.match(text, begin.start()))), None)
 
 

@@ -102,8 +102,10 @@ def estimate(
 
 
 def priced(asked: Sequence[RoleEstimate], models: Mapping[str, str]) -> Estimate:
-    """Return the estimate for these calls, without those that rules answer, and with the price if it is known.
-    `models`: model name by role."""
+    """Return the estimate for calls, without calls that rules answer; with the price, if it is known.
+
+    `models`: model name by role.
+    """
     real = tuple(each for each in asked if models[each.role] != "rules")
     prices = [cost_of(models[each.role], each.tokens_in, each.tokens_out) for each in real]
     cost = None if None in prices else sum(each or 0.0 for each in prices)

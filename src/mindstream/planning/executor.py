@@ -53,8 +53,7 @@ class Batches:
     _running: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def call(self, call: Call, batch: Batch, timeout_s: float) -> Observation:
-        """Make one call in a batch with other calls of its tool; return its result, or its failure as an
-        `Observation`."""
+        """Make a call in a batch with other calls of the same tool; return the result or failure of the call."""
         came: asyncio.Future[Observation] = asyncio.get_running_loop().create_future()
         gathered = self._gathered.setdefault(call.tool, [])
         gathered.append((call, came))
@@ -139,7 +138,7 @@ class Wish(ToolRequest):
 
 
 def refusal(wish: Wish) -> str:
-    """Return the message for a call that was not approved: the reason and, if there is one, the flag that allows it."""
+    """Return the message for a call that was not approved: the reason, and the flag that allows the call (if any)."""
     if wish.address:
         return refusal_of(wish.address)
     if wish.foreign:
@@ -236,7 +235,7 @@ class Executor:
         return self._steps.get(step.id) is step
 
     def fail(self, step: PlannedStep, why: str) -> Evidence:
-        """Let a step fail because it cannot be called as planned (`why`: the reason); cancel it if it runs."""
+        """Let a step fail because it cannot be called as planned; cancel the step if it runs. `why`: the reason."""
         if running := self._running.pop(step.id, None):
             running.cancel()
             self._ended.append(running)
@@ -247,12 +246,13 @@ class Executor:
         return self.evidence[step.id]
 
     async def finish(self) -> dict[str, Evidence]:
-        """Wait for all steps, and return their evidence. A step that others need but that was never begun counts as
-        failed, and so do steps that wait for each other.
+        """Wait for all steps, and return their evidence.
+
+        A step that others need but that was never begun counts as failed. Steps that wait for each other fail, too.
 
         Raises:
-            Exception: an exception of a watcher, of the approver, or of the model that is asked about a failed step;
-                the other steps are cancelled.
+            Exception: an exception of a watcher, of the approver, or of the model that is asked about a failed step.
+                The other steps are cancelled.
         """
         wanted = {need for needs in self._needs.values() for need in needs}
         for id in wanted - self._steps.keys() - self._settled.keys():
@@ -271,7 +271,7 @@ class Executor:
         return self.evidence
 
     async def stop(self, why: str = "") -> None:
-        """Cancel running steps. If `why` is given, all steps without evidence fail with it as the reason."""
+        """Cancel running steps. If `why` is given, all steps without evidence fail with `why` as the reason."""
         self._waiting.clear()
         tasks = [*self._running.values(), *self._ended]
         for task in tasks:
@@ -396,7 +396,7 @@ class Executor:
 
 
 def _encode(arguments: JsonObject) -> str:
-    """Return arguments as JSON text; if all values are texts, without the JSON encoder, which is slower."""
+    """Return arguments as JSON text. If all values are texts, the JSON encoder, which is slower, is not used."""
     if any(type(value) is not str for value in arguments.values()):
         return _encode_any(arguments)
     return f"{{{', '.join([f'{_quote(name)}: {_quote(str(value))}' for name, value in arguments.items()])}}}"

@@ -68,11 +68,11 @@ fixed list, so it cannot contain an instruction (Debenedetti 2025, CaMeL)."""
 NOT_RUN = "Not run yet."
 OWN = "(Not found; known without looking:) "
 MAX_CALL, MAX_SOURCE = 200, 1_000
-"""In the solver's prompt: maximum characters of a call, and of evidence that is shown although a concluding tool (see
-`show_steps`) has read it."""
+"""Maximum number of characters in the solver's prompt. MAX_CALL: of a call. MAX_SOURCE: of evidence that is shown
+although a concluding tool (see `show_steps`) has read it."""
 MAX_INLINE_LINE = 60
-"""In the solver's prompt: maximum characters of evidence that replaces its reference within another step's call. A
-longer line that several steps found is shown only once."""
+"""Maximum number of characters of evidence that replaces a reference in a call, in the solver's prompt. Also: a line
+with more characters that several steps found is shown only once."""
 AROUND = " *_`.:：—–-"
 NAMING = ("", *":：—–-(")
 """Characters that can follow the word MISSING if it marks a missing part; otherwise it is a word of the answer."""
@@ -88,9 +88,9 @@ class SolverAnswer:
         text: the answer to the task or to a part of it.
         missing: a description of the missing part; "": nothing is missing.
         steps: ids of the steps whose evidence lacks the missing part.
-        kinds: the kind of value that each of these steps lacks.
-        absent: whether all missing parts are of the kind `absent` (they do not exist), so that revising the plan would
-            not help.
+        kinds: the kind of value that each step in `steps` lacks.
+        absent: whether all missing parts are of the kind `absent`: they do not exist, and a revised plan would not
+            help.
     """
 
     text: str = ""
@@ -118,11 +118,13 @@ class Shown(Frozen):
 
 
 def show_steps(plan: Plan, evidence: Mapping[str, Evidence], concluding: Collection[str] = ()) -> tuple[Shown, ...]:
-    """Return the steps for the solver's prompt. If several steps found the same long line, or the same line below the
-    same heading, only the first of them shows it.
+    """Return the steps for the solver's prompt.
 
-    `concluding`: names of tools whose results are based on their arguments only. Long evidence that such a tool has
-    read is left out, because the tool's result is shown.
+    If several steps found the same long line, or the same line below the same heading, only the first step shows it.
+
+    Args:
+        concluding: names of tools whose results are based on their arguments only. Long evidence that such a tool has
+            read is left out: the prompt shows the tool's result.
     """
     shown, holders = list[Shown](), dict[str, str]()
     drawn = {
@@ -247,8 +249,11 @@ def _read_what(words: str) -> tuple[Kind | None, str]:
 
 @rule(AnswerFromEvidence)
 def quote_what_was_found(ask: AnswerFromEvidence) -> str:
-    """Answer without a model: if the last step is a calculation, its result is the answer; otherwise quote all
-    evidence, or name the last step as missing if there is none."""
+    """Answer without a model.
+
+    If the last step is a calculation, its result is the answer. Otherwise all evidence is quoted; without evidence, the
+    last step is named as missing.
+    """
     last = ask.steps[-1] if ask.steps else None
     if last and not last.failed and last.call.startswith("calculator["):
         return last.text.strip().splitlines()[-1]
@@ -310,8 +315,10 @@ def describe(spec: ToolSpec) -> str:
 
 
 def _bounds(schema: object) -> str:
-    """Return the numeric default and maximum of an argument as text, such as `5 (max 20)`; "" if it has neither. A
-    maximum above NO_LIMIT is left out."""
+    """Return the numeric default and maximum of an argument as text, such as `5 (max 20)`; "" if it has neither.
+
+    A maximum above NO_LIMIT is left out.
+    """
     schemas = [schema, *(schema.get("anyOf") or ())] if isinstance(schema, dict) else []
     default, most = (
         next((each[key] for each in schemas if isinstance(each, dict) and type(each.get(key)) in (int, float)), None)
@@ -323,8 +330,11 @@ def _bounds(schema: object) -> str:
 
 @rule(MakePlan)
 def calculate_or_look_up(ask: MakePlan) -> str:
-    """Plan without a model: calculate a formula; look up any other task with each tool whose first argument is
-    `query`. If there is no such tool, say so instead of a plan."""
+    """Plan without a model: calculate a formula, or look up any other task with each search tool.
+
+    A search tool is a tool whose first argument is `query`. If the needed tool is missing, the reply says so and has no
+    plan.
+    """
     takes = dict(line.split("[", 1) for line in ask.tools if "[" in line)
     if _is_formula(ask.task):
         lacks = "" if "calculator" in takes else "The task is a formula, but the tool `calculator` is not available."
@@ -377,8 +387,8 @@ MAX_LACKS = 300
 def describe_missing(missing: str, trusted: str, evidence: Mapping[str, Evidence]) -> str:
     """Return the solver's description of what is missing, for the replanner.
 
-    If any evidence is third-party content, only words that also occur in `trusted` (the task and the plan) are kept,
-    because other words could come from an instruction that the solver has read.
+    If any evidence is third-party content, only words that also occur in `trusted` (the task and the plan) are kept.
+    Other words could come from an instruction that the solver has read.
     """
     text = " ".join(missing.split())[:MAX_LACKS]
     if not any(each.foreign for each in evidence.values()):

@@ -460,11 +460,11 @@ async def answer_alone(run: PlanningRun, reasons: bool) -> None:
 
 
 async def plan_and_execute(run: PlanningRun) -> None:
-    """Run the plan in rounds, and try to answer after each. A round runs the steps that need only steps with evidence.
+    """Run the plan in rounds, and try to answer after each round.
 
-    If the attempt gives no whole answer, and the round was the last one or a step failed in it, the plan is revised, as
-    long as revisions are left. It is not revised if all steps have run and the solver says that what is missing does
-    not exist.
+    A round runs the steps that need only steps with evidence. If the answer is not complete after the last round, or
+    after a round in which a step failed, the plan is revised, as long as revisions are left. It is not revised if all
+    steps have run and the solver says that the missing parts do not exist.
     """
     if run.given is None:
         await run.make_plan()

@@ -43,9 +43,11 @@ MAX_BUCKETS = 10_000
 """Number of buckets (one for each token) at which those without running requests are removed. Removing a bucket only
 resets the count for its limit."""
 PORTIONS = 600
-"""Number of portions into which the requests of a minute are divided, if several servers count together. Each server
-takes its allowance from the common store in such portions; because of unused ones, the limit can be exceeded by one
-portion per server."""
+"""Number of portions into which the requests of a minute are divided, if several servers count together.
+
+Each server takes its allowance from the common store in such portions. The limit can be exceeded by one portion per
+server, because a portion may be left unused for a while.
+"""
 
 
 @dataclass
@@ -61,8 +63,8 @@ class Limits:
     """Counts requests by token.
 
     Args:
-        shared: the state in which several servers of the same data count together; None: there is one server.
-            Simultaneous requests are counted by each server separately.
+        shared: the state in which several servers of the same data count together; None: there is one server. Each
+            server counts simultaneous requests separately.
     """
 
     def __init__(self, clock: Clock, shared: ServerState | None = None) -> None:
@@ -207,9 +209,12 @@ class BoundedBody:
 
 
 KEPT_S = 2.0
-"""Interval in seconds at which a token's spending is exchanged with other processes: by a background task if this
-process has spent something, and by the first request after that interval. If several processes share the state, model
-calls and requests near a limit (NEAR) exchange it at once."""
+"""Interval, in seconds, at which a token's spending is exchanged with other processes.
+
+A background task exchanges the spending if this process has spent something. A request exchanges it if the last
+exchange is longer ago than this interval. If several processes share the state, model calls, and requests near a limit
+(NEAR), exchange it at once.
+"""
 NEAR = 0.8
 """Share of a limit. If more than this share is spent, every request exchanges spending with other processes."""
 Spent: TypeAlias = tuple[int, int, float]
@@ -221,8 +226,8 @@ class _Account:
     """The budget of an access token for one day.
 
     Attributes:
-        stored: the part of the budget's spending that is already in the stored sum: all spending of other servers, and
-            this process's up to the last exchange.
+        stored: the part of the budget's spending that is in the stored sum: the spending of other servers, and the
+            spending of this process up to the last exchange.
         at: the time of the last exchange.
     """
 
@@ -239,9 +244,9 @@ class Budgets:
 
     Args:
         issued: the limits of each user or application that signs in through the OIDC issuer.
-        is_shared: other processes use the same budgets, so spending is exchanged before each model call. A limit can
-            then be exceeded by one call of each process. With a single process, only a limit in US dollars can be
-            exceeded, by one call.
+        is_shared: whether other processes use the same budgets. If so, spending is exchanged before each model call,
+            and a limit can be exceeded by one call of each process. With a single process, only a limit in US dollars
+            can be exceeded, by one call.
     """
 
     def __init__(
@@ -373,13 +378,13 @@ class Admission:
 
     Attributes:
         tokens: the server's own tokens.
-        require_token: every request needs a token, also from this machine. `Server` sets it if it listens on an address
-            that other machines can reach.
+        require_token: whether every request needs a token, even from this machine. `Server` sets this field if it
+            listens on an address that other machines can reach.
         hosts: accepted names in the Host header, in addition to localhost and addresses; "*": any name.
         origins: other origins whose pages may call the server from a browser, such as https://chat.example.org.
         issuer: an OIDC issuer whose tokens are accepted in addition to `tokens`.
-        public_url: the URL by which a proxy publishes the server, such as https://mind.example.org; "": none. If it is
-            set, every request needs a token, because a proxy on this machine connects from a loopback address.
+        public_url: the URL by which a proxy publishes the server, such as https://mind.example.org; "": none. With a
+            public URL every request needs a token, because a proxy on this machine connects from a loopback address.
     """
 
     tokens: Tokens
@@ -391,7 +396,7 @@ class Admission:
 
 
 class ResponseSender:
-    """Sends a response: adds the security headers, ends it when the token expires, and reports a refused body.
+    """Sends a response: adds the security headers, ends the response when the token expires, reports a refused body.
 
     Attributes:
         status: the status code that was sent; 0: nothing was sent yet.

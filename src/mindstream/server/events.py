@@ -48,10 +48,11 @@ def add_events(api: FastAPI, runtime: Runtime) -> None:
     ) -> EventStream:
         """Send the rows of the log as they are written, as server-sent events.
 
-        With the header Last-Event-ID or `after`, the rows after this number are sent first; otherwise only new rows are
-        sent. `user`: only rows of this user. `kind`: only events of these kinds. `room`: only events
-        of this plugin ("ground": of the core); both filters must match. Live rows (such as the parts of an answer that
-        is being generated) have no id and are never sent again; the complete answer follows as a `said` row.
+        With the header Last-Event-ID or `after`, the rows after this number are sent first. Without them, only new rows
+        are sent. `user`: only rows of this user. `kind`: only events of these kinds. `room`: only events of this plugin
+        ("ground": of the core). With several filters, a row must match all of them. Live rows, such as the parts of an
+        answer that is being generated, have no id and are never sent again. The complete answer follows as a `said`
+        row.
         """
         principal = principal_of(request.scope)
         principal.require("log", "read")
@@ -109,8 +110,11 @@ async def follow(
 ) -> AsyncGenerator[bytes]:
     """Yield the log as server-sent events, each row once: the rows after the row number `after`, then new rows.
 
-    If `after` is None, only new rows are yielded. The stream ends when the request's token expires (`left_s` returns
-    the seconds until then), or when the server closes or the client reads too slowly (its queue is full).
+    If `after` is None, only new rows are yielded. The stream ends in these cases:
+
+    - the request's token expires (`left_s` returns the seconds until then);
+    - the server closes;
+    - the client reads too slowly (its queue is full).
     """
     async with hub.listening(wants, mind, after or 0) as listener:
         start = listener.begins if after is None else after

@@ -54,17 +54,17 @@ class Issuer:
         audience: accepted audiences; the claim `aud` of a token must contain one of them.
         tenant_claim: the claim that names the tenant.
         user_claim: the claim that names the only user that a token is for, such as `sub`; "": tokens are for all users.
-        tokens, usd: the daily limits of spending on models for each holder of tokens; None: no limit. A holder is a
-            tenant's user (`user_claim`), else a tenant's `sub`.
+        tokens, usd: the daily limits of spending on models for each holder of tokens; None: no limit. The holder is the
+            tenant's user in `user_claim`; without `user_claim`, the tenant's `sub`.
 
     Attributes:
         limits: the daily limits of each holder.
-        digest: returns a keyed digest of the holder of a token, which the audit, limits and budgets store. The server
-            replaces this function by one whose key is a secret of its data.
+        digest: function that returns a keyed digest of the holder of a token. The audit, limits and budgets store the
+            digest. The server replaces this function by one whose key is a secret of the server's data.
 
     Raises:
-        InputError: the URL does not begin with https:// (http:// is accepted on this machine), or has a query, a
-            fragment or credentials; or no audience is given.
+        InputError: the URL does not begin with https:// (http:// is accepted on this machine); or the URL has a query,
+            a fragment or credentials; or no audience is given.
     """
 
     def __init__(
@@ -122,8 +122,10 @@ class Issuer:
         return await self._token(claims)
 
     async def left_s(self, _: str, found: Token) -> float:
-        """Return the seconds for which a token is still accepted, LEEWAY_S longer than it states; below 0 if it has
-        expired."""
+        """Return for how many seconds a token is still accepted; below 0: the token has expired.
+
+        A token is accepted LEEWAY_S longer than it states.
+        """
         return found.ends + LEEWAY_S - self._clock.now()
 
     async def _token(self, claims: dict[str, Any]) -> Token | None:
@@ -154,8 +156,8 @@ class Issuer:
     async def _key(self, name: str) -> jwt.PyJWK | None:
         """Return a key by its name; None: the issuer has no such key.
 
-        The keys are fetched if the name is unknown or they are older than KEPT_S, unless the last attempt was less than
-        RETRY_S ago (FIRST_RETRY_S until an attempt succeeds).
+        The keys are fetched if the name is unknown, or if the known keys are older than KEPT_S. They are not fetched if
+        the last attempt was less than RETRY_S ago (FIRST_RETRY_S until an attempt succeeds).
 
         Raises:
             Refusal: no keys could be fetched yet.

@@ -75,8 +75,7 @@ class ServerState:
         await self._update(WRITE + key, lambda _: (None, None))
 
     async def spend(self, token: str, day: int, calls: int, tokens: int, usd: float) -> tuple[int, int, float]:
-        """Add to the spending of an access token on a day; return what was spent with the token on this day, on all
-        servers together."""
+        """Add to the spending of an access token on a day; return the token's spending on this day, of all servers."""
 
         def add(before: Any) -> tuple[Any, tuple[int, int, float]]:
             was = before or (0, 0, 0.0)
@@ -102,8 +101,12 @@ class ServerState:
         return await self._update(RATE + key, take)
 
     async def weigh(self, key: str, a_day: float, taken: int) -> float:
-        """Take bytes (`taken`) from the daily allowance of a token (`a_day` bytes, refilled at an even rate); return
-        the rest, which is negative if too few were left."""
+        """Take bytes from the daily allowance of a token; return the rest, negative if too few bytes were left.
+
+        Args:
+            a_day: the daily allowance in bytes; it is refilled at an even rate.
+            taken: number of bytes to take.
+        """
         now = self._clock.now()
 
         def take(before: Any) -> tuple[Any, float]:

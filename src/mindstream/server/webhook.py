@@ -32,8 +32,10 @@ from mindstream.server.server_state import ServerState
 from mindstream.service.operations.operation import LOCAL
 
 KINDS = (FollowUp.kind, "left_unsaid")
-"""Kinds of events that are posted: unsolicited follow-ups; and follow-ups that the mind keeps for its next answer,
-because the chat page cannot show a message without a request."""
+"""Kinds of events that are posted: unsolicited follow-ups, and follow-ups that the mind keeps for its next answer.
+
+Some follow-ups are kept because a chat page cannot show a message without a request.
+"""
 POLL_S, PATIENCE_S = 1.0, 10.0
 """Seconds: the poll interval of the log, and the timeout of a post."""
 LEASE_S = 15.0
@@ -41,7 +43,7 @@ LEASE_S = 15.0
 FIRST_PAUSE_S, MAX_PAUSE_S = 1.0, 300.0
 """Seconds: the first and the longest wait after failures; each wait is twice as long as the one before."""
 REJECTED = (400, 413, 422)
-"""Status codes with which a receiver rejects the message itself; after TRIES attempts the message is skipped."""
+"""Status codes with which a receiver rejects a message because of its content; TRIES limits the attempts."""
 TRIES = 8
 """Number of attempts after which a rejected message is skipped."""
 KEEP_EVERY = 1_000
@@ -57,7 +59,7 @@ class Receiver:
     """The receiver that the operator has configured.
 
     Attributes:
-        url: its URL (http:// or https://); messages are always signed, but only https:// encrypts them.
+        url: the receiver's URL (http:// or https://). Messages are always signed; only https:// encrypts them.
         secret: the key of the signatures: at least 16 characters, or `whsec_` followed by base64 of at least 16 bytes.
 
     Raises:

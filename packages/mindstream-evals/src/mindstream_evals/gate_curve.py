@@ -98,8 +98,10 @@ def _tokens(calls: Sequence[ModelCalled]) -> int:
 
 
 def gate_curve(found: Turns, waiting_phases: Collection[str]) -> list[Point]:
-    """Score waiting rules: never, as decided, by phase (as in the paper), always, and with time limits; [] if there are
-    no turns."""
+    """Score waiting rules: never, as decided, by phase (as in the paper), always with time limits, and always.
+
+    The result is [] if there are no turns.
+    """
     rules: list[tuple[str, Callable[[ThoughtTurn], bool], float | None]] = [
         ("never", lambda _: False, None),
         ("as decided", lambda turn: turn.waited, None),

@@ -71,9 +71,13 @@ BEGIN = {
 
 
 class RecordingShape(Reply):
-    """A recording: the studio's `page` that shows it, its owner (`user`, and a `town` or `pool`), and who answered.
+    """A recording, shown by a page of the studio.
 
-    `timed`: whether times are those of the recorded events; else they are times of a playback, without meaning.
+    Attributes:
+        page: name of the page. user, town, pool: the owner of the recorded data, and the town or pool shown.
+        who: what answered: a language model, or stand-ins.
+        timed: whether the shown times are the times of the recorded events. False: times of the playback, without
+            meaning.
     """
 
     page: str

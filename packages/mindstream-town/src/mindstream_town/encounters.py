@@ -145,8 +145,12 @@ async def _answers(turn: ResidentTurn, other: ResidentTurn, text: str) -> bool:
 async def _decline(
     turn: ResidentTurn, other: ResidentTurn, lines: tuple[SpokenLine, ...], *, by: str, heard: bool = True
 ) -> None:
-    """Record that a resident (named by `by`) did not answer, and let the speaker remember that; the silent resident
-    remembers it only if it heard the words (`heard`)."""
+    """Record that a resident did not answer, as a memory of the speaker.
+
+    Args:
+        by: name of the resident who did not answer.
+        heard: whether this resident heard the words; if so, it remembers them too.
+    """
     for one, its in ((turn, other), (other, turn))[: 1 + heard]:
         silent, speaker = (one, its) if one.name == by else (its, one)
         drafts = [
@@ -248,8 +252,10 @@ class Encounters:
                 await overhear(self._turn_of(name), talk)
 
     async def _end_scenes(self) -> None:
-        """End each scene for both residents if one of them has ended it early or is now controlled by a user; then let
-        those in sight who do not talk overhear the scenes that end in this step."""
+        """End scenes for both residents if one of the two has ended the scene early or is now controlled by a user.
+
+        Then let residents in sight who do not talk overhear the scenes that end in this step.
+        """
         for name, turn in sorted(self.turns.items()):
             scene = self.residents[name].state.scene
             for each in (name, scene.partner) if scene and (turn.state.scene is None or turn.state.embodied) else ():
@@ -263,8 +269,11 @@ class Encounters:
                     await overhear_scene(self._turn_of(each), (name, partner), text, weight, is_clear=is_clear)
 
     async def _meet(self, name: str, other: str, busy: Collection[str]) -> set[str]:
-        """Let two residents meet if both are free: begin a scene, or settle the matter in short, if their
-        budgets allow no talk, or if others have come for the same appointment. Return the names of all who meet."""
+        """Let two residents meet if both are free; return the names of all who meet.
+
+        A scene begins, with two exceptions. One short request settles the matter if others have come for the same
+        appointment, or if `settles_in_short`. A resident tells its news without a model if `tells_in_passing`.
+        """
         first, second = self._turn_of(name), self._turn_of(other)
         if not may_meet(self.setting, self.step, first.state, second.state):
             return set()
@@ -319,8 +328,10 @@ class Encounters:
         return other in spots and name in spots and is_in_sight(self.setting, spots[name], spots[other])
 
     async def _end_talks(self) -> None:
-        """End each talk of a resident that a user controls, if one of the two partners has ended it, left it, or let it
-        time out."""
+        """End talks of residents that users control, if one of the two speakers has ended or left the talk.
+
+        A talk that has timed out is ended too.
+        """
         for name, resident in self.residents.items():
             if not resident.state.embodied:
                 continue

@@ -51,8 +51,12 @@ from mindstream_town.state import ResidentState, applied
 from mindstream_town.world.whereabouts import Change, Condition, set_condition
 
 OF_PROCESS = (Unknown, TownSaved, TownRested, TownReached, TownForked, ModelCalled, Opened, Failed)
-"""Events that describe the process and not the town: starts, model calls, failures, saved states, steps without other
-rows, forks, and events that this version does not know."""
+"""Events that describe the process and not the town:
+
+- starts, model calls and failures;
+- saved states, steps without other rows, and forks;
+- events that this version does not know.
+"""
 DIGEST = 16
 """Size of a checksum in bytes."""
 OF_RECORD = ("id", "kind", "text", "by", "episode", "importance", "keywords", "evidence", "depth")
@@ -62,7 +66,7 @@ class Saved(BaseModel):
     """The complete state of a town after a step, as stored in `TownSaved`.
 
     Attributes:
-        changed: objects that changed in that step; only in states that earlier versions saved.
+        changed: objects that changed in the step; only in states that earlier versions saved.
         changes, reached, marked, entered: the fields of `TownState` with these names.
     """
 
@@ -82,10 +86,10 @@ class TownState:
 
     Attributes:
         step: the last step that all residents have finished; -1: none.
-        changes: changes of objects in that step or later.
-        reached: the last finished step of each resident, while residents may be at different steps; else empty.
-        marked, entered: used only with `reached`: residents who may see something new, and residents who have not
-            looked around in their arena yet.
+        changes: changes of objects in the step `step` or later.
+        reached: the last finished step of each resident; empty: all residents are at the same step.
+        marked: residents who may see something new; used only with `reached`.
+        entered: residents who have not looked around in their arena yet; used only with `reached`.
     """
 
     profile: Profile
@@ -271,11 +275,12 @@ TAIL = 2 * DIGEST + 5
 
 
 async def write_journal(store: Store, setting: Setting, path: Path) -> int:
-    """Write a journal to a file, or append the missing lines to an earlier journal of this town; return the number of
-    lines.
+    """Write the journal to a file; return the number of lines of the journal.
+
+    If the file has an earlier journal of this town, only the missing lines are appended.
 
     Raises:
-        InputError: the file has other content; it is not changed.
+        InputError: the file has other content; the file is not changed.
         StorageError: the file cannot be written.
     """
     lines = [line async for line in journal(store, setting)]

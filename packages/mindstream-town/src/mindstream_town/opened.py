@@ -179,14 +179,15 @@ async def open_town(
     slots: int = SLOTS,
     ray: bool = False,
 ) -> AsyncIterator[Town]:
-    """Open the town of the data folder with the models of the settings; calls of language models are logged in the data
-    folder.
+    """Open the town of the data folder with the models of the settings.
+
+    Calls of language models are logged in the data folder.
 
     Args:
-        models: models that the caller has opened; None: those of the settings.
+        models: models that the caller has opened; None: the models of the settings.
         order: order of the residents' steps; None: `free` if a model is configured, else `lockstep`.
         slots: maximum number of simultaneous model calls; 0: no limit.
-        ray: model calls run as Ray tasks, also those answered by rules; without effect if `models` is given.
+        ray: whether model calls run as Ray tasks, including calls answered by rules. No effect if `models` is given.
 
     Raises:
         InputError: there is no town.

@@ -15,25 +15,24 @@ class Profile(BaseModel, frozen=True, extra="forbid"):
     Attributes:
         step_s: seconds of the town's time per step.
         vision: how far a resident sees inside its arena, in tiles to each side.
-        attention: maximum number of the nearest events that are perceived at once; dangers are perceived in addition.
+        attention: maximum number of events perceived at once, the nearest first; dangers are perceived in addition.
         retention: number of the last percepts that do not count as new. With 8, as in the published data, a resident in
             a full room perceives the same people as new every minute.
         reflect_at: total importance of new memories that triggers a reflection; 150 in the paper, 250 in the published
             data of its 25 residents.
         decay: factor of recency per hour since a memory was last recalled.
         recency, importance, relevance: weights in the ranking of memories.
-        recalled: number of memories per recall, where no other number is set.
+        recalled: default number of memories per recall.
         talk_lines: maximum lines of a conversation; no effect in scenes (see `lives`).
         talk_rest: minimum steps from the end of a talk of two residents, or from a decision against one, to their next
             talk; no effect in scenes.
-        observes, reflects, plans: parts of the residents that can be switched off, for ablations.
-        recalls, talks: parts that can be switched off, too; without one of these two, news cannot spread (a control
-            run).
+        observes, reflects, plans: whether residents do this; False: for an ablation.
+        recalls, talks: whether residents do this; False: news cannot spread (a control run).
         lives: mode of residents whose planner is a model: `scenes` (one call plans a day, one call is a talk), or
             `paper` (step by step as in the paper). Without a model it has no effect.
-        day_calls, day_tokens: for `scenes`: a resident's daily budget for its model calls, in calls and in tokens
-            (input and output). When it is spent, the resident meets no one until its next plan; it still reacts
-            to objects and dangers.
+        day_calls, day_tokens: for `scenes`: a resident's daily budget for model calls, in calls and in tokens (input
+            and output). When the budget is spent, the resident meets no one until its next plan. It still reacts to
+            objects and dangers.
         compat: no effect; stored profiles contain it.
     """
 

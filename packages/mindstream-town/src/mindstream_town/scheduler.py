@@ -31,16 +31,19 @@ class Apart(Protocol):
     perceives."""
 
     def __call__(self, spot: Spot, across: Ints, down: Ints) -> Ints:
-        """Return for each resident, at the positions (across, down), the least number of steps that it needs before it
-        can perceive a resident who stays at `spot`, or change what that one perceives. 0: both must run together."""
+        """Return, for each resident, the least number of steps before it can affect or perceive a resident at `spot`.
+
+        The positions of the residents are `across` and `down`; the resident at `spot` does not move. To affect a
+        resident means to change what it perceives. 0: both residents must run together.
+        """
 
 
 class Group(NamedTuple):
     """Residents who run together, by name.
 
     Attributes:
-        step: the last step that they have finished. limit: the last step that they may run without waiting for other
-            residents.
+        step: the last step that the group has finished.
+        limit: the last step that the group may run without waiting for other residents.
     """
 
     members: tuple[str, ...]
@@ -99,8 +102,10 @@ class Scheduler:
             self._open |= self._waiting.pop(number, set())
 
     def rank(self, group: Group) -> tuple[int, int]:
-        """Return the key by which groups are sorted in a queue: first the group for which most residents wait; if
-        equal, the one at the earliest step."""
+        """Return the key by which groups are sorted in a queue; the group with the lowest key goes first.
+
+        This is the group for which most residents wait; of equal groups, the one at the earliest step.
+        """
         found, left = set[int](), [self._numbers[name] for name in group.members]
         while left:
             waiting = self._waiting.get(left.pop(), set()) - found
@@ -109,8 +114,10 @@ class Scheduler:
         return -len(found), group.step
 
     def _group(self, first: int) -> tuple[list[int], int, int]:
-        """Return the group of a resident (those who must take its step with it), the last step that the group may run,
-        and the resident that sets this limit."""
+        """Return the group of a resident, the last step that the group may run, and the resident that sets this limit.
+
+        The group consists of the residents who must take this step together.
+        """
         step, members, until = self.steps[first], [first], np.full(len(self.steps), FAR)
         for member in members:  # the loop adds members
             spot = int(self.across[member]), int(self.down[member])
@@ -137,8 +144,10 @@ class LockStep:
         self._steps, self._first, self._runs = steps, first, False
 
     def groups(self, last: int) -> Iterator[Group]:
-        """Yield all residents at the earliest step as one group, if that step is before `last`; yield no further group
-        until `done` is called."""
+        """Yield all residents at the earliest step as one group, if this step is before `last`.
+
+        No further group is yielded until `done` is called.
+        """
         while not self._runs and (step := min(self._steps.values(), default=self._first)) < last:
             self._runs = True
             ahead = [each for each in self._steps.values() if each > step]
@@ -159,8 +168,10 @@ class LockStep:
 
 Rank = Callable[[], tuple[int, int]]
 RANK: ContextVar[Rank] = ContextVar("rank", default=lambda: (0, 0))
-"""A function that returns the running step's current place in the queue of model calls (see `Scheduler.rank`); the call
-with the lowest place goes first."""
+"""A function that returns the current place of the running step in the queue of model calls (see `Scheduler.rank`).
+
+The call with the lowest place goes first.
+"""
 
 
 class Slots:

@@ -34,8 +34,7 @@ class Setting:
     conditions: Conditions = field(default_factory=Conditions)
     weather: Weather = field(default_factory=Weather)
     withheld: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """In a fork without some memories, for each resident, by name: texts that it does not remember if others tell
-    them."""
+    """For a fork without some memories: texts by name of a resident, who does not remember them if others tell them."""
     _near: dict[Spot, tuple[str, ...]] = field(default_factory=dict, repr=False, compare=False)
 
     def with_people(self, *people: Person) -> Setting:

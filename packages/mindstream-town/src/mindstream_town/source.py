@@ -139,9 +139,10 @@ def _unpack(text: str) -> bytes:
 
 
 def missing_keys(setting: Setting) -> tuple[str, ...]:
-    """Return the keys that a town without a model needs and that the town file lacks; () if it lacks none.
+    """Return the keys that a town without a model needs and that the town file lacks.
 
-    Without `day` a resident is at home from 7:00 to 23:00; without `danger` a fire is treated like any other condition.
+    Without `day`, a resident is at home from 7:00 to 23:00. Without `danger`, a fire is treated like any other
+    condition.
     """
     people = setting.people.values()
     idle = [person.name for person in people if not person.day]

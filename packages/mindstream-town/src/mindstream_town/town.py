@@ -66,8 +66,11 @@ ANYBODY = "a person"
 SAVE_EVERY = 2_000
 """Number of rows in the log since the last saved state after which a run saves the state again."""
 Order: TypeAlias = Literal["lockstep", "free"]
-"""Order of the residents' steps. `lockstep`: all residents take each step together; `free`: each takes its next step as
-soon as no other resident can affect it. Both give the same journal."""
+"""Order of the residents' steps. Both orders give the same journal.
+
+- `lockstep`: all residents take each step together.
+- `free`: a resident takes its next step as soon as no other resident can affect this step.
+"""
 SLOT, LIVING = "living", "letting this town live"
 """Slot of the lease that a process holds while it has the town open, and its description."""
 
@@ -76,8 +79,8 @@ class Town:
     """A town with its residents (Park 2023).
 
     The constructor describes a town by residents and places; the map is drawn from the list of places. `async with`
-    begins the town, or continues it if the data folder contains it. `Town.open` opens the town of a data folder, or
-    begins one from a town file (`open_setting`).
+    begins the town, or continues the town if the data folder contains it. `Town.open` opens the town of a data folder,
+    or begins a town from a town file (`open_setting`).
 
         async with Town(residents=[Resident(name="Ada Brook", home="Mill House", work="Bakery")]) as town:
             await town.run(until="12:00")
@@ -124,8 +127,9 @@ class Town:
             data: a folder for this town alone, a database URL, or a store; None: a temporary folder.
             start: the time of the first step; None: Monday, February 13, 2023, midnight.
             seed: seed of all random draws; without a model, the same town with the same seed has the same days.
-            model, embed, order: as for `Town.open`: the residents' models, the embedder of memories, the order of
-                steps.
+            model: the residents' models, as for `Town.open`.
+            embed: the embedder of memories, or the embedder's name.
+            order: order of the residents' steps, as for `Town.open`.
 
         Raises:
             InputError: the description is invalid; the message has all faults, one per line.
@@ -376,8 +380,10 @@ class Town:
         return Commit(mind=self.store.key(JOURNAL), at=at, entries=(Entry(event, TOWN),), fence=fence)
 
     def resident_name(self, typed: str) -> str:
-        """Return a resident's name, given in any form (see `normal_name`); if there is no such resident, return the
-        given name in its normal form."""
+        """Return the name of the resident whose normal form (see `normal_name`) is that of the given name.
+
+        If there is no such resident, return the normal form of the given name.
+        """
         normal = normal_name(typed)
         return next(
             (
@@ -516,12 +522,14 @@ class Town:
         """Return the residents who know a fact, the first knower first, as `mindstream town metrics --fact` prints
         them.
 
-        Each has `name`, `time` (since when), `by` (the resident who told it; "": none), `chain` and `text`. The fact is
-        the memory with most of these words among those that residents had when the town began or that users added
-        (`whisper`). A resident knows the fact if one of its memories is, or is derived from, that memory.
+        Each has `name`, `time` (since when), `by` (the resident who told the fact; "": none), `chain` and `text`.
+
+        Memories that residents had when the town began, or that users added (`whisper`), are searched for the words of
+        the fact. The memory with most of these words stands for the fact. A resident knows the fact if one of the
+        resident's memories is, or is derived from, this memory.
 
         Raises:
-            InputError: none of those memories has at least half of these words.
+            InputError: none of the searched memories has at least half of the words.
         """
         from mindstream_town.metrics import find_fact, trace_fact
 

@@ -190,11 +190,13 @@ async def recall(
 ) -> None:
     """Find the records that best answer a query, and show the confidence in each (0 to 1) and the parts of its score.
 
-    Trust a record from a confidence of 0.5 on; one below 0.3 is a guess. Scores only rank the records of one query.
-    If recall is less than 10% certain that any record answers the query, and no confidence reaches 0.3, the best
-    matches are still shown, marked "low confidence". Nothing is written, so this recall does not strengthen the
-    records that it finds. With --reranker, a model (in one call) or a cross-encoder (`cross:NAME`) ranks the results
-    again; the part `first_stage` of a score is then the rank before it.
+    Trust a record from a confidence of 0.5 on; a record below 0.3 is a guess. Scores only rank the records of one
+    query. If recall is less than 10% certain that any record answers the query, and no confidence reaches 0.3, the best
+    matches are still shown, marked "low confidence". Nothing is written: this recall does not strengthen the records
+    that it finds.
+
+    With --reranker, a model (in one call) or a cross-encoder (`cross:NAME`) ranks the results again. The part
+    `first_stage` of a score is then the rank before the reranker.
     """
     kinds = parse_kinds(kind) if kind else None
     async with calling(settings, known=True) as call:
@@ -351,13 +353,13 @@ def import_file(
 ) -> int:
     """Import a file that export wrote, or the export of another program.
 
-    The whole file is checked before anything is written; an error names the line. Known records are skipped, so that
-    importing twice changes nothing; so are beliefs and plans of which this memory has its own versions. Texts are
+    The whole file is checked before anything is written; an error names the line. Known records are skipped: importing
+    a file twice changes nothing. Beliefs and plans are skipped if this memory has its own versions of them. Texts are
     embedded again.
 
-    --from reads the export of another program with its dates, and reports which fields are kept and which are not
-    (docs/importing.md). Records are written while the file is read. A second import adds nothing; after an interruption
-    the same command continues.
+    --from reads the export of another program, with the dates in it, and reports which fields are kept and which are
+    not (docs/importing.md). Records are written while the file is read. A second import adds nothing. After an
+    interruption the same command continues.
     """
     if form:
         return import_from(settings, form, file, How(each_user, trust, dry_run), json)

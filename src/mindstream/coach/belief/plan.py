@@ -31,7 +31,7 @@ REPORTED = 5
 Title = Annotated[str, AfterValidator(lambda text: shortened(text, TITLE))]
 Words = Annotated[str, AfterValidator(lambda text: shortened(text, TEXT))]
 FOLLOWED = re.compile(r"(?:https?:|tel:|mailto:|(?![a-z][a-z0-9+.-]*:))[^\s<>\"]+", re.IGNORECASE)
-"""Matches links that a user may open: web page, phone number, e-mail address; one without a scheme is a web page."""
+"""Matches links that a user may open: web page, phone number, e-mail address. A link without a scheme is a web page."""
 
 
 def _checked_link(link: str | None) -> str | None:
@@ -132,7 +132,7 @@ class PlanStep(BaseModel, frozen=True):
         return self.model_copy(update=new)
 
     def full(self, *, told: bool = True) -> str:
-        """Return the step with all its texts; `told`: whether to mark it if the user was not told of it."""
+        """Return the step with all texts; `told`: whether to mark an open step that the user was not told of."""
         parts = [self.head(told=told), self.do]
         named = {"Why": self.why, "Caution": self.caution, "How it went": " / ".join(self.reports)}
         parts += [f"{name}: {text}" for name, text in named.items() if text]
@@ -140,8 +140,7 @@ class PlanStep(BaseModel, frozen=True):
         return "\n  ".join(indented(part) for part in parts if part)
 
     def head(self, *, told: bool = True) -> str:
-        """Return the step's title and state; `told`: whether to say so if the user has not been told of an open step
-        yet."""
+        """Return the step's title and state; `told`: whether to mark an open step that the user was not told of."""
         unheard = told and not self.told and self.state in OPEN
         return f"{self.title} ({MARKS[self.state]}{', not told yet' if unheard else ''})"
 
@@ -162,7 +161,7 @@ class CoachingPlan(BaseModel, frozen=True):
         return [s for s in self.steps if s.state == "now"] + [s for s in self.steps if s.state == "later"]
 
     def edit(self, edits: Sequence[StepEdit]) -> CoachingPlan:
-        """Return the plan changed by edits. A new "now" step moves the old one to "later"; new steps come last.
+        """Return the plan changed by edits. A new "now" step moves the old "now" step to "later". New steps come last.
 
         If there are too many steps (MOST_OPEN, MOST_CLOSED), some are removed: the oldest closed steps, the oldest
         habits, and the last of the "later" steps.
@@ -181,8 +180,9 @@ class CoachingPlan(BaseModel, frozen=True):
     def written(self, *, full: bool = False, told: bool = True) -> str:
         """Return the plan as text: the current step in full, the others by title.
 
-        `full`: whether to show all unfinished steps and all habits in full, and how the last closed steps went. `told`:
-        whether to mark steps that the user was not told of.
+        Args:
+            full: whether to show all unfinished steps and all habits in full, and how the last closed steps went.
+            told: whether to mark open steps that the user was not told of.
         """
         whole: tuple[State, ...] = (*OPEN, "going_on") if full else ("now",)
         closed = [step.title for step in self.steps if step.state not in whole and step.reports]
@@ -234,14 +234,19 @@ def _within_limits(steps: Sequence[PlanStep]) -> list[PlanStep]:
 
 
 BINS, LEAST = 5, 3
-"""Number of bins of likelihoods from 0 to 1; minimum number of steps with a forecast and a report (done or not) before
-the forecasts are summarized for the next forecast."""
+"""BINS: number of bins of likelihoods from 0 to 1. LEAST: minimum number of steps with a forecast and a report (done or
+not) before the forecasts are summarized for the next forecast."""
 
 
 @dataclass
 class Bin:
-    """Steps of similar likelihood: their number (`steps`), their mean likelihood (`thought`), and the share that was
-    done (`done`)."""
+    """Steps of similar likelihood.
+
+    Attributes:
+        steps: number of steps in the bin.
+        thought: mean of the forecast likelihoods of the steps.
+        done: share of the steps that were done.
+    """
 
     steps: int = 0
     thought: float = 0.0

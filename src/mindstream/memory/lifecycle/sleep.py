@@ -74,8 +74,12 @@ CODES = [KIND_CODES[kind] for kind in FADING]
 
 
 class Dreamt(NamedTuple):
-    """A dream, the name of the model that made it, and whether it contains untrusted text (`foreign`) that does not
-    come from the archived records."""
+    """A dream.
+
+    Attributes:
+        model: name of the model that wrote the dream.
+        foreign: whether the dream contains untrusted text that does not come from the archived records.
+    """
 
     text: str
     model: str
@@ -107,8 +111,13 @@ class Draw(NamedTuple):
 
 @dataclass
 class SleepRun:
-    """One sleep: its stream, its models, the work whose lease the process must still hold at each commit (`fence`), and
-    the completed steps.
+    """One sleep.
+
+    Attributes:
+        rater: the model that rates importance.
+        cause: the row of the log that the sleep is started for; 0: none.
+        fence: work whose lease the process must still hold at each commit.
+        steps: the log rows of the completed steps, by the name of the step.
     """
 
     stream: Stream
@@ -119,8 +128,8 @@ class SleepRun:
     steps: dict[str, Logged] = field(default_factory=dict)
 
     async def look_back(self) -> None:
-        """Find the steps that an interrupted sleep for the same row of the log (`cause`) has completed, so that they
-        are not repeated."""
+        """Find the completed steps of an interrupted sleep for the same row of the log (`cause`); they are not
+        repeated."""
         if not self.cause:
             return
         for row in await self.stream.store.events(self.stream.key, self.cause, ["slept"]):
@@ -153,19 +162,19 @@ async def sleep(
     fence: Fence | None = None,
     compose: Compose | None = None,
 ) -> str:
-    """Let n random records decay, write a summary of those that are archived (the dream), and tidy up (`tidy_up`);
-    return the dream, or "".
+    """Let n random records decay, write a summary of the archived ones (the dream), and tidy up (`tidy_up`).
 
-    In a memory with the policy `keep` (memory/policy), nothing is archived, merged or dreamt: only importance is rated
-    and the store is compacted. If a model fails, only its step is lost: archived records stay archived without a dream.
+    Return the dream, or "". In a memory with the policy `keep` (memory/policy), nothing is archived, merged or dreamt:
+    a sleep only rates importance and compacts the store. If a model fails, only its step is lost: archived records
+    stay archived without a dream.
 
     Args:
-        n: None: the number in the policy.
-        rater: rates importance; None: `model`.
-        cause: the row of the log that the sleep is started for; a second call for the same row continues after the last
-            completed step. 0: a sleep that cannot be continued.
+        n: number of records to draw; None: the number in the policy.
+        rater: model that rates importance; None: `model`.
+        cause: the row of the log that the sleep is started for. A second call for the same row continues after the last
+            completed step. 0: the sleep cannot be continued.
         fence: work whose lease the process must still hold at each step.
-        compose: makes the dream; None: one call of `model`.
+        compose: function that makes the dream; None: one call of `model`.
 
     Raises:
         InputError: n is below 0.
@@ -213,8 +222,11 @@ async def tidy_up(run: SleepRun, find: Callable[[], Awaitable[list[list[Record]]
 
 
 async def draw(stream: Stream, n: int) -> Draw:
-    """Draw n random records that can decay (none under the policy `keep`), and apply the sleep's decay rule to them,
-    without writing the changes."""
+    """Draw n random records that can decay, and return the changes by the sleep's decay rule, which are not written
+    yet.
+
+    Under the policy `keep`, no record can decay.
+    """
     columns, now = await stream.columns(), stream.clock.now()
     rows: list[int] = np.flatnonzero(columns.holding(FADING, now)).tolist() if stream.decays else []
     drawn = [columns.ids[at] for at in chance.sample(rows, n, stream.name, "sleep", now)]
@@ -230,8 +242,7 @@ def change_by(law: Law, stream: Stream, columns: Columns, id_: str) -> Revision 
 
 
 async def fade(run: SleepRun, choose: Callable[[], Awaitable[Draw]]) -> None:
-    """Write the changes of the records that `choose` returns; if one of these has changed in the meantime, choose
-    again."""
+    """Write the changes that `choose` returns. If one of the records has changed in the meantime, choose again."""
     while "fading" not in run.steps:
         chosen = await choose()
         gone = chosen.forgotten

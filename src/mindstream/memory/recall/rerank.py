@@ -91,16 +91,18 @@ class SecondStage:
     """A reranker, and the number of memories that it reads for a question.
 
     Attributes:
-        most: maximum number of memories that the reranker reads; if a recall returns more than this, as many as are
-            returned.
+        most: maximum number of memories that the reranker reads. If a recall returns more memories, the reranker reads
+            as many as are returned.
     """
 
     reranker: Reranker
     most: int = 20
 
     async def best(self, query: str, records: Sequence[Record], k: int) -> tuple[list[int], str]:
-        """Return the indexes of the k best records, best first; and the reason if they could not be reranked (then they
-        keep their order), otherwise ""."""
+        """Return the indexes of the k best records, best first, and an error message ("": none).
+
+        If the reranker fails, the records keep their order, and the message says why.
+        """
         texts = [_line(record) for record in records]
         try:
             order = list(dict.fromkeys(await self.reranker.order(query, texts)))

@@ -33,11 +33,11 @@ LONG = 20_000
 """Maximum number of records in a stream for all of them to be scored."""
 BY_WORDS, NEAR, NEWEST, DATED = 1_000, 1_000, 100, 400
 DENSE = 8
-"""If the matches of a question's words are more than the records divided by this number, the distinct rows are found by
-a mask over all records, which is then faster than sorting the matches."""
+"""If there are more matches of a question's words than records divided by DENSE, the distinct rows are found by a mask
+over all records. Sorting the matches would then be slower."""
 FOLLOWED = ("kind", "by", "group", "asks", "only_asks", "created")
-"""Names of the columns that scoring reads. A selection copies its part of each column when the column is first used.
-`before` and `after` are missing here, because a selection computes its own."""
+"""Names of the columns that scoring reads. A selection copies a part of each column when the column is first used.
+`before` and `after` are not among them: a selection computes these two."""
 
 BESIDE = ThreadPoolExecutor(1, "vectors")
 """A thread that compares vectors while the caller searches for words; numpy releases the interpreter lock."""

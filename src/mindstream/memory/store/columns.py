@@ -241,8 +241,9 @@ class Speakers:
         self._usual: Doubles | None = None
 
     def add(self, by: int, words: int, by_user: object) -> None:
-        """Count a message of the speaker with the number `by`, and its words; `by_user`: the value of this field in the
-        message's data, None if it is missing.
+        """Count a message, and the number of its words, for the speaker with the number `by`.
+
+        `by_user`: the field `by_user` in the data of the message; None: the field is missing.
         """
         missing = by + 1 - len(self._messages)
         self._messages += [0] * missing
@@ -257,8 +258,8 @@ class Speakers:
         """Return a copy with changed counts.
 
         Args:
-            said: for each change, a speaker's number, and what is added to that speaker's number of messages and number
-                of words.
+            said: for each change: a speaker's number, the number to add to the speaker's messages, and the number to
+                add to the speaker's words.
         """
         fresh = Speakers()
         fresh.begin_with([list(each) for each in self.state()])
@@ -324,12 +325,12 @@ QUESTION_CHARS = 300
 PORTION = 128
 """Number of records that are read at once; this takes some milliseconds."""
 WHOLE, WHOLE_OF_STREAM = 16_384, 1_024
-"""Maximum number of records that are held with their texts, without vectors: WHOLE of all streams together (about
-12 MB), WHOLE_OF_STREAM of one stream. An answer reads up to 120 records, so WHOLE is enough for 130 conversations."""
+"""Maximum number of records that are held with their texts, without vectors. WHOLE: of all streams together (about
+12 MB). WHOLE_OF_STREAM: of one stream. An answer reads up to 120 records; WHOLE is enough for 130 conversations."""
 OPEN = float("inf")
 NEWEST_AT_ONCE = 256
-"""Number of a stream's last rows that a search for the newest records of a kind reads first; if it does not find enough
-there, it continues with earlier rows."""
+"""Number of a stream's last rows that a search for the newest records of a kind reads first. If these are not enough,
+the search continues with earlier rows."""
 REVISED: Mapping[str, Callable[[Any], Any]] = {
     "accessed": float, "importance": float, "level": int, "lasting": bool, "valid_until": float, "superseded_by": str,
     "forgotten": float,
@@ -345,19 +346,21 @@ class Columns:
     Attributes:
         ids: the ids of the records.
         position: finds the row of an id, unless the record was erased.
-        names, episodes: for each name, its number in the column `by`; for each episode, its number in `episode`.
-        named: for each word that is the first of a name, the names that begin with it.
+        names: the number in the column `by` for each name.
+        episodes: the number in the column `episode` for each episode.
+        named: the names that begin with a word, by this word.
         kind: the code of the kind (KIND_CODES).
         group: the number of the record's group: the records of one episode whose kinds are in EPISODIC; -1: none.
         before, after: the rows of the neighbours in the group; -1: none.
         asks: whether the last ASKS_WITHIN characters contain a question mark.
         only_asks: whether each sentence of a text of at most QUESTION_CHARS characters is a question.
         importance: NaN: not rated.
-        valid_from, valid_until, forgotten: as in the record; minus or plus infinity if not set. `forgotten` is minus
-            infinity for an erased record.
+        valid_from, valid_until, forgotten: as in the record. Not set: minus infinity for `valid_from`, plus infinity
+            for the other two. `forgotten` is minus infinity for an erased record.
         open: whether neither `valid_until` nor `forgotten` is set.
-        group_of, last: for each episode its group, and for each group the row of its last record; -1: none.
-        keywords: for each keyword in lower case, the rows of the records that have it.
+        group_of: the group of each episode; -1: none.
+        last: the row of the last record of each group; -1: none.
+        keywords: the rows of the records with a keyword, by the keyword in lower case.
         compared: whether the record has a vector of this embedder; otherwise only words find the record.
         fields: the values in the records' data, and their slots.
         speakers: who speaks in messages, and how much each speaker says.
@@ -370,8 +373,8 @@ class Columns:
         behind: whether many newer changes are being read in the background.
         kept: number of the records that come from a mapped file.
         shortened: whether records were removed from these columns.
-        traces: whether a record was erased that had been read. No recall finds it, but the vectors of its neighbours
-            still contain a part of it.
+        traces: whether a record was erased after it had been read. No recall finds the erased record, but the vectors
+            of its neighbours still contain a part of it.
     """
 
     def __init__(self, stream: StreamKey, embedder: str = "", width: int = 0) -> None:
@@ -493,8 +496,10 @@ class Columns:
                         object.__setattr__(held, name, value)  # the class is frozen
 
     def hold(self, record: Record) -> None:
-        """Hold a record with its text. If more than WHOLE_OF_STREAM are held, drop the one that was held longest ago
-        (when it was last written, changed or read)."""
+        """Hold a record with its text. If more than WHOLE_OF_STREAM are held, drop the record held longest ago.
+
+        Each time a record is written, changed or read, it is held anew.
+        """
         self.whole.pop(record.id, None)
         self.whole[record.id] = record
         if len(self.whole) > WHOLE_OF_STREAM:
@@ -606,8 +611,11 @@ class Columns:
         self.fields.add(at, record)
 
     def _less_said(self, dropped: Mapping[int, Record], reworded: Reworded) -> Iterator[tuple[int, int, int]]:
-        """Yield, for each dropped or reworded chat message: its speaker's number in the column `by`, and the changes of
-        that speaker's count of messages and count of words."""
+        """Yield the changes of speakers' counts by dropped or reworded chat messages.
+
+        Each change has the speaker's number in the column `by`, the change of the number of messages, and the change of
+        the number of words.
+        """
         for at, record in dropped.items():
             if record.by and record.kind == "chat":
                 yield int(self.by.values[at]), -1, -len(_terms(record))
@@ -616,8 +624,10 @@ class Columns:
                 yield int(self.by.values[at]), 0, len(_terms(new)) - len(_terms(old))
 
     def _drop_episodes(self, emptied: Iterable[int]) -> None:
-        """Remove those of these episodes, and of their groups, that have no records left; renumber the others without
-        gaps."""
+        """Remove the given episodes, and their groups, if they have no records left.
+
+        The remaining episodes and groups are renumbered without gaps.
+        """
         for episode in sorted(emptied, reverse=True):
             group = int(self.group_of.values[episode])
             if group >= 0 and not np.any(self.group.values == group):
@@ -752,8 +762,10 @@ class Columns:
         return found[:n][::-1]
 
     def rows_of_slot(self, slot: str) -> list[int] | None:
-        """Return the rows of a slot's versions, in the order of writing; None if only the store can find them, because
-        the slot's name is longer than LONGEST."""
+        """Return the rows of a slot's versions, in the order of writing.
+
+        The result is None if the slot's name is longer than LONGEST; then only the store can find the versions.
+        """
         return self.fields.rows("slot", slot)
 
     def holds(self, id_: str, now: Moment) -> bool:
@@ -808,8 +820,11 @@ def is_asking(text: str) -> bool:
 
 
 def _asking(text: str) -> tuple[bool, bool]:
-    """Return whether the last ASKS_WITHIN characters of a text contain a question mark, and whether each sentence of
-    the text is a question (False if it has more than QUESTION_CHARS characters)."""
+    """Return whether a text asks something, and whether it only asks.
+
+    It asks if its last ASKS_WITHIN characters contain a question mark. It only asks if each sentence is a question, and
+    if it has at most QUESTION_CHARS characters.
+    """
     ending = text[-ASKS_WITHIN:].rstrip()
     asks = "?" in ending or "？" in ending
     if not asks or not ending.endswith(("?", "？")) or len(text) > QUESTION_CHARS:
@@ -818,7 +833,7 @@ def _asking(text: str) -> tuple[bool, bool]:
 
 
 def _terms(record: Record) -> list[str]:
-    """Return the terms by which a record is found: those of its text, its keywords, and its triple."""
+    """Return the terms by which a record is found: the terms of its text, of its keywords, and of its triple."""
     words = terms(record.text)
     if record.keywords or record.about:
         there, more = set(words), (*record.keywords, *(record.about or ()))

@@ -231,8 +231,7 @@ def _stale(kept: Mapping[Path, tuple[str, int]], salt: str, erased: Sequence[Era
 
 
 def outdated(folder: Path | None, connection: Sql) -> list[Path]:
-    """Return the files of a folder that contain erased data, are unfinished or cannot be read, that is, all but the
-    valid ones."""
+    """Return the invalid files of a folder: files that contain erased data, are unfinished, or cannot be read."""
     if folder is None or not folder.is_dir():
         return []
     kept = {path: each for path, each in kept_beside(folder).items() if path.parent == folder}
@@ -242,7 +241,7 @@ def outdated(folder: Path | None, connection: Sql) -> list[Path]:
 
 
 def delete_erased(kept: Mapping[Path, tuple[str, int]], salt: str, erased: Sequence[Erased]) -> None:
-    """Delete the files that still contain data which this or another process has erased since they were written."""
+    """Delete the files that contain data that was erased, by any process, after the file was written."""
     for path in _stale(kept, salt, erased):
         path.unlink(missing_ok=True)
 

@@ -63,8 +63,10 @@ class ErasedWords:
         return any(run in lower for run in self._runs)
 
     def redact(self, text: str) -> str:
-        """Return a text with a mark in place of each occurrence of an erased text. If an occurrence cannot be located,
-        because its letters are written in another way (ß, ss), return the mark alone."""
+        """Return a text with MARK in place of each occurrence of an erased text.
+
+        If an occurrence cannot be located, because letters are written in another way (ß, ss), return MARK alone.
+        """
         if normalised(_plain(text)) in self._whole:
             return MARK
         for words in self._found(text):
@@ -74,7 +76,7 @@ class ErasedWords:
         return text
 
     def _found(self, text: str) -> list[str]:
-        """Return the erased texts that a text contains, longest first, in one pass for any number of texts."""
+        """Return the erased texts that a text contains, longest first."""
         folded = _folded(text)
         starts = {folded[at : at + SHORTEST] for at in range(len(folded) - SHORTEST + 1)} & self._by_start.keys()
         found = [words for start in starts for words in self._by_start[start] if words in folded]
@@ -84,8 +86,8 @@ class ErasedWords:
 def rewrite_texts(
     value: JsonValue, rewrite: Callable[[str], str], is_gone: Callable[[str], bool] = lambda _: False
 ) -> JsonValue:
-    """Return a value with every text in it rewritten. A text that is itself JSON is parsed first, because its words may
-    be escaped.
+    """Return a value with every text in it rewritten. A text that is JSON is parsed first, because words in JSON may be
+    escaped.
 
     Args:
         is_gone: returns, for the name of a field, whether the field is removed.

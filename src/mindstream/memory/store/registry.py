@@ -39,7 +39,7 @@ def register(connection: Sql, key: StreamKey) -> None:
     """Register a stream that is not REGISTERED, at its first commit.
 
     Raises:
-        InputError: its name looks like that of another stream of its kind and tenant, or the key is invalid.
+        InputError: the name looks like the name of another stream of the same kind and tenant, or the key is invalid.
     """
     name = name_of(key)
     if not _insert(connection, key, name, name.looks):
@@ -50,8 +50,8 @@ def register(connection: Sql, key: StreamKey) -> None:
 
 
 SAID_ONCE = "said once "
-"""Prefix of the unique name of an utterance that must be processed only once; the utterance's key follows it. Of these
-names, only the newest are kept."""
+"""Prefix of the unique name of an utterance that must be processed only once. After the prefix comes the utterance's
+key. Only the newest of these names are kept (KNOWN)."""
 KNOWN = 200
 OLD_ONES = (
     "DELETE FROM uniques WHERE stream = ? AND name >= ? AND name < ? AND seq < (SELECT seq FROM uniques"
@@ -92,12 +92,13 @@ def _insert(connection: Sql, key: str, name: StreamName, looks: str | None) -> b
 
 
 WRITTEN_UNDER_DECAY = "written under decay"
-"""Unique name that marks a memory that an earlier version of mindstream created: there all memories decayed, so it
-keeps the policy `decay` (memory/policy).
+"""Unique name that marks a memory that an earlier version of mindstream created.
+
+In earlier versions all memories decayed; a marked memory keeps the policy `decay` (memory/policy).
 """
 FIRST_MARKED = 10
-"""Version of the SQLite file's tables (memory/store/tables). The migration to it gives existing memories the mark
-WRITTEN_UNDER_DECAY."""
+"""Version of the SQLite file's tables (memory/store/tables). The migration to this version gives existing memories the
+mark WRITTEN_UNDER_DECAY."""
 MARK_DECAYING = (
     "INSERT INTO uniques (stream, name, seq{more}) SELECT key, '" + WRITTEN_UNDER_DECAY + "', 0{more} FROM streams"
     " WHERE kind = 'user' ON CONFLICT DO NOTHING"
@@ -107,8 +108,8 @@ MARK_DECAYING = (
 def register_all(connection: sqlite3.Connection) -> None:
     """Register all streams that have rows.
 
-    If the names of several streams look the same, only the first is registered with this appearance (`looks`); a new
-    stream may then not have a name that looks the same.
+    If the names of several streams look the same, only the first stream is registered with this appearance (`looks`).
+    A new stream may not have a name that looks like a registered one.
     """
     for key in list(unknown_keys(connection)):
         try:
@@ -118,7 +119,7 @@ def register_all(connection: sqlite3.Connection) -> None:
 
 
 def register_old(connection: sqlite3.Connection, name: StreamName) -> None:
-    """Register an existing stream, even if its name looks like that of another one."""
+    """Register an existing stream, even if its name looks like the name of another stream."""
     same = (name.tenant, name.kind, name.looks)
     alike = connection.execute("SELECT 1 FROM streams WHERE tenant = ? AND kind = ? AND looks = ?", same).fetchone()
     _insert(connection, name.typed_key, name, None if alike else name.looks)

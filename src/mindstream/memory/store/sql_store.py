@@ -105,9 +105,9 @@ class SqlStore(Store):
     """The methods of a store that are the same in every SQL database.
 
     Attributes:
-        on_commit: called with the log rows of each commit through this store, once they are durable.
-        columns_folder: the folder in which this machine keeps the arrays (`Columns`) by which long streams are ranked;
-            None: they are not kept.
+        on_commit: called with the log rows of each commit through this store, once the rows are durable.
+        columns_folder: the folder on this machine with the arrays (`Columns`) by which long streams are ranked; None:
+            these arrays are not stored.
         at_work: objects whose background work must end before the store is closed.
     """
 
@@ -138,16 +138,21 @@ class SqlStore(Store):
     def _changed(
         self, connection: Any, stream: StreamKey, since: int, after: int, most: int | None
     ) -> tuple[Sequence[tuple[Any, ...]], int]:
-        """Return rows of records changed after `since` (COLUMNS, then the record's number), and the number to pass as
-        `after` for the next rows; 0: there are no more."""
+        """Return rows of records that were changed after `since`, and the `after` for the next call (0: no more rows).
+
+        Each row has the values of COLUMNS, then the record's number.
+        """
         raise NotImplementedError
 
     def _count_changed(self, connection: Any, stream: StreamKey, since: int) -> int:
         raise NotImplementedError
 
     def _note_own(self, number: int, commit: Commit, logged: Sequence[Logged]) -> None:
-        """Take note of a commit through this store, once it is durable; `number`: the number of the call of `commit`
-        among the writes of all processes; the commits of one call share it."""
+        """Take note of a commit through this store, once the commit is durable.
+
+        `number`: number of the call of `commit` among the writes of all processes. All commits of a call have the same
+        number.
+        """
 
     def _erase_beside(self, stream: StreamKey, found: Carriers) -> None:
         """Remove the words of erased records from files next to the database."""
@@ -417,7 +422,7 @@ class SqlStore(Store):
             return await snapshot.read(lambda connection: carriers.find(connection, stream, erasure))
 
     async def _as_they_are(self, stream: StreamKey, found: Carriers | None) -> dict[str, Record]:
-        """Return the records that an erasure will delete or change, in their current state; {} if there are more than
+        """Return the current state of the records that an erasure will delete or change; {} if more than
         MAX_IN_PLACE."""
         ids = {*found.ids, *found.records, *found.rewritten} if found else set()
         return {each.id: each for each in await self.records(stream, sorted(ids))} if len(ids) <= MAX_IN_PLACE else {}
@@ -425,8 +430,10 @@ class SqlStore(Store):
     async def _remove_in_place(
         self, stream: StreamKey, found: Carriers, before: Mapping[str, Record]
     ) -> list[BackgroundWork]:
-        """Remove erased records from columns in memory; return the objects of `at_work` that could do so: [] if the
-        erasure is too large, or a record was written meanwhile."""
+        """Remove erased records from the columns that objects of `at_work` hold; return the objects that could do so.
+
+        The result is [] if the erasure is too large, or if a record was written meanwhile.
+        """
         touched = {*found.records, *found.rewritten} - found.ids
         if not before or not touched <= before.keys():  # too many records, or one was written after `before` was read
             return []
@@ -496,8 +503,10 @@ class SqlStore(Store):
         return int((await self._rows(sql, few=True))[0][0])
 
     async def next_row(self, after: int, kinds: Sequence[str]) -> Logged | None:
-        """Return the tenant's first log row of these kinds after a seq, None if there is none yet; a row that cannot be
-        read has the event `Unknown`."""
+        """Return the tenant's first log row of these kinds after a seq; None if there is none yet.
+
+        A row that cannot be read has the event `Unknown`.
+        """
         where = (
             f"WHERE seq > ? AND {self.tenant.owned('mind')} AND kind IN ({queries.marks(kinds)}) ORDER BY seq LIMIT 1"
         )

@@ -27,13 +27,10 @@ too.
 
 
 def adopt(connection: sqlite3.Connection) -> None:
-    """Rename the streams of versions that had no kinds of streams to keys that contain a kind, and register all
-    streams.
+    """Register all streams; give the streams of early versions keys that contain the kind of the stream.
 
-    The kind is determined by a stream's content, not by its name alone.
-
-    If the names of several streams look the same, or have the same normal form, all these streams are kept: each opens
-    by its name as it was typed.
+    The kind is determined by a stream's content, not by its name alone. If the names of several streams look the same,
+    or have the same normal form, all these streams are kept: each opens by the name as it was typed.
     """
     connection.create_function("event_sum", -1, _event_sum)
     connection.create_function("record_sum", -1, _record_sum)
@@ -107,8 +104,10 @@ def _record_sum(total: int | None, new: str, id_: str, stream: str, *row: object
 def _anew(
     total: int | None, sum_of: Callable[[str, int], int], old: tuple[str, int], new: tuple[str, int]
 ) -> int | None:
-    """Return the checksum of a rewritten row, or a wrong one if the old one (`total`) was wrong, so that the doctor
-    still finds the damage. None: the row has no checksum."""
+    """Return the checksum of a rewritten row; None: the row has no checksum.
+
+    If the old checksum (`total`) was wrong, the new checksum is wrong, too: the doctor still finds the damage.
+    """
     if total is None:
         return None
     try:
@@ -118,7 +117,7 @@ def _anew(
 
 
 TALKS = "'said', 'follow_up', 'thought', 'set_aside'"
-"""Kinds of log rows that refer to other rows: to those that they answer (`answers`) or process (`about`)."""
+"""Kinds of log rows that refer to other rows: to the rows that they answer (`answers`) or process (`about`)."""
 
 
 def _statements(*statements: str) -> Migration:

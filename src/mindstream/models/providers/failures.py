@@ -199,8 +199,7 @@ def _too_long(at: Address, fault: Fault, what: str) -> PromptTooLong | None:
 
 
 def _number(words: str, patterns: str) -> int | None:
-    """Return the first number that matches one of these patterns (one per line) and can be a token count; None: there
-    is none."""
+    """Return the first number that matches one of the patterns (one per line) and can be a token count; None: none."""
     plain = re.sub(r"(?<=\d),(?=\d{3})", "", words[:4_000])
     for pattern in patterns.split("\n")[1:]:
         if (found := re.search(pattern, plain, re.IGNORECASE)) and 64 <= int(found[1][:9]) <= 20_000_000:
@@ -230,8 +229,10 @@ AGAIN = re.compile(
 
 
 def _wait_s(error: Mapping[str, object], words: str, headers: Mapping[str, str]) -> float | None:
-    """Return the pause that a rate limit asks for, in seconds: by its headers, its details (Gemini), or its message;
-    None if it names no pause."""
+    """Return the pause that a rate-limit error asks for, in seconds; None if the error names no pause.
+
+    The pause is read from the headers, else from the details (Gemini), else from the message.
+    """
     if (wait_s := retry_after_s(headers)) is not None:
         return wait_s
     details = error.get("details")
@@ -377,7 +378,7 @@ _ROLES = re.compile(
     r"|(unknown|unexpected|invalid|unsupported) (message )?role|messages\W+\d+\W+role",
     re.IGNORECASE,
 )
-"""Matches messages by which endpoints refuse the system role, or roles that do not alternate (Gemma, Mistral, Llama 2,
+"""Matches errors of endpoints that refuse the system role, or roles that do not alternate (Gemma, Mistral, Llama 2,
 o1-mini, Gemma at Google)."""
 _TOOLS = re.compile(r"\btools\b|\btool (use|calling|calls)|function[ _-]?call", re.IGNORECASE)
 _TEXTS = ["message", "msg", "detail", "error", "title", "reason", "description", "raw", "metadata", "errors"]

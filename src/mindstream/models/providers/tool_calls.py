@@ -86,8 +86,10 @@ class RequestInWords(Request):
 
     @cached_property
     def messages(self) -> tuple[Message, ...]:
-        """The prompt's messages, of which the system message also describes the tools; then the turns, in which calls
-        and results are written as text."""
+        """The prompt's messages, then the turns. The system message also describes the tools.
+
+        In the turns, calls and results are written as text.
+        """
         described = "\n".join(map(_described, self.offered))
         instructions = INSTRUCTIONS.strip() % (ANSWERS[super().schema is None], described)
         first, *rest = self.prompt.messages(self.words)
@@ -161,9 +163,12 @@ async def read_calls(arrivals: AsyncGenerator[Arrival], request: Request, typed:
 
 
 def _read(held: str, request: Request, typed: bool, calls: bool) -> Iterator[Arrival]:
-    """Yield the calls in a text, after the thoughts that end before them; if the text has no calls, yield the text
-    itself, or, if `typed`, the answer in it. `calls`: the endpoint has sent calls of its own, so none are searched in
-    the text."""
+    """Yield the calls in a text, after the thoughts before them. If the text has no calls, yield the text.
+
+    Args:
+        typed: whether to yield only the answer in a text without calls.
+        calls: whether the endpoint has sent calls by itself; if so, the text is not searched for calls.
+    """
     found = () if calls or not held else find_calls(held, request)
     closed = max((each.end() for each in LATE.finditer(held)), default=0)
     if not found and closed and not calls:  # the held text began within thoughts
@@ -177,8 +182,10 @@ def _read(held: str, request: Request, typed: bool, calls: bool) -> Iterator[Arr
 
 
 def find_calls(text: str, request: Request) -> tuple[Call, ...]:
-    """Return the calls of the request's tools with which the text of a reply ends. Return none if the JSON in the text
-    is an answer of the required schema, or is broken."""
+    """Return the calls of the request's tools at the end of the text of a reply.
+
+    The result is () if the JSON in the text is an answer of the required schema, or is broken.
+    """
     if not ENDS.search(text):
         return ()
     try:

@@ -365,8 +365,12 @@ def check_response(status: int, location: str, encoding: str) -> None:
 
 
 class Allowance:
-    """Limits the size of a response. `whole_bytes`: the maximum number of bytes; 0: the response is a stream of events,
-    of which the bytes, the lines, and the bytes since the end of the last event have fixed maxima."""
+    """Limits the size of a response.
+
+    Args:
+        whole_bytes: maximum number of bytes. 0: the response is a stream of events, with fixed maximum numbers of
+            bytes, of lines, and of bytes since the end of the last event.
+    """
 
     def __init__(self, whole_bytes: int) -> None:
         self._whole, self._left, self._lines = whole_bytes, whole_bytes or MAX_STREAM_BYTES, MAX_STREAM_LINES
@@ -421,8 +425,7 @@ class EventReader:
         """Return the values that the end of the response completes; call it once.
 
         Raises:
-            ValueError: an event is not JSON (the events before it were returned), or the body is neither events nor
-                JSON.
+            ValueError: an event is not JSON (earlier events were returned); or the body is neither events nor JSON.
         """
         rest, self._rest = self._rest, ""
         found = self._values([*_LINE_END.split(rest.removesuffix("\r")), ""])
@@ -471,8 +474,10 @@ class EventReader:
                 self._dispatch(found, ended=False)
 
     def _dispatch(self, found: list[Any], *, ended: bool = True) -> None:
-        """Append the value of the current event to `found`. `ended`: whether a blank line has ended the event; if not,
-        its value is appended only if it is complete JSON."""
+        """Append the value of the current event to `found`.
+
+        `ended`: whether a blank line has ended the event. False: the value is appended only if it is complete JSON.
+        """
         data = "\n".join(self._data).strip()
         while data.startswith("data:"):  # a proxy wrapped the event once more
             data = data[5:].strip()

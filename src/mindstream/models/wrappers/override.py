@@ -43,8 +43,8 @@ def read_words(path: Path) -> str:
     """Return the text of a prompt. A text without parts (`# system`, `# user`) is not checked.
 
     Raises:
-        SettingsError: the file cannot be read, or its parts are not valid templates; the message names the file, and
-            the line if known.
+        SettingsError: the file cannot be read, or a part is not a valid template. The message names the file, and the
+            line if known.
     """
     try:
         words = read_text(path, MAX_BYTES).replace("\r\n", "\n")

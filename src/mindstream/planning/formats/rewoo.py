@@ -69,8 +69,12 @@ MOST_QUOTES = 3
 def find_spec(name: str, tools: Sequence[ToolSpec]) -> ToolSpec | None:
     """Return the tool that a name in a plan means; None if none or several fit.
 
-    In this order: the tool of exactly that name; one whose name differs only in case; the one for a name of the paper
-    (IN_THE_PAPER); one whose name differs only in case, spaces, hyphens and underscores.
+    The first of these that exists is the tool:
+
+    - the tool with exactly this name;
+    - a tool whose name differs only in case;
+    - the tool for a name of the paper (IN_THE_PAPER);
+    - a tool that `named_tool` finds, such as one whose name differs in spaces, hyphens and underscores.
     """
     if exact := [spec for spec in tools if spec.name == name]:
         return exact[0]
@@ -116,8 +120,14 @@ def main_argument(spec: ToolSpec | None) -> str:
 def read_input(text: str, spec: ToolSpec | None, scan: Scan) -> JsonObject:
     """Read the input in `Tool[…]`.
 
-    The input can be a JSON object; `name=value, …` with the tool's arguments; values in order, if the tool requires
-    more than one; or a single value. Enclosing quotation marks are removed.
+    The input can be
+
+    - a JSON object;
+    - `name=value, …`, with names of the tool's arguments;
+    - values in the order of the arguments, if the tool requires more than one;
+    - a single value.
+
+    Enclosing quotation marks are removed.
     """
     text = text.strip()
     known, main = spec.arguments if spec else {}, main_argument(spec)
@@ -140,8 +150,10 @@ def read_input(text: str, spec: ToolSpec | None, scan: Scan) -> JsonObject:
 
 
 def _read_named(text: str, known: dict[str, Any], scan: Scan) -> JsonObject:
-    """Read `name=value, …`; {} if the text does not begin with a known argument. A comma that no argument name follows
-    is part of the value before it."""
+    """Read `name=value, …`; {} if the text does not begin with a known argument.
+
+    A comma without an argument name after it is part of the value before the comma.
+    """
     if not KEY.match(text):
         return {}
     parts: list[tuple[str, str]] = []
@@ -157,9 +169,11 @@ def _read_named(text: str, known: dict[str, Any], scan: Scan) -> JsonObject:
 
 
 def _read_in_order(text: str, known: dict[str, Any], spec: ToolSpec | None, scan: Scan) -> JsonObject:
-    """Read `value, value, …` as the arguments of a tool that requires at least two, in the order of its parameters; a
-    part `name: value` belongs to the parameter that it names. Return {} for any other tool, and if the values do not
-    fit."""
+    """Read `value, value, …` as arguments in the order of the tool's parameters.
+
+    A part `name: value` is the value of the named parameter. The result is {} if the values do not fit, or if the tool
+    does not require at least two arguments.
+    """
     required = spec.parameters.get("required") if spec else None
     if not isinstance(required, list) or len(required) < 2:
         return {}
@@ -175,8 +189,7 @@ def _read_in_order(text: str, known: dict[str, Any], spec: ToolSpec | None, scan
 
 
 def read_typed(text: str, schema: Any, scan: Scan) -> JsonValue:
-    """Read a value as a literal; if the argument must be a string but the literal is not one, return the text
-    itself."""
+    """Read a value as a literal. If the argument must be a string, and the literal is none, return the text itself."""
     value = read_literal(text, scan)
     is_text = isinstance(value, str) or parse_part(value) is not None
     return value if is_text or _types(schema) != {"string"} else scan(text.strip())
@@ -289,8 +302,14 @@ MOST_NOTES, SHOWN = 100, 80
 
 @dataclass
 class Findings:
-    """The results of a reader: the task ("" if the text names none), steps by id, notes about skipped text, and the
-    number of the current line."""
+    """The results of a reader.
+
+    Attributes:
+        task: the task; "": the text names none.
+        steps: the steps by id.
+        notes: notes about skipped text.
+        line: number of the current line.
+    """
 
     task: str = ""
     steps: dict[str, PlannedStep] = field(default_factory=dict)
@@ -501,8 +520,10 @@ class Rewoo:
         return found[0] if added is None else f"#E{int(found[3]) + added}"
 
     def end(self) -> list[PlannedStep]:
-        """Read the step whose bracket was never closed, if there is one; its input is the rest of its first line, and
-        the other lines are noted as unread."""
+        """Read the step whose bracket was never closed, if there is one.
+
+        The input of this step is the rest of its first line. The other lines are noted as unread.
+        """
         if not self._open:
             return []
         first, *others = self._open
@@ -594,7 +615,7 @@ class Rewoo:
 
 @dataclass(frozen=True)
 class OtherForm:
-    """A step that is not written as `#E1 = Tool[input]`, and the text before it and after it; `given`: its input."""
+    """A step in another form than `#E1 = Tool[input]`. `given`: its input; `before`, `behind`: the text around it."""
 
     before: str
     id: str
@@ -704,8 +725,8 @@ def _match_brackets(text: str) -> dict[int, int]:
 def _find_end(text: str, opening: int, closings: dict[int, int], starts: Sequence[int]) -> int | None:
     """Return the position where the input after an opening bracket ends; None if the bracket is never closed.
 
-    If the brackets do not match, the input ends at the end of its line, or where the next step begins in that line,
-    provided that a closing bracket stands there.
+    If the brackets do not match, the input ends at a closing bracket at the end of the line, or before the next step in
+    the line.
     """
     if (end := _find_json_end(text, opening + 1)) is not None:
         return end
@@ -722,8 +743,7 @@ def _find_end(text: str, opening: int, closings: dict[int, int], starts: Sequenc
 
 
 def _find_json_end(text: str, at: int) -> int | None:
-    """Return the position of the closing bracket that follows a JSON object at `at`; None if there is no such object,
-    or no such bracket."""
+    """Return the position of the closing bracket after a JSON object that begins at `at`; None if one is missing."""
     at = _skip_space(text, at)
     if text[at : at + 1] != "{":
         return None
@@ -817,6 +837,6 @@ def _read(text: str, tools: Sequence[ToolSpec] = ()) -> list[PlannedStep]:
 
 
 def _quote(words: str) -> str:
-    """Return a text as a JSON string in which `#` is escaped, so that it is not read as a step."""
+    """Return a text as a JSON string, with `#` escaped: no part of the string is read as a step."""
     quoted = json.dumps(words, ensure_ascii=False)
     return quoted.replace("#", "\\u0023").replace("＃", "\\uff03")

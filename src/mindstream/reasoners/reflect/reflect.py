@@ -186,8 +186,12 @@ class ReflectReasoner:
 
 @dataclass(frozen=True, slots=True)
 class _Reflection:
-    """The result of a reflection: questions, and insights with the ids of their evidence; `upto`: the id of the newest
-    record of the memory when the reflection began."""
+    """The result of a reflection.
+
+    Attributes:
+        upto: the id of the newest record of the memory when the reflection began; "": there was none.
+        insights: the insights, each with the ids of its evidence.
+    """
 
     upto: str
     questions: tuple[str, ...]

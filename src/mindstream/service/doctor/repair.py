@@ -52,8 +52,8 @@ ACCOUNTS = ("salts", "erasures", "audit", "retention", "kept")
 MAX_TRIES = 20_000
 """Maximum number of failed reads per table; an unreadable part is halved to find the readable rows in it."""
 CHANGED, WORDS_SUM, VECTOR_SUM = -4, -2, -1
-"""Indexes, counted from the end, of three columns in a row of the table `records`: the number of its last change, and
-the checksums of its content and of its vector."""
+"""Indexes, counted from the end, of three columns of the table `records`: the number of the record's last change, and
+the checksums of its content (WORDS_SUM) and of its vector (VECTOR_SUM)."""
 MAX_NUMBER = 2**53
 """The highest row number that is accepted; with SQLite's highest number no further row could be written."""
 UNSUMMED = "rows without a checksum, written by an early version or changed on purpose"
@@ -206,14 +206,15 @@ def _file_faults(connection: sqlite3.Connection) -> Iterator[Damage]:
 
 
 def standing(connection: sqlite3.Connection) -> Literal["ours", "newer", "foreign"]:
-    """Return whether a database belongs to this version of mindstream ("ours"), to a newer one, or to another program.
+    """Return whether a database belongs to this version of mindstream or an earlier one, or to another owner.
 
-    It belongs to mindstream if it has mindstream's application id or, because the id may be damaged, all tables of
-    mindstream; an empty database is ours. It is newer if its version number is higher and it also has tables, columns
-    or indexes that this version does not know.
+    - "ours": it is empty, has mindstream's application id, or (the id may be damaged) has all tables of mindstream.
+    - "newer": as "ours", but its version number is higher than that of this program, and it has tables, columns or
+      indexes that this program does not know.
+    - "foreign": any other database.
 
     Raises:
-        sqlite3.DatabaseError: no part of it can be read.
+        sqlite3.DatabaseError: no part of the database can be read.
     """
     application, version = _identity(connection)
     found = _schema(connection)
@@ -380,8 +381,8 @@ def _sum_agrees(sum_of: Callable[..., int | None], values: Row, wanted: object) 
 def _is_work(row: Row, tables: Tables) -> bool:
     """Return whether a row of work can be read, and its cause is a row in the log of the same mind.
 
-    A negative number is accepted as the cause, too: it stands for an occasion (a silence, or an hour of the day), which
-    has no row.
+    A negative number is accepted as the cause, too. It stands for an occasion (a silence, or an hour of the day), which
+    has no row in the log.
     """
     _, mind, slot, cause, owner, lease, running, attempts, error, done, failures = row
     counts = all(isinstance(each, int) and 0 <= each < 2**31 for each in (running, attempts, failures or 0))
@@ -417,8 +418,7 @@ class Mended:
 
 
 def _write_aside(found: Sequence[Damage], path: Path) -> None:
-    """Write damaged rows, each with its fault, to a new private file, as JSON Lines; if there are none, write no
-    file."""
+    """Write damaged rows, each with its fault, to a new private file, as JSON Lines. Without damage, write no file."""
     if found:
         with path.open("x", encoding="utf-8") as file:
             private_file(path)
@@ -433,9 +433,9 @@ def mend(folder: Path) -> Mended:
     """Repair the database of a data folder.
 
     Raises:
-        StorageError: another program has the file open, it is not a mindstream database of this or an earlier version,
-            no row of the log or of the records can be read, or the copy cannot be written. The database is unchanged
-            then.
+        StorageError: another program has the file open; the file is not a mindstream database of this or an earlier
+            version; no row of the log or of the records can be read; or the copy cannot be written. The database is
+            unchanged then.
     """
     path = folder / FILE
     check_plain(path)

@@ -15,7 +15,7 @@ from mindstream.service.importing.items import Fields, Item, Tally, objects, pre
 from mindstream.service.importing.reading import Source
 
 OWNED = ("memories", "users", "user")
-"""Parts of a namespace, such as ("memories", "ann"), that the user's name follows. In a namespace without any of these,
+"""Parts of a namespace, such as ("memories", "ann"), before the user's name. In a namespace without any of these parts,
 the last part is the user's name."""
 TEXTS = ("content", "text", "memory", "data")
 """Accepted names of the field with the text in an item's value."""

@@ -38,8 +38,12 @@ RATIO, SMALL = 200, 16 << 20
 
 @dataclass(slots=True)
 class _Counted:
-    """A file with a maximum number of bytes per object (`longest`) and in total (MAX_FILE). `since`: bytes since the
-    previous object; the caller sets it to 0 after each object."""
+    """A file with a maximum number of bytes per object and in total (MAX_FILE).
+
+    Attributes:
+        longest: maximum number of bytes per object.
+        since: number of bytes since the previous object; the caller sets it to 0 after each object.
+    """
 
     file: IO[bytes]
     longest: int = MAX_OBJECT
@@ -99,8 +103,8 @@ class Source:
         If this source is not an archive, yield the source itself. Other files of the archive are counted in `tally`.
 
         Raises:
-            InputError: the archive is damaged, has too many files or none that is wanted, or a file unpacks to a size
-                that text cannot have.
+            InputError: the archive is damaged, has too many files, or has no file that is `wanted`; or a file unpacks
+                to a size that text cannot have.
         """
         self.file.seek(0)
         if self.file.read(len(ZIP)) != ZIP:

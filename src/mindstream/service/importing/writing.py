@@ -75,8 +75,8 @@ class Import:
         store: the store to write to; None: there is no data folder yet, and nothing is written (a dry run).
         embedder: makes the vectors of the records; None: nothing is written (a dry run).
         owner: the user into whose memory items are imported.
-        each_user: if the file names a user for an item, import the item into that user's memory.
-        trusted: do not mark texts of other authors as untrusted.
+        each_user: whether an item is imported into the memory of the user that the file names for it, if any.
+        trusted: whether texts of other authors are trusted. False: they are marked as untrusted.
     """
 
     form: Form
@@ -283,8 +283,10 @@ def _is_once(record: Record, now: Moment) -> bool:
 
 
 def _entries(records: Sequence[Record], now: Moment) -> tuple[Entry, ...]:
-    """Return a log entry for the records that must not repeat a stored text (see `_is_once`), and one for the others;
-    an entry without records is left out."""
+    """Return one log entry for records that must not repeat a stored text, and one for the others.
+
+    `_is_once` decides. An entry without records is left out.
+    """
     parts = [[each for each in records if _is_once(each, now) == once] for once in (True, False)]
     return tuple(
         Entry(

@@ -80,9 +80,10 @@ class Laws(Reply):
     """The rules by which memories become stronger and decay (see memory/forgetting_curve); times are in seconds.
 
     A recall raises the level of a memory by one if more than `first_s * base ** level` (at most `cap_s`) passed since
-    its last recall; at level 0 always. From `lasting_level` on the memory is permanent. A memory that was not recalled
-    for `asleep_s` loses a level if a sleep selects it at random. A memory that was not recalled for `passed_over_s`
-    loses a level if a recall finds it but does not return it. Below level 0 it is archived.
+    the last recall of the memory. At level 0 a recall always raises the level. From `lasting_level` on the memory is
+    permanent. A memory that was not recalled for `asleep_s` loses a level if a sleep selects it at random. A memory
+    that was not recalled for `passed_over_s` loses a level if a recall finds it but does not return it. A memory with a
+    level below 0 is archived.
     """
 
     first_s: float
@@ -96,13 +97,13 @@ class Laws(Reply):
 class HowHeld(Reply):
     """The strength of a memory.
 
-    `fades`: it can decay (under the policy `keep`, none can). `lasting`: it is permanent. `returned`: when it was last
-    recalled, or else written. `counts_again`: the time from which a recall makes it stronger. `drawn`: the probability
-    that a sleep, which selects as many memories as the policy says, selects a certain one of those that can decay.
-    `curve`: pairs of days since its last recall and the probability that it is not archived by then, if it is never
-    recalled and a sleep happens each day. `rehearsals_s`: the earliest times of recalls, in seconds, that would make a
-    new memory permanent. `nights`: the sleeps (not undone) that weakened or archived it, by the row in which each
-    began.
+    `fades`: whether the memory can decay (under the policy `keep`, none can). `lasting`: whether it is permanent.
+    `returned`: when it was last recalled; if it never was, when it was written. `counts_again`: the time from which a
+    recall makes it stronger. `drawn`: the probability that a sleep selects a given memory that can decay; the policy
+    says how many memories a sleep selects. `curve`: pairs of days since the last recall, and the probability that the
+    memory is not archived by then, if it is never recalled again and a sleep happens each day. `rehearsals_s`: the
+    earliest times of recalls, in seconds after writing, that would make a new memory permanent. `nights`: the sleeps
+    (not undone) that weakened or archived the memory, each by the log row in which it began.
     """
 
     fades: bool

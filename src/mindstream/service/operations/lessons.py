@@ -33,8 +33,9 @@ class VerdictRequest(PoolName):
 class WriteLessonRequest(PoolName):
     """A lesson in one or two sentences.
 
-    `applies`: when it applies, "": always. `id`: the lesson to replace, "": write a new one. `version`: the version of
-    that lesson that the user has read, 0: the current one; if it was amended since, both texts are kept side by side.
+    `applies`: when the lesson applies; "": always. `id`: the lesson to replace; "": write a new lesson. `version`: the
+    version of the replaced lesson that the user has read; 0: the current version. If the lesson was amended after this
+    version, both texts are kept side by side.
     """
 
     text: str = Field(min_length=1, max_length=600)
@@ -54,14 +55,15 @@ class LessonShape(Reply):
     """A lesson and its evidence.
 
     `state`: confirmed (by a verdict, by a member listed by name who wrote it, or by the owner), or only assumed.
-    `sources`: the tasks, corrections and documents it was learned from. `asked_by`: the user whose words it is based
-    on, if the pool does not list this user by name, else "". `untrusted`: it was learned from third-party content.
-    `confirmed_by`, `contradicted_by`: how many tasks confirmed and contradicted it; `confirmed_by` is one more if
-    `vouched`: the owner or a member listed by name wrote the lesson by hand, or the owner vouched for it. `right`,
-    `wrong`: how many answers that were given with this lesson were right and wrong; an amendment sets `wrong` and
-    `contradicted_by` to 0. `useful`: when such an answer was last right. `disputes`: ids of lessons that contradict it.
-    `retired`: why it is no longer shown, "" if it is shown. `by_hand`: the person who wrote the current text without
-    naming a source, "" if it has another source, such as a task. `version`: changes with each amendment of the text.
+    `sources`: the tasks, corrections and documents from which it was learned. `asked_by`: the user whose words it is
+    based on; "" if the pool lists this user by name. `untrusted`: whether it was learned from third-party content.
+    `vouched`: whether the owner or a member listed by name wrote the lesson by hand, or the owner vouched for it.
+    `confirmed_by`, `contradicted_by`: number of tasks that confirmed and contradicted it; `confirmed_by` is one more if
+    `vouched`. `right`, `wrong`: number of right and wrong answers that were given with this lesson. An amendment sets
+    `wrong` and `contradicted_by` to 0. `useful`: when an answer with this lesson was last right. `disputes`: ids of
+    lessons that contradict it. `retired`: why it is no longer shown; "": it is shown. `by_hand`: the person who wrote
+    the current text without naming a source; "": the text has another source, such as a task. `version`: changes with
+    each amendment of the text.
     """
 
     id: str

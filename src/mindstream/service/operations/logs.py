@@ -36,8 +36,8 @@ from mindstream.service.operations.runtime import Runtime
 MAX_TRACE = 1_000
 """Maximum number of rows after an utterance that are searched for its trace."""
 MIN_WINDOW, MAX_WINDOW = 1_000, 64_000
-"""Number of rows that are read at a time, backwards from the end: at first the minimum; it doubles, up to the maximum,
-while few rows match."""
+"""Number of rows that are read at a time, backwards from the end. The first read is of MIN_WINDOW rows. While few rows
+match, the number doubles, up to MAX_WINDOW."""
 
 
 class RowsRequest(Page):
@@ -81,8 +81,8 @@ class CostRequest(Ask):
 class Limits(Reply):
     """Limits of spending on models (None: no limit).
 
-    `of`: `token` if they are the daily limits of this token; `server` if they are those of the server, which all
-    callers share until it is restarted. `spent_tokens`, `spent_usd`: what this token has spent today; None with
+    `of`: `token`: the limits are the daily limits of this token; `server`: they are the limits of the server, which all
+    callers share until the server is restarted. `spent_tokens`, `spent_usd`: what this token has spent today; None with
     `server`.
     """
 

@@ -96,13 +96,14 @@ class ForgetRequest(MemoryId):
 
 
 class ForgetResult(Reply):
-    """The memories that were deleted, or would be deleted if `dry_run` was set (`forgotten` is false then), as ids.
+    """The ids of deleted memories; with `dry_run`, of memories that would be deleted (`forgotten` is then false).
 
-    `asked`: those that the request selected, and their earlier wordings. `drawn`: those that were derived only from
-    these. `changed`: kept, but without the forgotten words. `left`: the remaining text of each of `changed`. `items`:
-    the deleted items of beliefs and plans. `similar`: memories on a similar topic that do not mention the subject and
-    are kept; to forget one, name its id. `pending`: bytes of the deleted words are still in the database file, because
-    another program is reading it; the next compaction removes them.
+    `asked`: memories that the request selected, and their earlier wordings. `drawn`: memories that were derived only
+    from memories in `asked`. `changed`: memories that are kept, but without the forgotten words. `left`: the remaining
+    text of each memory in `changed`. `items`: the deleted items of beliefs and plans. `similar`: memories on a similar
+    topic that do not mention the subject and are kept; to forget one, name its id. `pending`: whether bytes of the
+    deleted words are still in the database file, because another program is reading the file; the next compaction
+    removes them.
     """
 
     forgotten: bool
@@ -118,9 +119,9 @@ class ForgetResult(Reply):
 class ListRequest(Page):
     """Which memories to list, newest first.
 
-    `kinds`: only these kinds; repeat the parameter, or separate kinds with commas. `by_kind`: return, on one page, the
-    newest `limit` current memories of each kind, the newest last; if `kinds` is empty, also all current beliefs and
-    plans.
+    `kinds`: only these kinds; repeat the parameter, or separate kinds with commas. `by_kind`: return one page with the
+    newest `limit` current memories of each kind, the newest last. If `kinds` is empty, this page also has all current
+    beliefs and plans.
     """
 
     limit: int = Field(50, ge=1, le=1_000)
@@ -133,9 +134,9 @@ class MemoryShape(Reply):
     """A memory. Times are seconds since 1970 UTC.
 
     `status`: `holds` (valid now), `upcoming` (valid from `valid_from` on), `superseded` (replaced by `superseded_by`),
-    `forgotten` (archived), `ended` (valid until `valid_until`). It is valid from `valid_from` (included) until
-    `valid_until` (not included); None: no limit. `by`: who said it. `derived_from`: the ids of its sources. `seq`: its
-    row of the log, 0 if it has none.
+    `forgotten` (archived), `ended` (valid until `valid_until`). `valid_from`, `valid_until`: the period in which the
+    memory is valid, from `valid_from` (included) until `valid_until` (not included); None: no limit. `by`: who said the
+    memory. `derived_from`: the ids of its sources. `seq`: its row of the log; 0: none.
     """
 
     id: str
@@ -156,8 +157,10 @@ class MemoryShape(Reply):
 
 
 class MemoryList(Reply):
-    """A page of memories, newest first (with `by_kind`: kind by kind, the newest last); `next`: the cursor of the next
-    page, "" at the end."""
+    """A page of memories, newest first. With `by_kind`: kind by kind, the newest last.
+
+    `next`: the cursor of the next page; "": there is none.
+    """
 
     memories: list[MemoryShape]
     next: str
@@ -166,9 +169,10 @@ class MemoryList(Reply):
 class Receipt(Reply):
     """Why a memory was recalled.
 
-    `parts`: the parts of its score. `ranks`: by each part of the score, the memory's rank among the returned memories.
-    `strength`: 0 to 1, None for kinds that never decay. `age_s`, `last_recalled_s`: seconds since it was created, and
-    since it was last recalled. `source`: `user`, `mind` (derived by the agent), or `foreign` (third-party content).
+    `parts`: the parts of the score. `ranks`: for each part of the score, the memory's rank among the returned memories.
+    `strength`: 0 to 1; None for kinds that never decay. `age_s`, `last_recalled_s`: seconds since the memory was
+    created, and since it was last recalled. `source`: `user`, `mind` (derived by the agent), or `foreign` (third-party
+    content).
     `by`: who said it. `derived_from`: the ids of its sources.
     """
 

@@ -143,10 +143,10 @@ def evaluate(
     """Solve a set of questions by several strategies, and compare accuracy and cost.
 
     Shows three shares of right answers: those that equal the expected answer (exact), contain it (contained), or have
-    the same meaning (judged, with --judge). Each share has its 95 % interval (Wilson). Tokens are shown twice: tokens
-    read from the provider's cache count in full, or at a tenth. Pairs of strategies are compared on the same questions
-    (McNemar, corrected by Holm). A control, which is always shown, scores each answer against the expected answer of
-    another question.
+    the same meaning (judged, with --judge). Each share has a 95 % interval (Wilson). Tokens are shown twice: with
+    cached input tokens in full, and with cached input tokens at a tenth. Pairs of strategies are compared on the same
+    questions (McNemar, corrected by Holm). A control is always shown: it scores each answer against the expected answer
+    of another question.
     """
     if compared.judge:
         settings = settings.model_copy(update={"roles": {**settings.roles, service.JUDGE: compared.judge}})

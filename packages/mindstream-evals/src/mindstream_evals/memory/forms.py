@@ -225,8 +225,7 @@ def _said(id_: str, session: str, at: Moment, said: Mapping[str, Any]) -> TalkMe
 
 
 def _moment(text: str, before: Sequence[TalkMessage]) -> Moment:
-    """Parse a date. If its format is unknown, return a time after that of the last earlier message, or 0 if there is
-    none."""
+    """Parse a date. If the format is unknown, return a time after the last earlier message, or 0 without one."""
     for form in DATES:
         with suppress(ValueError):
             return datetime.strptime(text.strip(), form).replace(tzinfo=UTC).timestamp()

@@ -160,8 +160,10 @@ class RunCalls:
 
 
 class KeptModel:
-    """A model for one run: it answers a call from the run's ledger if it is stored there, else calls the wrapped model
-    and stores the reply."""
+    """A model for one run that stores replies in the run's ledger.
+
+    A call whose reply is stored is answered from the ledger. Any other call goes to the wrapped model.
+    """
 
     def __init__(self, model: Model, calls: RunCalls) -> None:
         self.name = model.name
@@ -245,8 +247,8 @@ class Outcome:
     """The result of a strategy for a question.
 
     Attributes:
-        tool_calls: number of calls of tools; failed: number of them that the evaluation made fail (see `Failing`).
-        input_tokens: including those read from a cache.
+        tool_calls: number of tool calls; failed: number of tool calls that the evaluation made fail (see `Failing`).
+        input_tokens: input tokens, including tokens read from a cache.
     """
 
     question: str

@@ -48,9 +48,12 @@ OWNER = "experimenter"
 AT_ONCE = 3
 """Maximum number of tests that are answered concurrently."""
 Arm = tuple[str, Form, bool]
-"""A pool: its scope, the form in which its exemplars are embedded (see `Form`), and whether the answers of its
-exemplars are exchanged at random (a control). The scope is the name of a domain; `single`: one pool for all domains;
-`none`: no pool."""
+"""A pool, as a tuple:
+
+- scope: the name of a domain; `single`: one pool for all domains; `none`: no pool.
+- form: the form in which the exemplars are embedded (see `Form`).
+- shuffled: whether the answers of the exemplars are exchanged at random (a control).
+"""
 Told = list[tuple[str, Exchange]]
 """Pairs of an agent's name and an exchange."""
 
@@ -232,8 +235,11 @@ class Experiment:
 
 
 def _first(exchanges: Sequence[Exchange], share: float) -> list[Exchange]:
-    """Return the first exchanges of an agent that a pool can store: the given share (0 to 1) of all that it can
-    store."""
+    """Return the first exchanges of an agent, without those that a pool refuses.
+
+    Args:
+        share: how many to return, as a share (0 to 1) of the exchanges that a pool can store.
+    """
     sound = [each for each in exchanges if not find_faults(each.query, each.answer)]
     return sound[: round(len(sound) * share)]
 
@@ -383,8 +389,11 @@ async def _run_as_tasks(
 
 @contextlib.contextmanager
 def _pools_folder(wish: ExperimentSettings) -> Iterator[Path]:
-    """Yield a folder for the pools of this design: next to the file of answers, so that a resumed run reuses the pools;
-    a temporary one if there is no such file (`out` is None)."""
+    """Yield a folder for the pools of this design.
+
+    The folder is next to the file of answers, and a resumed run uses it again. Without such a file (`out` is None) the
+    folder is temporary.
+    """
     if wish.out is None:
         with tempfile.TemporaryDirectory() as scratch:
             yield Path(scratch)

@@ -86,8 +86,10 @@ class Pooled:
         return [each for each in found if arm == "both" or bool(each.lessons) == (arm == "lessons")]
 
     async def learn(self, done: Attempts) -> dict[str, Any]:
-        """Change the lessons by the verdict, unless the question was judged before, and store accepted work as an
-        exemplar; return a note of what changed."""
+        """Learn from a judged attempt; return a note of what changed.
+
+        The verdict changes the lessons, unless the question was judged before. Accepted work is stored as an exemplar.
+        """
         pool, agent, steps, noted = self.member.pool, self.member.agent, tuple[str, ...](), "learned before"
         if not (await pool.state()).lessons.is_judged(question_id(done.question)):
             learned = await learn(
@@ -170,7 +172,7 @@ class ExtractedFacts:
     facts: list[str] = field(default_factory=list)
 
     async def examples(self, arm: Arm, question: str) -> list[Example]:  # noqa: ARG002
-        """Return the facts most similar to the question as one text, that is, one example; [] if there are no facts."""
+        """Return one example, whose text lists the facts most similar to the question; [] if there are no facts."""
         found = await self._nearest(question)
         return [Example("\n".join(["Known facts:", *(f"- {each}" for each in found)]))] if found else []
 

@@ -104,8 +104,10 @@ def draw_comparisons(
 
 
 def other_resident(names: Sequence[str], name: str, question: str, seed: int) -> str:
-    """Return the resident whose answer to a question the condition `shuffled` (the control) shows as this resident's:
-    another resident, and a different one for each resident."""
+    """Return the resident whose answer the control (condition `shuffled`) shows in place of this resident's answer.
+
+    It is another resident, and a different one for each resident.
+    """
     order = sorted(names)
     step = 1 + int(chance.fraction(seed, "shuffled", question) * (len(order) - 1))
     return order[(order.index(name) + step) % len(order)]
@@ -152,8 +154,8 @@ class Judged:
 
     Attributes:
         won: 1 if the first answer won, 0 if the second, 0.5 for a draw.
-        verdicts: points that a model gave the first answer, in the shown order and reversed; empty: a person judged, or
-            both answers have the same words.
+        verdicts: points that a model gave the first answer, with the two answers in the shown order and in reverse
+            order. Empty: a person judged, or both answers have the same words.
     """
 
     pair: Pair
@@ -383,8 +385,11 @@ UNKNOWN = "I would have to think about that for a moment, and then I would tell 
 
 
 async def count_asked(evaluation: Evaluation, comparisons: Sequence[Comparison]) -> Counting:
-    """Count the model calls whose results are not stored yet: for answers, for verdicts on each pair of different
-    answers in both orders, and for the claim check of each answer."""
+    """Count the model calls whose results are not stored yet.
+
+    There are calls for answers, for verdicts (each pair of different answers, in both orders), and for the claim check
+    of each answer.
+    """
     counting, asked = Counting(), set[str]()
 
     def add(prompt: Prompt[Any], key: str) -> None:

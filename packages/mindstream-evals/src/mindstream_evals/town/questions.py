@@ -94,8 +94,10 @@ def draw_questions(questions: Sequence[Question], n: int, seed: int, name: str) 
 
 
 def gaps_of(history: History, name: str, event: str) -> dict[str, str]:
-    """Return the values of the placeholders in questions to a resident: another resident (if possible one that the
-    resident has met or knows), an event, and the time."""
+    """Return the values of the placeholders in questions to a resident: another resident, an event, and the time.
+
+    The other resident is one that the resident has met or knows, if there is one.
+    """
     setting, step = history.setting, history.step
     when = setting.when(max(step, 0))
     return {"other": _other(history, name), "event": event, "time": f"{when:%A}, {when:%H:%M}"}
@@ -110,8 +112,10 @@ def _other(history: History, name: str) -> str:
 
 
 def find_event(history: History) -> str:
-    """Return in words the appointment that most residents know about (of several, the first found); without one, a
-    general text."""
+    """Return in words the appointment that most residents know about.
+
+    Of several such appointments, the first found is returned. Without appointments, a general text is returned.
+    """
     found: list[Appointment] = []
     known: Counter[int] = Counter()
     for name in history.names:

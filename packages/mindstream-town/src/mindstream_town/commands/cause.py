@@ -61,9 +61,9 @@ async def cause(
 ) -> None:
     """Show what caused an outcome: how often it still happens in copies of the town without a memory that led to it.
 
-    For each memory that led to the outcome, forks (copies of the town) begin at the time when it was made, without it;
-    they are compared with forks that keep it, with the same seeds. As a control, forks also begin without a memory that
-    did not lead to the outcome.
+    The copies of the town (forks) begin when the memory was made. For each memory that led to the outcome, forks
+    without the memory are compared with forks that keep the memory, with the same seeds. As a control, other forks lack
+    a memory that did not lead to the outcome.
     """
     if against is not None:
         await _show_difference(settings, against, json)

@@ -99,10 +99,11 @@ def metrics(
 ) -> None:
     """Show measures of a town: talks, reflections, the spread of facts.
 
-    With a model, a resident knows a --fact if the model says that one of its memories states the fact (about one call
-    per resident). Without a model, the initial memory that shares the most words with --fact stands for the fact, and a
-    resident knows the fact if one of its memories is that memory or is derived from it. Also shows acquaintance,
-    adherence to plans, and acts at closed, private or full places.
+    Also shows acquaintance, adherence to plans, and acts at closed, private or full places.
+
+    With a model, a resident knows a --fact if the model says that one of the resident's memories states the fact (about
+    one call per resident). Without a model, the initial memory that shares the most words with --fact stands for the
+    fact. A resident then knows the fact if one of the resident's memories is, or is derived from, this initial memory.
     """
     history = read(settings)
     if at:
@@ -178,8 +179,10 @@ def _files(measured: Measured, ending: str) -> dict[str, str]:
 
 
 def _curves(measured: Measured, steps: Sequence[int]) -> dict[str, tuple[list[float], str]]:
-    """Return the curves by name (the spread of each fact, pairs, kept plans, talks, reflections), each with its values
-    and the label of the last value."""
+    """Return the curves by name, each with its values and the label of the last value.
+
+    There are curves of the spread of each fact, of pairs who know each other, kept plans, talks and reflections.
+    """
     history, people = measured.history, len(measured.history.names)
     known, kept = measured.acquaintance.curve(steps), trace_adherence(history, steps)
     talks = sorted(talk.step for _, talk in history.talks())

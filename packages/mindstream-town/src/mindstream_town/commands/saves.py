@@ -150,7 +150,7 @@ def export(
     at: Annotated[str, flag("TIME", "With --out: export the town as of this time [now].")] = "",
     json: AsJson = False,
 ) -> None:
-    """Write a town as a saved simulation (--out), or its journal, the list of all its events (--journal), or both.
+    """Write a town as a saved simulation (--out), or its journal (--journal: the list of all events), or both.
 
     The published code of Park 2023 and `town import` can read the saved simulation; it includes the map.
     """

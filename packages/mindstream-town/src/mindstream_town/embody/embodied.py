@@ -33,7 +33,8 @@ def find_entrance(town: OpenTown, person: Person, typed: str) -> str:
     """Return the place where a visitor enters: the typed place, or a public one that is open.
 
     Raises:
-        InputError: there is no such place, the visitor may not enter it now, or no public place is open.
+        InputError: there is no such place, or the visitor may not enter the place now; or, without a typed place, no
+            public place is open.
     """
     setting = town.setting
     if typed:
@@ -56,7 +57,8 @@ def find_open_place(town: OpenTown, person: Person, typed: str) -> str:
     """Return the address of the typed place, if the person may enter it now.
 
     Raises:
-        InputError: there is no such place, it is closed, or it is private and no resident is there to admit the person.
+        InputError: there is no such place; the place is closed; or the place is private, and no resident is there to
+            admit the person.
     """
     setting, place = town.setting, find_place(town.setting, typed)
     address = setting.addresses[place]
@@ -165,16 +167,18 @@ class Embodied:
         return await self._do(Do(what=_told(what, LONGEST_DONE), minutes=minutes, place=there))
 
     async def say(self, text: str, to: str = "") -> None:
-        """Say something. The call runs one step of the town, in which the addressee answers or declines, unless a user
-        controls it.
+        """Say something, and run one step of the town.
+
+        In this step the addressee answers or declines. An addressee that a user controls does neither.
 
         Args:
-            to: a name; ALL: all residents in sight; "": the partner of the current talk, else all in sight. If the
-                words are for all, the partner of a current talk answers, else the nearest resident who is free, else
-                the nearest who is awake; the others remember the words.
+            to: a name; ALL: all residents in sight; "": the partner of the current talk, else all in sight. Words for
+                all are answered by the partner of a current talk, else by the nearest resident who is free, else by the
+                nearest who is awake; the others remember the words.
 
         Raises:
-            InputError: the text is empty or too long, there is no such resident, or it is asleep or not in sight.
+            InputError: the text is empty or too long; or there is no such resident; or the resident is asleep or not in
+                sight.
         """
         told = _told(text, LONGEST_SAID)
         awake = [each for each in self._people() if not each.state.asleep]

@@ -43,8 +43,8 @@ def load_json(path: Path, most: int = MOST_BYTES) -> JsonValue:
     """Return the content of a JSON file.
 
     Raises:
-        InputError: the file cannot be read, has more than `most` bytes, or is not JSON; the message has the path and,
-            if it is not JSON, line and column.
+        InputError: the file cannot be read, has more than `most` bytes, or is not JSON. The message has the path; for a
+            syntax error, also line and column.
     """
     return parse_json(load_text(path, most), str(path))
 
@@ -54,7 +54,7 @@ def parse_json(text: str, where: str) -> JsonValue:
 
     Raises:
         InputError: the text is not JSON, is nested deeper than DEEPEST, or contains a number with too many digits or an
-            unpaired surrogate; the message begins with `where`.
+            unpaired surrogate. The message begins with `where`.
     """
     try:
         data: JsonValue = json.loads(text)

@@ -123,8 +123,8 @@ def world_of_matrix(matrix: Matrix, skip: frozenset[int] = frozenset()) -> TileW
         skip: ids without a row in the tables, which are ignored.
 
     Raises:
-        InputError: world_blocks.csv has not exactly one row, or there is an unknown or duplicate id, an arena outside
-            its sector, or an object outside an arena; the message names the table, or the row and column of the maze.
+        InputError: world_blocks.csv has not exactly one row; or there is an unknown or duplicate id, an arena outside
+            its sector, or an object outside an arena. The message names the table, or the row and column of the maze.
     """
     names = {name: _names(matrix.tables[name], name) for name in TABLES}
     if len(names["world"]) != 1:
@@ -192,8 +192,11 @@ def matrix_of_world(world: TileWorld) -> Matrix:
 def _narrowest(
     world: Address, ids: Mapping[str, int], names: Mapping[str, Mapping[int, Address]], skip: frozenset[int]
 ) -> Address | None:
-    """Return the narrowest place at a tile: its object, else arena, else sector; None: it is outside of places. Raise
-    InputError if an id is unknown, or a place is drawn outside of the place that contains it."""
+    """Return the narrowest place at a tile: the object, else the arena, else the sector; None: no place.
+
+    Raises:
+        InputError: an id is unknown, an arena is outside its sector, or an object is outside an arena.
+    """
     meant: dict[str, Address | None] = {}
     for name, id in ids.items():
         if id and id not in skip and id not in names[name]:

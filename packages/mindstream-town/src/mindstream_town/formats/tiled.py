@@ -114,8 +114,10 @@ class TiledMap:
     tilesets: tuple[Tileset, ...] = ()
 
     def cells(self, maze: str) -> array[int]:
-        """Return the tile numbers of the layer for a maze (a key of LAYERS, such as `arena`), without the bits for
-        flipped tiles.
+        """Return the tile numbers of a layer, without the bits for flipped tiles.
+
+        Args:
+            maze: the maze of the layer: a key of LAYERS, such as `arena`.
 
         Raises:
             InputError: the map has no such layer.
@@ -131,11 +133,11 @@ def matrix_of_tiled(map: TiledMap, tables: Mapping[str, Rows] | None = None) -> 
 
     Args:
         map: the map.
-        tables: the meaning of its tiles (see `read_tables`); None: use the tiles' property `address`.
+        tables: the meanings of the tiles (see `read_tables`); None: the property `address` of each tile.
 
     Raises:
-        InputError: a layer is missing; or no tables are given, and the tiles have no addresses in one world, have an
-            invalid one, or are in an external tileset.
+        InputError: a layer is missing. Without `tables`: the tiles have no addresses, addresses in several worlds, or
+            an invalid address; or the tiles are in an external tileset.
     """
     mazes = {maze: map.cells(maze) for maze in MAZES}
     tables = tables or _tables(map, mazes)

@@ -64,9 +64,9 @@ class Cause(NamedTuple):
 
     Attributes:
         whose: the resident who has the memory. step: when the memory was made.
-        how: how the memory led to the outcome, such as "memory of the event" or "told by Ada Brook"; CONTROL if it did
-            not.
-        records: the memory's id, and the ids of the resident's memories with the same text up to that step.
+        how: how the memory led to the outcome, such as "memory of the event" or "told by Ada Brook"; CONTROL: it did
+            not lead to the outcome.
+        records: ids of the memory, and of the resident's other memories up to this step with the same text.
     """
 
     whose: str
@@ -99,7 +99,8 @@ def find_outcome(history: History, typed: str, span: tuple[int, int] | None) -> 
     """Return the outcome of a typed text: `NAME at PLACE`, `NAME at EVENT` or `NAME knows FACT`.
 
     Args:
-        span: for `NAME at PLACE`, the steps between which NAME is there; None: the text names an event.
+        span: for `NAME at PLACE`: the first and the last step of the period in which NAME is at PLACE; None: the text
+            names an event.
 
     Raises:
         InputError: the text has another form, or there is no such resident, event or fact.
@@ -118,12 +119,15 @@ def find_outcome(history: History, typed: str, span: tuple[int, int] | None) -> 
 
 
 def _event_outcome(history: History, who: str, typed: str, span: tuple[int, int] | None) -> Outcome:
-    """Return the outcome that a resident is present at an event: with `span`, at the place that the text names; without
-    it, at the appointment whose memory has most of the text's words.
+    """Return the outcome that a resident is present at an event.
+
+    Args:
+        typed: with `span`: a place. Without: words of an appointment; the memory with most of these words decides.
+        span: first and last step of the event; None: the time of the appointment.
 
     Raises:
-        InputError: `span` is None, and no memory of such an appointment has a word of the text; or `span` is given, and
-            the text does not name one place.
+        InputError: `span` is given, and the text does not name one place; or `span` is None, and no memory of an
+            appointment has a word of the text.
     """
     words, setting = {*terms(typed)}, history.setting
     found = {
@@ -142,8 +146,11 @@ def _event_outcome(history: History, who: str, typed: str, span: tuple[int, int]
 
 
 def find_causes(history: History, outcome: Outcome, most: int) -> list[Cause]:
-    """Return at most `most` notes and thoughts that led to an outcome, in the order in which the search finds them: a
-    memory, then its sources. Add one memory that did not lead to the outcome, if there is one, as a control."""
+    """Return at most `most` notes and thoughts that led to an outcome, and a control.
+
+    They are in the order of the search: a memory, then the memories that it is derived from. The control is a memory
+    that did not lead to the outcome; it is the last in the list, and missing if there is no such memory.
+    """
     begins = outcome.event.start if outcome.event else outcome.end
     path = dict[tuple[str, str], str]()
     for key, how in _roots(history, outcome, begins):
@@ -183,11 +190,10 @@ def _roots(history: History, outcome: Outcome, begins: int) -> Iterator[tuple[tu
 
 
 def _sources(history: History, whose: str, id_: str, how: str) -> Iterator[tuple[tuple[str, str], str]]:
-    """Yield the memories that a memory is derived from, recursively: its evidence, and the memories of other residents
-    that they told in the talk behind it.
+    """Yield the memories that a memory is derived from, recursively, each with its connection to the outcome.
 
-    Each comes with its connection to the outcome that is being explained (`how`). If `how` says that the memory is
-    behind the plan of the day, yield nothing.
+    These are the memory's evidence, and the memories of other residents that were told in the talk behind the memory.
+    If the connection `how` says that the memory is behind the plan of the day, yield nothing.
     """
     record = history.by_id[whose].get(id_)
     if record is None or how.startswith("behind"):
@@ -223,8 +229,10 @@ class Job(NamedTuple):
 
 
 def jobs_of(settings: Settings, outcome: Outcome, causes: Sequence[Cause], seeds: Sequence[int]) -> list[Job]:
-    """Return the forks that show the effects of memories: for each memory and seed, one fork with all memories and one
-    without this memory, both from the step at which it was made. Memories of the same step share the fork with all.
+    """Return the forks that show the effects of memories.
+
+    For each memory and seed there are two forks: one with all memories, and one without this memory. Both begin at the
+    step at which the memory was made. Memories of the same step share the fork with all memories.
     """
     arms = dict[tuple[int, tuple[str, ...], tuple[str, str] | None], None]()
     for each in causes:
@@ -264,7 +272,7 @@ class Difference(NamedTuple):
     """The first row in which two journals differ.
 
     Attributes:
-        here, there: the row of each town in words; "": a town that has no row of this resident at this step.
+        here, there: the row of each town in words; "": the town has no row of this resident at this step.
     """
 
     step: int

@@ -150,8 +150,10 @@ def _line(history: History, said: SpokenLine) -> Reason:
 
 
 def _plans(history: History, name: str, step: int) -> Iterator[Reason]:
-    """Yield the blocks of the plan behind an act: the newest change of the day's plan for this minute, and the plan of
-    the day as it was before such changes."""
+    """Yield the two parts of the plan behind an act.
+
+    The first is the newest change of the day's plan for this minute; the second is the original plan of the day.
+    """
     minute, day = history.setting.minute(step), history.setting.day(step)
     tasks = [e for at, e in history.events(name, TasksPlanned) if at <= step and history.setting.day(at) == day]
     for planned in reversed(tasks):
@@ -195,8 +197,11 @@ FINE = "in order"
 
 
 def beliefs_of(history: History, name: str, step: int) -> list[Belief]:
-    """Return a resident's beliefs at a step: about objects and people that it has seen, and from whispers (thoughts
-    added by users) that reached it."""
+    """Return a resident's beliefs at a step.
+
+    These are beliefs about objects and people that the resident has seen, and beliefs from whispers (thoughts added by
+    users) that reached the resident.
+    """
     newest: dict[str, Record] = {}
     for record in history.records[name]:
         if record.about is not None and history.step_of(record.created) <= step:

@@ -67,8 +67,10 @@ class TownRunRequest(TownName):
 
 
 class FramesRequest(TownName):
-    """The moments of a town from step `first` to `last` (null: the newest), in intervals of `every` steps, at most
-    `limit` of them. For more, set `first` to the reply's `next`."""
+    """The moments of a town from step `first` to `last` (null: the newest), one per `every` steps.
+
+    A reply has at most `limit` moments. For more, set `first` to the reply's `next`.
+    """
 
     first: int = Field(0, ge=0, le=2**40)
     last: int | None = Field(None, ge=0, le=2**40)

@@ -59,8 +59,10 @@ THOUGHT: tuple[Kind, ...] = ("thought", "note")
 
 
 async def next_act(turn: ResidentTurn) -> None:
-    """Begin the act that the plan has for now; if necessary, first plan the day, and break the block for now down into
-    hours and tasks."""
+    """Begin the act that the plan has for now.
+
+    If necessary, first plan the day, and break the current block down into hours and tasks.
+    """
     day, minute = turn.day, turn.minute
     if turn.state.day != day:
         await begin_day(turn, day)
@@ -83,8 +85,10 @@ def _now(turn: ResidentTurn, minute: int) -> Block:
 
 
 async def begin_day(turn: ResidentTurn, day: int) -> None:
-    """Plan the day; before that, except on the first day, rate the unrated memories and renew the resident's summary of
-    itself. If the town's profile has no plans, the resident is idle all day."""
+    """Plan the day. If the town's profile has no plans, the resident is idle all day instead.
+
+    On each day except the first, first rate the unrated memories and renew the resident's summary of itself.
+    """
     if not turn.profile.plans:
         await idle_away(turn, day)
         return
@@ -262,7 +266,7 @@ def _present(turn: ResidentTurn, place: str) -> tuple[str, ...]:
 
 
 def _walks(turn: ResidentTurn, places: Sequence[str]) -> list[int]:
-    """Return the minutes of the walk to each of these places, one after the other; 0 if there is no way."""
+    """Return the minutes of the walk to each place from the place before it; 0 if there is no way."""
     spot, routes, walks = turn.spot, turn.setting.world.routes, list[int]()
     for place in places:
         address = turn.setting.addresses.get(place)
@@ -276,9 +280,11 @@ def _walks(turn: ResidentTurn, places: Sequence[str]) -> list[int]:
 
 
 def _fitted(wanted: Sequence[int], minutes: int) -> list[int]:
-    """Return how many of these minutes each task lasts: as many as wanted while they suffice, then the rest, then 0.
+    """Return the duration of each task in minutes; all tasks together last at most `minutes`.
 
-    If fewer than SHORTEST minutes remain after all tasks, they are added to the last task that is not 0.
+    Each task gets as many minutes as wanted while minutes are left. The first task that wants more gets the rest, and
+    later tasks get 0. If fewer than SHORTEST minutes remain after all tasks, they are added to the last task that is
+    not 0.
     """
     left, lasts = minutes, list[int]()
     for each in wanted:
@@ -349,9 +355,11 @@ def surroundings_of(turn: ResidentTurn, *, of_day: bool = False) -> str:
 
 
 async def rewrite_day(turn: ResidentTurn, kept: Sequence[Agreement]) -> None:
-    """Plan the rest of the day again in one call, if there are agreements for it; agreements that the reply leaves out
-    are added. The prompt also shows the resident's other appointments for the rest of the day, so that the reply can
-    keep their times and places."""
+    """Plan the rest of the day again in one call, if there are agreements for the rest of the day.
+
+    The prompt also shows the resident's other appointments for the rest of the day. Agreements and appointments that
+    the reply leaves out are added.
+    """
     agreed = [each for each in kept if is_ahead_today(turn, each.appointment)]
     if not agreed:
         return

@@ -174,8 +174,10 @@ async def _keep_refusal(speaker: Speaker, lines: tuple[SpokenLine, ...], until: 
 
 
 async def _keep(speaker: Speaker, other: Speaker, lines: tuple[SpokenLine, ...], until: int) -> str:
-    """Write a talk, which ends at the step `until`, into a speaker's stream, plan the day again if something was agreed
-    on, and return the topic."""
+    """Write a talk, which ends at the step `until`, into a speaker's stream; return the topic.
+
+    If something was agreed on, plan the rest of the day again.
+    """
     told, known = passed_on(lines, speaker.other, other.minds, speaker.minds)
     about, agreed = await keep_said(speaker.turn, speaker.other, lines, until, told, known, rates=False)
     await rewrite_day(speaker.turn, agreed)

@@ -47,8 +47,10 @@ class SeeTo(Prompt[Remedy]):
     at: int
     """The object's number in `around`."""
     around: tuple[str, ...]
-    """Objects that the resident knows and may use: those in the same house, then those of open shops and restaurants;
-    numbered from 1."""
+    """Objects that the resident knows and may use, numbered from 1.
+
+    Objects in the same house come first, then objects of open shops and restaurants.
+    """
     sells: tuple[int, ...] = ()
     """Numbers of the objects in other houses at which one can buy something now."""
     serves: tuple[int, ...] = ()
@@ -72,8 +74,10 @@ PATIENCE = 15
 
 @rule(SeeTo)
 def see_to_by_charge(ask: SeeTo) -> Remedy:
-    """Rule: end a danger; wait for an object that others use or repair, and do without it after PATIENCE minutes;
-    repair objects in one's charge; report other objects."""
+    """Rule: end a danger. Wait for an object that others use or repair; after PATIENCE minutes, do without the object.
+
+    Repair objects in one's charge, and report other objects.
+    """
     if ask.danger:
         return Remedy(tasks=[Task(minutes=3, what=f"ending a danger: {ask.sees}"[:200], place=ask.at, mends=True)])
     if ask.taken or ask.others:
@@ -286,10 +290,11 @@ class Speaking(Frozen):
     def by_rule(self) -> tuple[str, list[int], bool]:
         """Return the line by rules, the numbers of the memories that it passes on, and whether it ends the talk.
 
-        The speaker's first line greets. It also passes on the most important memory that the other does not know, word
-        for word, if its importance is at least MATTERS; to an acquaintance, the second line passes on another one. A
-        line that neither greets nor passes on a memory says goodbye. A line that passes on none ends the talk, unless
-        it is the talk's first line.
+        - The speaker's first line greets.
+        - It also passes on, word for word, the most important memory of at least MATTERS that was not told yet.
+        - To an acquaintance, the speaker's second line passes on another such memory.
+        - A line that neither greets nor passes on a memory says goodbye.
+        - A line that passes on no memory ends the talk, unless it is the first line of the talk.
         """
         mine = sum(line.startswith(f"{self.who}: ") for line in self.lines)
         untold = [n for n, each in enumerate(self.memories, 1) if n not in self.told and each.importance >= MATTERS]

@@ -66,8 +66,11 @@ class Agreement(NamedTuple):
 
 
 def meeting_places(turn: ResidentTurn, other: str = "") -> list[str]:
-    """Return places where two residents can meet: those that the first knows and may use, those of its usual day, and
-    the rooms of the other's home."""
+    """Return places where two residents can meet.
+
+    These are the places that the first resident knows and may use, the places of the first resident's usual day, and
+    the rooms of the other resident's home.
+    """
     setting = turn.setting
     known, of_day = known_addresses(setting, turn.person, turn.state.knows)
     host = setting.people.get(other)
@@ -114,8 +117,10 @@ def _of(news: Sequence[Appointment | None], number: int) -> Appointment | None:
 
 
 def _agreed(turn: ResidentTurn, other: str, said: Agreed, of: Appointment | None, places: Sequence[str]) -> Kept:
-    """Return an agreement with its appointment: `of` (told by the other), else the one that `said` describes, if
-    any."""
+    """Return an agreement with its appointment, if there is one.
+
+    The appointment is `of` (told by the other resident), else the appointment that `said` describes.
+    """
     text = said.text.strip()
     at = of or _described(turn.when, said, places)
     if at is None:
@@ -197,7 +202,7 @@ def spoken_drafts(
 ) -> list[RecordDraft]:
     """Return the lines of a talk, which begins at a step, as one of the two speakers (`one`) remembers them.
 
-    `importance`: that of each line, 1 to 10; None: it is rated later.
+    `importance`: the importance of each line, 1 to 10; None: lines are rated later.
     """
     return [
         RecordDraft(
@@ -224,8 +229,10 @@ def minutes_of(lines: Sequence[SpokenLine]) -> int:
 
 
 async def come_to_mind(speaker: ResidentTurn, other: ResidentTurn) -> list[Record]:
-    """Return the speaker's memories for a talk: about the other, about its own days, of promises, and of appointments;
-    none that it may not tell."""
+    """Return the speaker's memories for a talk, without those that the speaker may not tell.
+
+    These are memories about the other resident, memories that matter to the speaker, promises, and appointments.
+    """
     found = [
         *await speaker.recall(other.name, OF_OTHER, kinds=OF_PEOPLE),
         *await speaker.recall(speaker.at_heart, TO_TELL, kinds=TELLABLE),
@@ -252,12 +259,11 @@ async def untold_news(turn: ResidentTurn, other: str, *, for_rules: bool = False
 async def thoughts_of(
     turn: ResidentTurn, other: str, *, for_rules: bool = False
 ) -> tuple[Recollection, list[Record], list[Record]]:
-    """Return three lists about another resident: what a recall finds, memories about it, and the news that it does not
-    know.
+    """Return three results: a recall about another resident, memories about it, and news that it does not know yet.
 
-    The second list has the newest memories about the other resident (at most OF_OTHER), then the recalled ones.
+    The second result has the newest memories about the other resident (at most OF_OTHER), then the recalled ones.
 
-    `for_rules`: the caller is a rule, which does not need the second list (it is empty) or the order of the news.
+    `for_rules`: whether only rules read the result. If so, the second result is empty, and the news have no order.
     """
     about = [] if for_rules else await turn.recall_about([other], OF_OTHER)
     recalled = await turn.recall(other, OF_OTHER, kinds=OF_PEOPLE, touch=False)

@@ -35,12 +35,11 @@ ASIDE = 3
 
 
 def stand_at(turn: ResidentTurn, address: Address, nearest: Spot) -> Spot:
-    """Return the spot where the resident stands at a place: the nearest spot of the place, or one around it (at most
-    ASIDE away).
+    """Return the spot where the resident stands at a place: the nearest spot, or one at most ASIDE away from it.
 
-    If the nearest spot is in sight, the resident takes it if it is free, else a free spot around it. From farther away
-    it cannot see whether the spot is free, and takes it or one around it with equal chances. At home, on roads, and if
-    no spot around it is free, the resident takes the nearest spot.
+    - The nearest spot is in sight: the resident takes it if it is free, else a free spot around it.
+    - The nearest spot is not in sight: the resident takes it, or a spot around it, with equal chances.
+    - At home, on roads, or if no spot around the nearest spot is free: the resident takes the nearest spot.
 
     Args:
         nearest: the spot of the place that has the shortest path.
@@ -64,8 +63,8 @@ def stand_at(turn: ResidentTurn, address: Address, nearest: Spot) -> Spot:
 
 
 AHEAD = 60
-"""Minutes of a block that are broken down into tasks in one call; if less than half as many minutes would be left of
-the block, they are included."""
+"""Minutes of a block that are broken down into tasks in one call. If fewer than half as many minutes would be left of
+the block, these minutes are included."""
 SLEEPING = "sleeping"
 PLAN_IMPORTANCE = 5.0
 MOST_AHEAD = 45
@@ -114,8 +113,10 @@ def is_right_again(turn: ResidentTurn, block: Block) -> bool:
 
 
 def leave_it(turn: ResidentTurn, block: Block, minute: int) -> Block:
-    """Replace the current reaction by the next part of the plan, starting now, and return that part; if the plan has no
-    later part, return the reaction."""
+    """Replace the current reaction by the next part of the plan, starting now; return this part.
+
+    If the plan has no later part, the reaction continues and is returned.
+    """
     later = next((each for each in turn.state.blocks if each.start >= block.end and each.why == "plan"), None)
     if later is None:
         return block
@@ -125,8 +126,10 @@ def leave_it(turn: ResidentTurn, block: Block, minute: int) -> Block:
 
 
 async def plan_day(turn: ResidentTurn, day: int) -> None:
-    """Plan a day from the usual day, appointments and memories; if the town's profile has no plans, the resident is
-    idle all day."""
+    """Plan a day from the usual day, appointments and memories.
+
+    If the town's profile has no plans, the resident is idle all day instead.
+    """
     if not turn.profile.plans:
         turn.write(DayPlanned(step=turn.step, day=day, currently=turn.state.currently, broad=(), blocks=_idle(turn)))
         return
@@ -184,8 +187,10 @@ async def plan_note(
 
 
 def usual_day(turn: ResidentTurn, date: datetime, places: Sequence[str]) -> tuple[Usual, ...]:
-    """Return the resident's usual activities on a date, for the prompt; `places`: the addresses to which the prompt
-    gives the numbers 1, 2, …"""
+    """Return the resident's usual activities on a date, for the prompt.
+
+    `places`: addresses in the order of their numbers (1, 2, …) in the prompt.
+    """
     numbers = {address: number for number, address in enumerate(places, 1)}
     today = [each for each in turn.person.day if each.is_on(date)]
     usual: list[Usual] = []
@@ -214,7 +219,8 @@ def blocks_of(
     them.
 
     Args:
-        kept: appointments by their numbers in the prompt; an item that refers to one takes its time and place.
+        kept: appointments in the order of their numbers in the prompt. An item that refers to an appointment takes the
+            time and place of the appointment.
     """
     wake, bed = minute_of(plan.wake), minute_of(plan.bed)
     until = bed if bed > wake else bed + DAY_MINUTES
@@ -241,8 +247,11 @@ def blocks_of(
 
 
 def _kept(turn: ResidentTurn, at: Appointment, item: Stretch) -> Stretch:
-    """Return an item moved to the time of its appointment, if that is on this day, and to its place, if the resident is
-    let in there."""
+    """Return an item with the time and place of its appointment.
+
+    The item keeps its own time if the appointment begins on another day. It keeps its own place if the appointment has
+    no place, or one where the resident is not let in.
+    """
     begins, _ = _minutes_of(turn, at)
     later = begins - item.start if 0 <= begins < DAY_MINUTES else 0
     place = at.place if at.place and is_let_in(turn.setting, turn.person, at) else item.place
@@ -252,10 +261,10 @@ def _kept(turn: ResidentTurn, at: Appointment, item: Stretch) -> Stretch:
 def fill(turn: ResidentTurn, items: Iterable[Stretch], first: int, last: int) -> list[Block]:
     """Return the blocks between two minutes of a day, without gaps.
 
-    An item lasts until its own end or until another item begins; a longer item continues after a shorter one that
-    interrupts it. In a gap the resident is at home, or stays where it is if the gap is short; such blocks are not
-    broken down. If a gap without the walk to the next item is shorter than SHORT_GAP, it is added to the item before
-    it.
+    - An item lasts until its own end, or until another item begins.
+    - A longer item continues after a shorter item that interrupts it.
+    - In a gap the resident is at home, or, if the gap is short, stays at the same place. Gaps are not broken down.
+    - A gap that is shorter than SHORT_GAP without the walk to the next item is added to the item before the gap.
     """
     ordered = sorted(items, key=lambda each: each.start)
     times = sorted({first, last, *(t for each in ordered for t in each[:2] if first < t < last)})
@@ -297,9 +306,11 @@ def _without_crumbs(turn: ResidentTurn, parts: Sequence[Stretch]) -> list[Stretc
 
 
 def _on_time(turn: ResidentTurn, items: Sequence[Stretch]) -> list[int]:
-    """Return the minute at which to leave for each item except the first, so as to arrive at its start; the previous
-    item keeps at least ten minutes. After an item of at most ten minutes, and for the way home, this is the start
-    itself."""
+    """Return the minute at which to leave for each item except the first.
+
+    The resident leaves early enough to arrive when the item starts, but stays at least ten minutes at the previous
+    item. After an item of at most ten minutes, and for the way home, the resident leaves when the next item starts.
+    """
     starts: list[int] = []
     for before, each in pairwise(items):
         ahead = 0 if each.place == turn.person.home else minutes_between(turn, before.place, each.place)
@@ -309,8 +320,10 @@ def _on_time(turn: ResidentTurn, items: Sequence[Stretch]) -> list[int]:
 
 
 def minutes_between(turn: ResidentTurn, start: str, goal: str) -> int:
-    """Return the approximate walking time between two places in minutes, at most MOST_AHEAD; 0 within a house, or if
-    the town has no such place."""
+    """Return the approximate walking time between two places, in minutes, at most MOST_AHEAD.
+
+    It is 0 within a house, or if one of the places is not in the town.
+    """
     world, addresses = turn.setting.world, turn.setting.addresses
     if sector_of(start) == sector_of(goal) or not {start, goal} <= addresses.keys():
         return 0
@@ -319,9 +332,11 @@ def minutes_between(turn: ResidentTurn, start: str, goal: str) -> int:
 
 
 def _of_last_night(turn: ResidentTurn, waking: Sequence[Block], day: int) -> list[Block]:
-    """Return the blocks of last evening's plan that reach into this day. Without that plan, use the blocks of this
-    evening that reach past midnight; but none if the town runs in scenes, where this evening's acts must occur only
-    once."""
+    """Return the blocks of last evening's plan that reach into this day.
+
+    Without a plan of last evening, return the blocks of this evening's plan that reach past midnight; if the town runs
+    in scenes, return none.
+    """
     this_evening = () if turn.lives_in_scenes else waking
     before = turn.state.blocks if turn.state.day == day - 1 and day > 0 else this_evening
     parts = (part for block in before for part in at_midnight(block))
@@ -350,11 +365,13 @@ def take_up(turn: ResidentTurn, agreed: Appointment, because: str) -> bool:
     """Add an agreed appointment to today's plan; return whether the plan changed.
 
     The plan does not change if the appointment is not ahead today, is in the plan already, or is at a place that the
-    resident may not enter. If the town runs in scenes, something that the resident will do alone does not replace
-    appointments with others: it takes the time before, between or after them, or is left out if too little of its time
-    remains. If the plan already has an appointment at the same time and place, its participants are added to the new
-    one. An errand that was planned then is done in addition if it is at the same place, and else moves to the next free
-    time.
+    resident may not enter. If the town runs in scenes, three more rules hold:
+
+    - Something that the resident will do alone does not replace appointments with others. It takes the time before,
+      between or after these appointments, and is left out if too little time remains.
+    - The participants of an appointment that is planned at the same time and place are added to the new appointment.
+    - An errand that is planned at the same time is done in addition if it is at the same place. Otherwise the errand
+      moves to the next free time.
     """
     minute, (start, end) = turn.minute, _minutes_of(turn, agreed)
     if not is_ahead_today(turn, agreed):
@@ -403,15 +420,19 @@ agreement for which the resident has to ask, tell or meet others."""
 
 
 def _is_errand(turn: ResidentTurn, block: Block) -> bool:
-    """Return whether a part of the plan that is not over yet is an errand: it asks, tells or finds out something, and
-    is no appointment with others."""
+    """Return whether a part of the plan is an errand that is not over yet.
+
+    An errand asks, tells or finds out something, and is no appointment with others.
+    """
     matters = block.open or (block.whom and block.weight >= ERRAND)
     return bool(matters) and block.why == "plan" and block.end > turn.minute and not _is_with_others(turn, block)
 
 
 def _with_errands(block: Block, errands: Iterable[Block], minute: int) -> Block:
-    """Return a block with the errands added that were planned during it at its place. A block that the resident does
-    alone is also extended to the time of these errands."""
+    """Return a block with the errands that were planned during the block at its place.
+
+    A block that the resident does alone is also extended to the time of these errands.
+    """
     for each in errands:
         is_there = block.place != "" and f"{each.place}:".startswith(f"{block.place}:") and not each.secret
         if is_there and each.start < block.end and each.end > block.start and each.what != block.what:
@@ -428,8 +449,11 @@ def _with_errands(block: Block, errands: Iterable[Block], minute: int) -> Block:
 
 
 def _move_to_free_time(turn: ResidentTurn, errand: Block, earliest: int, because: str) -> None:
-    """Plan an errand in the first free time from the minute `earliest` on that is not too short and in which its place
-    is open; if there is none today, drop the errand."""
+    """Plan an errand in the next free time that begins at the minute `earliest` or later.
+
+    The free time must be long enough, and the place of the errand must be open when it begins. If there is no such time
+    today, the errand is dropped.
+    """
     setting, midnight = turn.setting, turn.setting.step_at(turn.day, 0)
     address = setting.addresses.get(errand.place)
     for each in sorted(turn.state.blocks, key=lambda each: each.start):
@@ -462,12 +486,13 @@ MIN_REST = 20
 
 
 def _without_slivers(turn: ResidentTurn, block: Block) -> list[Block]:
-    """Return the blocks of an appointment; it also takes the time of parts of the plan that would become too short.
+    """Return the blocks of an appointment, which also takes the time of parts of the plan that would become too short.
 
-    The appointment begins earlier if only less than SHORT_GAP of a planned act that has not begun would be left before
-    it, and ends later if less than MIN_REST of an interrupted act would be left after it. Acts that are agreed with
-    others are not shortened for this. A longer rest of an interrupted act is replaced by time at home if the
-    appointment begins with this act, is in the same house, and is longer than the rest.
+    - The appointment begins earlier if less than SHORT_GAP of a planned act that has not begun would be left before it.
+    - The appointment ends later if less than MIN_REST of an interrupted act would be left after it.
+    - Acts that are agreed with others lose no time to this.
+    - A longer rest of an interrupted act becomes time at home if the appointment begins with this act, is in the same
+      house, and is longer than the rest.
     """
     minute = turn.minute
     before, after = turn.state.block_at(block.start), turn.state.block_at(block.end)
@@ -541,8 +566,7 @@ async def break_down(turn: ResidentTurn, block: Block, minute: int) -> None:
 
 
 def _here(things: Sequence[str], place: str) -> tuple[int, ...]:
-    """Return the numbers, from 1, of those `things` that are at a place: the object itself if the place is one, or the
-    objects inside it."""
+    """Return the numbers (from 1) of the `things` at a place, which is an object in `things` or has objects in it."""
     return tuple(number for number, each in enumerate(things, 1) if f"{each}:".startswith(f"{place}:"))
 
 
@@ -557,8 +581,11 @@ def _minutes_done(turn: ResidentTurn, block: Block, minute: int) -> int:
 
 
 def _fitted(tasks: Sequence[Task], minutes: int) -> list[Task]:
-    """Return tasks that fill these minutes exactly: if they are too short, the last one is extended; if they are too
-    long, the one that exceeds the minutes is shortened, and later ones are dropped."""
+    """Return tasks that fill these minutes exactly.
+
+    If the tasks are too short, the last task is extended. If they are too long, the task that exceeds the minutes is
+    shortened, and later tasks are dropped.
+    """
     fitted, left = [], minutes
     for task in tasks:
         taken = min(task.minutes, left)
@@ -600,8 +627,10 @@ def begin(turn: ResidentTurn, block: Block, because: str = "") -> None:
 
 
 def is_unanswered_visit(turn: ResidentTurn, block: Block) -> bool:
-    """Return whether a block is a visit to a home and the resident sees none of its inhabitants; False if the town
-    does not run in scenes."""
+    """Return whether a block is a visit to a home where the resident sees none of its inhabitants.
+
+    False if the town does not run in scenes.
+    """
     if not turn.lives_in_scenes or block.asleep:
         return False
     hosts = hosts_of(turn.setting, turn.person, block.place)
@@ -613,10 +642,10 @@ MOST_DETOUR = 3
 
 
 def _around(turn: ResidentTurn, path: list[Spot]) -> list[Spot]:
-    """Return a walk that passes through no home or workplace of people that the resident avoids, if there is such a
-    walk of at most MOST_DETOUR times the length; else the given walk.
+    """Return a walk around the homes and workplaces of people that the resident avoids.
 
-    A house in which the walk begins or ends is no obstacle.
+    Return the given walk if there is no way around, or none of at most MOST_DETOUR times the length. A house in which
+    the walk begins or ends is no obstacle.
     """
     world = turn.setting.world
     if not turn.lives_in_scenes or not isinstance(world, TileWorld) or not (shunned := shunned_houses(turn)):
@@ -634,7 +663,7 @@ def walk_to(turn: ResidentTurn, place: str) -> str | None:
     """Return the encoded walk from the resident's position to a place; None if the place cannot be reached.
 
     If the town runs in scenes on a map of tiles, the walk goes around the homes and workplaces of people that the
-    resident avoids, if it is then at most MOST_DETOUR times as long.
+    resident avoids. It does not if the way around is more than MOST_DETOUR times as long.
     """
     address = turn.setting.addresses.get(place)
     if address is None:

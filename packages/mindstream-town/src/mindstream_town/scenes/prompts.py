@@ -51,13 +51,13 @@ class SceneItem(BaseModel, frozen=True, populate_by_name=True):
     """A part of a person's day.
 
     Attributes:
-        thing, state: the object that is used, and its state during the act ("in use").
-        busy: whether the person cannot be spoken to in this time.
-        weight: how much it will matter to the person, 1 to 10.
-        whom: the partners of the act: the people who are met, asked, told, visited or helped.
-        open: the question that the act answers, such as whether the pump runs again; "": the result is not open.
+        thing, state: the object that is used, and the object's state during the act, such as "in use".
+        busy: whether the person cannot be spoken to during the act.
+        weight: how much the act will matter to the person, 1 to 10.
+        whom: the people who are met, asked, told, visited or helped.
+        open: the question that the act answers, such as whether the pump runs again; "": no question.
         seen: what others see of the act; "": the same as `what`.
-        because: the numbers of the memories that are the reason.
+        because: the numbers of the memories that are the reason for the act.
     """
 
     start: Annotated[Clock, AS_TEXT] = Field(alias="from")
@@ -87,15 +87,24 @@ class SceneItem(BaseModel, frozen=True, populate_by_name=True):
 
 
 class SceneTell(Frozen):
-    """News that a person should pass on; `number`: the memory, `to`: the names of those who still have to hear it."""
+    """News that a person should pass on.
+
+    Attributes:
+        number: the number of the memory.
+        to: names of the people who should still hear the news.
+    """
 
     number: int = 0
     to: Names = Field(default_factory=list)
 
 
 class SceneDay(Frozen):
-    """The plan of a person's day; `keeps`: the numbers of the memories that the person keeps secret; `tell`: the news
-    that the person should pass on."""
+    """The plan of a person's day.
+
+    Attributes:
+        keeps: the numbers of the memories that the person keeps secret.
+        tell: the news that the person should pass on.
+    """
 
     items: list[SceneItem] = Field(min_length=1, max_length=MOST)
     keeps: Numbers = Field(default_factory=list)
@@ -103,8 +112,10 @@ class SceneDay(Frozen):
 
     @model_validator(mode="after")
     def _lasts(self) -> Self:
-        """Refuse items that do not end after they begin or are too long (except a last item for going to bed, or one
-        for the whole day), and a day that is too short."""
+        """Refuse a day that is too short, or with an item that is too long or does not end after it begins.
+
+        A last item for going to bed may end when it begins. An item for the whole day may have any length.
+        """
         for number, each in enumerate(self.items, 1):
             is_bedtime = number == len(self.items) > 1 and each.start == each.end
             if not is_bedtime and not 0 < _length(each) <= LONGEST and not _is_whole_day(each):
@@ -277,8 +288,13 @@ class SceneMemory(Frozen):
 
 
 class SceneChange(BaseModel, frozen=True, populate_by_name=True):
-    """A part of a resident's plan for the day that the talk has changed; `number`: its number in the list, `whom`:
-    those who are asked, told or met then."""
+    """A changed part of a resident's plan for the day, after a talk.
+
+    Attributes:
+        number: the number of the part in the prompt.
+        becomes: what the resident does instead.
+        whom: the people who are asked, told or met.
+    """
 
     number: int
     becomes: Words
@@ -287,15 +303,18 @@ class SceneChange(BaseModel, frozen=True, populate_by_name=True):
 
 
 class SceneResult(Frozen):
-    """The result of a planned act that the talk contained; `number`: its number in the list."""
+    """The result of a planned act that the talk contained; `number`: the number of the act in the prompt."""
 
     number: int
     text: Sentences
 
 
 class SceneStance(Frozen):
-    """One person's attitude towards the other since this meeting; `avoids`: whether the person keeps away from the
-    other (None: as before)."""
+    """One person's attitude towards the other person after a meeting.
+
+    Attributes:
+        avoids: whether the person keeps away from the other; None: as before.
+    """
 
     who: Short
     text: Short = ""
@@ -320,11 +339,10 @@ class Side(Frozen):
     """One of the two residents of a talk.
 
     Attributes:
-        text: the description, as far as this talk may show it.
-        memories: memories for this talk, each with its number; then, without numbers, what the resident may say of its
-            secrets.
-        plan: the rest of today's plan, the current part first, each with its number; then, without numbers, the duties
-            of the next day that are none of today's.
+        text: the description, without parts that this talk may not show.
+        memories: numbered memories for this talk; then, without numbers, what the resident may say about secrets.
+        plan: the numbered parts of the rest of today's plan, the current part first; then, without numbers, duties of
+            the next day that are not also duties of today.
         stance: how the resident stands to the other; "": nothing is known beyond the memories.
     """
 

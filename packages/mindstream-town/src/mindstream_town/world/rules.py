@@ -33,7 +33,9 @@ class PlaceRule:
     """The rule of a place, for the place itself and everything in it.
 
     For a field with None, the rule of the surrounding place holds. Two pairs of fields are always taken from one rule:
-    `hours` with `days` (the narrowest rule with `hours`), and `owners` with `public` (the narrowest with one of them).
+
+    - `hours` and `days`: from the narrowest rule with `hours`.
+    - `owners` and `public`: from the narrowest rule with `owners` or `public`.
 
     Attributes:
         hours: opening hours; empty: always open.
@@ -97,8 +99,11 @@ class PlaceRules:
         return next((rule.purpose for rule in self._around(address) if rule.purpose is not None), ())
 
     def may_enter(self, resident: str, address: Address, at: datetime) -> bool:
-        """Return whether a resident may enter without an invitation: the place must be open to it (see `lets_in`); an
-        owner may enter at any hour, others only during the opening hours."""
+        """Return whether a resident may enter a place without an invitation.
+
+        The place must be open to the resident (see `lets_in`). Owners may enter at any hour, other residents only
+        during the opening hours.
+        """
         if self.lets_in(resident, address) is False:
             return False
         return resident in self.owners(address) or self.is_open(address, at)
@@ -118,8 +123,9 @@ class PlaceRules:
 
 
 def parse_hours(text: str) -> tuple[Hours, ...]:
-    """Parse opening hours: "08:00-20:00", several with commas, past midnight ("18:00-02:00"), or "always", which
-    returns ().
+    """Parse opening hours, such as "08:00-20:00", "18:00-02:00" (past midnight), or several, separated by commas.
+
+    "always" gives ().
 
     Raises:
         InputError: the text is not of this form.

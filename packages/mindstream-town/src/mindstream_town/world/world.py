@@ -71,6 +71,6 @@ def minute_of(clock: str) -> int:
 
 
 def clock(minute: int) -> str:
-    """Return a minute of the day as `HH:MM`: 1440 is 24:00, later minutes are of the next day (1441 is 00:01)."""
+    """Return a minute of the day as `HH:MM`. 1440 is 24:00; later minutes are of the next day (1441 is 00:01)."""
     minute = minute if minute <= DAY_MINUTES else minute - DAY_MINUTES
     return f"{minute // 60:02d}:{minute % 60:02d}"

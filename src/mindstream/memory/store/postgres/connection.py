@@ -38,8 +38,7 @@ from mindstream.memory.store.sql_store import OPEN
 
 T = TypeVar("T")
 STALE_S = 60
-"""Time, in seconds, after which the server ends an idle transaction that writes: the process that began it has probably
-died."""
+"""Time, in seconds, after which the server ends an idle write transaction (its process has probably died)."""
 OF_ONE_MOMENT = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 AT_ONCE = b""
 SEEN_S, LOOK_S = 60.0, 0.1
@@ -53,8 +52,11 @@ UNION ALL SELECT 'prepared transaction ' || gid FROM pg_prepared_xacts
 WHERE database = current_database() AND age(transaction) > age({xid}::xid)
 UNION ALL SELECT 'replication slot ' || slot_name FROM pg_replication_slots WHERE age(xmin) > age({xid}::xid)
 """
-"""Finds the processes, prepared transactions and replication slots that may still see rows that were deleted before the
-transaction with the number `xid`. A plain VACUUM does not count: its snapshot keeps no deleted row."""
+"""Finds what may still see rows that were deleted before the transaction with the number `xid`.
+
+These are processes, prepared transactions and replication slots. A plain VACUUM does not count: its snapshot keeps no
+deleted row.
+"""
 _clocks: dict[str, SharedClock] = {}
 
 
@@ -78,8 +80,10 @@ _sharing = threading.Lock()
 
 
 def _join(url: str, migrations: Sequence[Migration], clock: SharedClock) -> _Shared:
-    """Return the connections to a database that all stores of this process share. For the first store, and for each
-    whose number of migrations differs from the store before it, check the database and migrate its tables.
+    """Return the connections to a database that all stores of this process share.
+
+    For the first store, check the database and migrate its tables. Do the same for a store whose number of migrations
+    differs from the number of the store before it.
 
     Raises:
         StorageError: the database is unsuitable or cannot be reached.

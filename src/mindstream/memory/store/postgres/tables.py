@@ -198,10 +198,10 @@ def _m007_accounts(connection: Connection) -> None:
 
 
 def _m008_no_words_in_statistics(connection: Connection) -> None:
-    """Keep users' words and names out of the planner's statistics, because these would outlive the rows.
+    """Keep users' words and names out of the query planner's statistics, which would outlive the rows.
 
-    Because the planner has no statistics, each query must have a condition on the first column of an index. No index of
-    the table `records` may begin with the tenant: the planner would consider it as good as an index that begins with
+    Without these statistics, each query must have a condition on the first column of an index. No index of the table
+    `records` may begin with the tenant: the planner would consider such an index as good as an index that begins with
     the stream or the id.
     """
     connection.execute(b"ALTER TABLE records DROP CONSTRAINT records_tenant_id_key, ADD UNIQUE (id, tenant)")
@@ -219,8 +219,10 @@ def _m008_no_words_in_statistics(connection: Connection) -> None:
 
 
 def _m009_episodes_of_talk(connection: Connection) -> None:
-    """Delete all segments, so that they are built anew: their episodes contained notes, which ranking does not count as
-    part of an episode."""
+    """Delete all segments, so that they are built anew, without notes in their episodes.
+
+    Ranking does not count notes as part of an episode.
+    """
     connection.execute(b"TRUNCATE segments, postings")
 
 
@@ -232,8 +234,7 @@ def _m010_speakers(connection: Connection) -> None:
 
 
 def _m011_retention_policy(connection: Connection) -> None:
-    """Mark the memories of earlier versions, of all tenants, so that they keep the policy `decay`; new memories have
-    `keep`."""
+    """Mark all existing memories, of all tenants: they keep the policy `decay`. New memories have the policy `keep`."""
     _for_all_tenants(connection, ("streams", "uniques"), [registry.MARK_DECAYING.format(more=", tenant")])
 
 

@@ -157,8 +157,8 @@ class CommitWriter(GroupWriter):
     def _was_committed(self) -> bool:
         """Return, by a new connection, whether the last transaction was committed.
 
-        A plain SELECT would not wait for a transaction that is still in progress. So this inserts the writer's row: the
-        insert waits until that transaction ends, and then finds its row if it was committed.
+        A plain SELECT would not wait for a transaction that is still in progress. An insert of the writer's row waits
+        until the transaction ends, and then finds the row of the transaction if it was committed.
         """
         begun = self._clock.elapsed()
         sql = (
@@ -213,9 +213,14 @@ class Listening:
 
     @contextlib.contextmanager
     def subscribed(self, digest: str, notified: Notified) -> Iterator[None]:
-        """Call `notified`, from another thread, on each notification with this digest of a tenant or stream (see
-        `digest_of`), until the block ends. It is also called when the connection to the database begins or fails,
-        because notifications may have been missed."""
+        """Within the block, call `notified`, from another thread, on each notification with a digest.
+
+        `notified` is also called when the connection to the database begins or fails, because notifications may have
+        been missed.
+
+        Args:
+            digest: the digest of a tenant or stream (see `digest_of`).
+        """
         with self._lock:
             self._subscribers.setdefault(digest, set()).add(notified)
             if self._thread is None:
@@ -243,8 +248,10 @@ class Listening:
                 threading.Event().wait(BROKEN_REST_S)
 
     def _is_over(self) -> bool:
-        """Return whether this thread must end, because another thread has replaced it, or because there are no
-        subscribers; then the next subscriber starts a new thread."""
+        """Return whether this thread must end: another thread has replaced it, or there are no subscribers.
+
+        After a thread has ended for lack of subscribers, the next subscriber starts a new one.
+        """
         with self._lock:
             is_ours = self._thread is threading.current_thread()
             if is_ours and not self._subscribers:
@@ -252,7 +259,7 @@ class Listening:
             return not (is_ours and self._subscribers)
 
     def _notify(self, digest: str | None = None) -> None:
-        """Call the subscribers of the tenant or stream that `digest` stands for (`digest_of`); None: call all
+        """Call the subscribers of a digest, which stands for a tenant or a stream (`digest_of`); None: all
         subscribers."""
         with self._lock:
             found = [*self._subscribers] if digest is None else [digest]

@@ -36,8 +36,10 @@ class IndexReader(Protocol):
     """Reads the index of a database, as of one moment."""
 
     def ready(self, stream: StreamKey) -> Sequence[tuple[int, int, int, str]]:
-        """Return for each segment of a stream, in order: its id, the number of its records, the number of their terms,
-        and as JSON each speaker's numbers of messages and terms.
+        """Return the segments of a stream, in order.
+
+        Each has the segment's id, the number of records, the number of terms in the records, and, as JSON, each
+        speaker's numbers of messages and terms.
         """
 
     def places(self, segments: Sequence[int]) -> Iterable[tuple[Any, ...]]:
@@ -60,8 +62,10 @@ class IndexReader(Protocol):
         """
 
     def newest(self, stream: StreamKey, n: int, kinds: Sequence[Kind]) -> Iterable[int]:
-        """Return the numbers of the n newest records of these kinds, and of the n strongest records of any kind among
-        those that have gained strength."""
+        """Return the numbers of the n newest records of these kinds, and of the n strongest records of any kind.
+
+        The strongest records are only records that have gained strength.
+        """
 
     def created(self, numbers: Sequence[int]) -> Mapping[int, float]:
         """Return the time of writing of each record, by number."""
@@ -72,8 +76,14 @@ class IndexReader(Protocol):
 
 @dataclass(frozen=True)
 class Place:
-    """The records of a segment: the number, kind and episode (-1: none) of each record, and whether it asks something;
-    and the number of terms of each episode.
+    """The records of a segment.
+
+    Attributes:
+        numbers: the number of each record.
+        kinds: the kinds of records in the segment. kind: the index in `kinds` for each record.
+        episode: the episode of each record; -1: none.
+        sizes: the number of terms of each episode.
+        asks: whether each record asks something.
     """
 
     numbers: Ints
@@ -159,17 +169,20 @@ def _first_since(reader: IndexReader, numbers: Ints, moment: float) -> int:
 
 
 AROUND, NEXT = 2, 1
-"""Number of neighbours on each side, in its episode, that are returned with a record that was found by words (AROUND)
-or by its vector (NEXT). Ranking needs them, because a record's neighbours contribute to its score."""
+"""Number of neighbours, on each side in the episode, that are returned with a record. AROUND: with a record that was
+found by words. NEXT: with a record that was found by its vector. A record's neighbours contribute to its score."""
 MOST, NEAR, NEWEST = 200, 150, 100
 """Maximum number of records found by words (MOST), by vectors (NEAR), and as the newest or as the strongest (NEWEST).
 Larger numbers make reading slower and improve recall little."""
 SAMPLE = 64
 """Number of records in the sample of a stream; they are evenly spread over the stream."""
 NEXT_TO, ANSWER, IN_EPISODE = np.float32(0.3), np.float32(1.3), np.float32(1.25)
-"""Shares of other scores that are added to a record's score. NEXT_TO: share of the score of each record next to it.
-ANSWER: share of the score of the record before it, in place of NEXT_TO, if that record asks something. IN_EPISODE:
-share of the score of the whole episode."""
+"""Shares of other scores that are added to a record's score.
+
+- NEXT_TO: share of the score of each neighbour (the record before, and the record after).
+- ANSWER: share of the score of the record before, in place of NEXT_TO, if the record before asks something.
+- IN_EPISODE: share of the score of the whole episode.
+"""
 
 
 class Found(NamedTuple):
@@ -284,8 +297,10 @@ def _by_words(found: Sequence[Found], scoring: _Scoring, n: int, kinds: Sequence
 
 
 def _joined(said: Iterable[str]) -> dict[str, tuple[int, int]]:
-    """Return each speaker's number of messages and number of terms, summed over all segments; `said`: for each segment,
-    these numbers by speaker, as JSON."""
+    """Return each speaker's number of messages and number of terms, summed over all segments.
+
+    `said`: for each segment, the two numbers by speaker, as JSON.
+    """
     all_: dict[str, tuple[int, int]] = {}
     for each in said:
         for by, (messages, words) in json.loads(each).items():
