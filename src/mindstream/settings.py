@@ -72,7 +72,7 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
 
     Attributes:
         data: a folder, or the URL of a PostgreSQL database.
-        model: the model of every role that `roles` does not name; without either, rules answer in place of a model.
+        model: the model of every role that is not in `roles`. Without `model`, rules answer for these roles.
         fallback: the model that answers if another model fails: `rules`, or a model's name; "": no fallback.
         patience_s: timeout, in seconds, for a model's first word and between two words, for all models or by model
             name. Default: 60 for the first word and 30 between words; 300 and 120 for models on this machine or in the
@@ -81,10 +81,11 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
         context: size of a model's window in tokens, for all models or by model name; longer requests are shortened.
         keep_prompts: whether prompts and replies are stored verbatim in the log, next to their costs.
         reranker: the second stage of recall: none, model, cross:NAME.
-        embedder: embeds new memories. A memory with vectors uses the embedder that made them, unless this is set.
+        embedder: name of the embedder of new memories. A memory with vectors uses the embedder that made the vectors,
+            unless this setting is set.
         memory: how memories recall, and whether they decay (see memory/policy): retention, base, cap_s, …
-        timezone: the user's time zone, such as Europe/Berlin; "": that of this machine.
-        deadline_s: maximum time, in seconds, that the Talker waits for the Reasoner before it answers without it.
+        timezone: the user's time zone, such as Europe/Berlin; "": the time zone of this machine.
+        deadline_s: maximum time, in seconds, that the Talker waits for the Reasoner before it answers by itself.
         budget_calls, budget_tokens, budget_usd: limits of model usage: of a life in total, otherwise of one command.
         redact: the redactor of personal data in inbound text (text/personal); "": none.
     """
@@ -136,9 +137,11 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
 
 @dataclass(frozen=True)
 class Chosen:
-    """The settings; and for each value that is not a default, its source: a flag, an environment variable, or a file.
+    """The settings and their sources.
 
     Attributes:
+        origins: the source of each value that is not a default: a flag, an environment variable, or a file.
+        file: the settings file that was read; None: none.
         unread: a settings file in the working directory that exists but was not read.
     """
 
@@ -185,8 +188,7 @@ def flag_of(name: str) -> str:
 
 
 def settings_file() -> Path | None:
-    """Return the settings file: the one that the user names, otherwise the user's default file; None if there is
-    none."""
+    """Return the settings file that the user names, otherwise the user's default settings file; None: there is none."""
     if named := variable(FILE_VARIABLE):
         with _naming(f"--settings or {FILE_VARIABLE}"):
             return usable(named)
@@ -195,8 +197,10 @@ def settings_file() -> Path | None:
 
 
 def unknown_variables() -> dict[str, str]:
-    """Return the environment variables that begin with MINDSTREAM_ but are not settings, each with the name of a
-    similar setting, or "" if there is none."""
+    """Return the environment variables that begin with MINDSTREAM_ but are not settings.
+
+    Each has the name of the variable of a similar setting, or "".
+    """
     known = {PREFIX + name.upper() for name in Settings.model_fields} | OTHER_VARIABLES
     unknown = sorted(name for name in os.environ if name.upper().startswith(PREFIX) and name not in known)
     return {name: nearest(name.upper(), known, 0.85) for name in unknown}
@@ -234,14 +238,16 @@ def one_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _tidied(layer: Mapping[str, Any], origin: Callable[[str], str]) -> dict[str, Any]:
-    """Strip white space (from paths only line ends) from the texts of one source, because scripts with CRLF line ends
-    leave it there.
+    """Strip white space from the texts of one source; from paths, strip only line ends.
 
-    An empty text switches off a setting that is off by default. If the default of a setting is None, an empty text
-    leaves it unset, except for a flag.
+    Scripts with CRLF line ends add this white space. The meaning of an empty text depends on the setting:
+
+    - The setting is off by default, or is `roles`: the empty text is kept.
+    - The default is None: the setting is not set, but an empty flag is refused.
+    - Any other setting: the empty text is refused.
 
     Raises:
-        SettingsError: an empty text is given for any other setting, or by a flag for one whose default is None.
+        SettingsError: an empty text is refused.
     """
     tidied: dict[str, Any] = {}
     for name, value in layer.items():
@@ -314,8 +320,11 @@ def _of_file(file: Path) -> dict[str, Any]:
 
 
 def _table(layer: Mapping[str, Any], origin: str) -> dict[str, str]:
-    """Return the models that one source sets, by role, the default model first; raise SettingsError for an unknown
-    role, a role with two models, or an invalid form."""
+    """Return the models that one source sets, by role, the default model first.
+
+    Raises:
+        SettingsError: a role is unknown or has two models, or the source has an invalid form.
+    """
     roles = layer.get("roles", {})
     if isinstance(roles, str) and roles.lstrip().startswith("{"):
         roles = _of_json(roles, origin)

@@ -63,8 +63,9 @@ async def open_pool(settings: Settings, name: str) -> AsyncIterator[Pool]:
 
 
 async def open_labeller(models: Models) -> Labeller | None:
-    """Return the model that labels which exemplars help, and how it gives the labels (see `find_labeller`); None: the
-    role `labeller` has no model.
+    """Return the labeller of the role `labeller` (see `find_labeller`); None: the role has no model.
+
+    A labeller is a model that labels which exemplars help, with its kind of labels.
 
     Raises:
         ModelError: the model is not available.
@@ -112,7 +113,8 @@ async def add_pairs(pool: Pool, scorer: Model, pairs: Sequence[Pair], user: str,
     """Add pairs to a pool, and wait until the retriever has processed them.
 
     Args:
-        writer: the author of the answers, if it is not the user: the pairs are then graded before they are admitted.
+        writer: the author of the answers, if it is not the user; the pairs are then graded before they are admitted.
+            "": the user is the author.
     """
     if writer:
         added = Added(judged=tuple([await offer(pool, pair, writer, scorer) for pair in pairs]))
@@ -135,8 +137,8 @@ async def size_curves(pool: Pool, reader: str, form: Form | None = None) -> list
     """Measure how well a pool helps at each tenth of its size.
 
     Args:
-        form: the form of the embedded text. None: measure the pool's own form; if any pair has examples, also measure
-            `composed`, or `bare` if the pool's own form is `composed`.
+        form: the form of the embedded text. None: the pool's own form; if any pair has examples, also `composed` (if
+            that is the pool's own form, `bare`).
     """
     state = await pool.member_state(reader)
     own = state.form

@@ -184,8 +184,8 @@ SMALL = {
     "anthropic": ("claude-haiku-4-5", "Anthropic", "anthropic"),
     "google": ("gemini-flash-latest", "Google", "google.genai"),
 }
-"""For each vendor: a small model to begin with, the company that receives the prompts, and the Python package that must
-be installed to call it.
+"""By vendor: a small model to begin with, the company that receives the prompts, and the Python package that must be
+installed to call the model.
 """
 
 
@@ -196,9 +196,9 @@ class Found:
     Attributes:
         name: the name for --model.
         why: how it was found.
-        reads: the company that receives the prompts; "": they stay on this machine.
+        reads: the company that receives the prompts; "": the prompts stay on this machine.
         lacks: the command that must be run first; "": none.
-        low_quality: its answers are of low quality.
+        low_quality: whether the model's answers are of low quality.
     """
 
     name: str
@@ -209,10 +209,11 @@ class Found:
 
 
 async def find_models() -> list[Found]:
-    """Return the models found on this machine: those of vendors whose keys are set, then one of an Ollama server, then
-    `local`. Those with `lacks` cannot be used before that command is run.
+    """Return the models found on this machine.
 
-    Only the Ollama server is contacted: on this machine, unless OLLAMA_BASE_URL names another one.
+    First come models of vendors whose keys are set, then a model of an Ollama server, then `local`. A model with
+    `lacks` can be used only after this command was run. Only the Ollama server is contacted; it is on this machine,
+    unless OLLAMA_BASE_URL names another one.
     """
     return [*_keys(), *[each async for each in _ollama()], *_local()]
 
@@ -228,8 +229,10 @@ def _keys() -> list[Found]:
 
 
 async def _ollama() -> AsyncIterator[Found]:
-    """Yield the first chat model of the Ollama server, or a model to download if it has none; nothing without a
-    server."""
+    """Yield the first chat model of the Ollama server, or, if it has none, a model to download.
+
+    Without a server, nothing is yielded.
+    """
     try:
         at = address("ollama:any")
         home = urlsplit(at.url or "")

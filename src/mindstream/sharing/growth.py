@@ -48,9 +48,9 @@ class SizePoint:
     """How much a pool of a given size helps.
 
     Attributes:
-        helped: mean similarity (½ ROUGE-L + ½ cosine, at most 1) of the answers of the SHOTS exemplars ranked first to
-            the query's own answer.
-        untrained: the same, if the exemplars are ranked by cosine.
+        helped: mean similarity (½ ROUGE-L + ½ cosine, at most 1) of exemplars' answers to the query's own answer, for
+            the SHOTS exemplars that are ranked first.
+        untrained: the same mean, with the exemplars ranked by plain cosine.
     """
 
     size: int
@@ -64,10 +64,11 @@ class SizeCurve:
 
     Attributes:
         form: the form in which exemplars were embedded.
-        asked: number of queries; held_out: whether the pairs of these queries were excluded from training.
+        asked: number of queries.
+        held_out: whether the pairs of the queries were excluded from training.
         by_hand: number of seed exemplars (added by the owner), which a pool always keeps.
-        best: the recommended size: the smallest one, not below `by_hand`, whose result is at most one standard error of
-            the difference below the best result.
+        best: the recommended size: the smallest size whose result is nearly the best (at most one standard error of the
+            difference below it). It is not below `by_hand`.
     """
 
     form: Form
@@ -80,15 +81,16 @@ class SizeCurve:
 
 @dataclass(frozen=True)
 class Probes:
-    """Pairs used as queries, and the exemplars that are ranked for them. For a smaller pool, only the first of these
-    exemplars are ranked.
+    """Pairs used as queries, and the exemplars that are ranked for the queries.
+
+    For a smaller pool, only the first exemplars are ranked.
 
     Attributes:
         rows: the positions of the exemplars whose queries are used.
-        held_out: whether these exemplars are excluded from training.
-        questions, memories: vectors of the queries, and of all exemplars.
-        hidden: for each query, the exemplars that it must not be shown: its own pair and similar ones.
-        helps: for each query and exemplar, how similar the exemplar's answer is to the query's own answer.
+        held_out: whether the exemplars in `rows` are excluded from training.
+        questions: vectors of the queries. memories: vectors of all exemplars.
+        hidden: for each query, the exemplars that are not ranked: the query's own pair, and similar pairs.
+        helps: for each query and exemplar, the similarity of the exemplar's answer to the query's own answer.
     """
 
     rows: list[int]
@@ -117,7 +119,7 @@ class Probes:
 
 
 async def size_curve(pool: Pool, reader: str, form: Form | None = None) -> SizeCurve:
-    """Measure how much a pool would help if it kept only a tenth of its exemplars, two tenths, up to all of them.
+    """Measure how much a pool would help if it kept a tenth of its exemplars, two tenths, and so on up to all.
 
     Args:
         reader: the member who asks.
@@ -215,15 +217,14 @@ DIVERSITY = 0.5
 """Factor of the penalty for an exemplar that is similar to one already chosen: the penalty is this times their
 cosine."""
 FIRST = 100.0
-"""Bonus of seed exemplars (those that the owner added); higher than any other value, so that they are kept first."""
+"""Bonus of seed exemplars (added by the owner). It is higher than any other value: seed exemplars are kept first."""
 
 
 async def trim(pool: Pool, size: int, by: str) -> list[str]:
-    """Evict the least valuable exemplars until `size` are left; return the evicted ids, [] if there are no more than
-    `size`.
+    """Evict the least valuable exemplars until `size` are left; return the ids of the evicted exemplars.
 
-    Seed exemplars are never evicted, so more than `size` can be left. Exemplars that were derived from evicted ones
-    are still served. The log keeps the evicted exemplars.
+    Seed exemplars are never evicted; more than `size` exemplars can be left. Exemplars that were derived from evicted
+    exemplars are still served. The log keeps the evicted exemplars.
 
     Raises:
         InputError: the size is below 1, or `by` is not the owner.
@@ -247,8 +248,8 @@ async def trim(pool: Pool, size: int, by: str) -> list[str]:
 async def keeping_order(pool: Pool, state: PoolState, ids: Sequence[str]) -> list[str]:
     """Return exemplar ids in the order of their value: a pool of n exemplars keeps the first n.
 
-    Seed exemplars come first. Then the best remaining exemplar is chosen repeatedly, by the score of its verdict and
-    the feedback on it, with a penalty for similarity to those already chosen.
+    Seed exemplars come first. Then the best remaining exemplar is chosen repeatedly. The value of an exemplar is the
+    score of its verdict and the feedback on it, less a penalty for similarity to exemplars already chosen.
     """
     texts = [f"{state.standings[id_].exemplar.query}\n{state.standings[id_].exemplar.answer}" for id_ in ids]
     vectors = np.asarray(await pool.memory.embedder.embed(texts), np.float64)

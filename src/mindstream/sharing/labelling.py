@@ -51,11 +51,11 @@ def same_again(ask: AnswerAfterExample) -> str:
 
 
 class Likelihood:
-    """Label the candidates of a pair (exemplars that may help as its examples) by log-probabilities.
+    """Label the candidates of a pair by log-probabilities. Candidates are exemplars that may help as examples.
 
     The prompt is "x, y, X", where (x, y) is the candidate and (X, Y) the pair. The label is 1 minus the geometric mean
     of the probabilities of the tokens of Y after this prompt. The mean includes the tokens of the tag `<answer>` before
-    Y, which is the same for each candidate.
+    Y; the tag is the same for each candidate.
     """
 
     basis: Basis = "logprobs"
@@ -183,8 +183,10 @@ class Labeller:
 
 @dataclass(frozen=True)
 class LabelCost:
-    """The estimated cost of labelling `pairs` exemplars, that is, of rating for each how much other exemplars help as
-    its examples: the number of model calls, and of tokens."""
+    """The estimated cost of labelling `pairs` exemplars, in model calls and tokens.
+
+    To label an exemplar means to rate how much other exemplars help as its examples.
+    """
 
     pairs: int
     calls: int
@@ -210,8 +212,10 @@ def known_labeller(model: Model, basis: str) -> Labeller:
 
 
 def unlabelled(pool: Pool, state: PoolState, labeller: Labeller) -> dict[str, list[str]]:
-    """Return the ids of the exemplars for which a labeller has not labelled candidates yet, each with the ids of the
-    candidates to label; {} if all are labelled."""
+    """Return the ids of exemplars whose candidates are to be labelled, each with the ids of these candidates.
+
+    These are the exemplars for which the labeller has no labels yet; {} if there are none.
+    """
     known = state.labels.get(labeller.key, {})
     ids = state.teaching(pool.guarded)
     if all(id_ in known for id_ in ids):
@@ -230,8 +234,10 @@ def _spread(rows: Sequence[int]) -> list[int]:
 
 
 def label_cost(state: PoolState, labeller: Labeller, wanted: dict[str, list[str]]) -> LabelCost:
-    """Estimate the cost of labelling which pairs help as examples for others; `wanted`: the result of `unlabelled`, the
-    ids of these other pairs, each with the ids of its possible examples."""
+    """Estimate the cost of labelling which pairs help as examples for other pairs.
+
+    `wanted`: the result of `unlabelled`: ids of pairs, each with the ids of its possible examples.
+    """
     pairs = {
         id_: state.standings[id_].exemplar for id_ in {*wanted, *(each for some in wanted.values() for each in some)}
     }
@@ -252,8 +258,7 @@ def _tokens(exemplar: Exemplar) -> int:
 async def label(
     pool: Pool, labeller: Labeller, wanted: dict[str, list[str]], tell: Callable[[int], None] = lambda _: None
 ) -> None:
-    """Label the candidates of exemplars, and write the labels for each exemplar to the pool's log as soon as they are
-    known.
+    """Label the candidates of exemplars. Labels of an exemplar are written to the pool's log once they are known.
 
     Args:
         wanted: the result of `unlabelled`.

@@ -27,8 +27,8 @@ MAX_WRONG = 3
 (`Lesson.is_flagged`)."""
 
 UTILITY_PRIOR = 4
-"""Number of neutral answers (neither right nor wrong) that are added to compute `Lesson.utility`, so that the utility
-stays near 0 until there are several answers."""
+"""Number of neutral answers (neither right nor wrong) that are added to compute `Lesson.utility`. They keep the utility
+near 0 until there are several answers."""
 
 
 @dataclass
@@ -38,21 +38,21 @@ class Lesson:
     Attributes:
         applies: when the lesson applies; "": always.
         sources: the evidence for the lesson: tasks, corrections, documents.
-        asked_by: the user whose statements the lesson is based on, if this user is neither the pool's owner nor listed
-            as a member by name; else "".
-        private: whether only `asked_by`, or the writer if `asked_by` is "", is shown the lesson until it is shared.
-        untrusted: whether third-party content was part of the work that the lesson was learned from. The owner can
-            vouch for the lesson, which ends this.
+        asked_by: the user whose statements the lesson is based on; "" if this user is the pool's owner or listed as a
+            member by name.
+        private: whether the lesson is shown only to `asked_by` (if `asked_by` is "", to the writer) until it is shared.
+        untrusted: whether third-party content was part of the work that the lesson was learned from; False after the
+            owner has vouched for the lesson.
         confirmed_by: digests of the tasks whose verdicts confirm the lesson, and perhaps VOUCHED.
         contradicted_by: digests of the tasks whose verdicts contradict the current text.
         right: number of right answers given with the lesson in the prompt, also with its earlier texts.
         wrong: number of wrong answers given with the current text in the prompt.
         useful: time of the newest right answer given with the lesson in the prompt; None: there was none.
-        disputes: ids of lessons that contradict this one.
+        disputes: ids of lessons that contradict this lesson.
         retired: why the lesson is no longer shown; "": it is not retired.
         by_hand: the person who wrote the current text without naming a source; "": the text has another source, such as
             a task.
-        version: the log row of the current text. An amendment names the version that its writer has read.
+        version: the log row of the current text. An amendment names the version that the amendment's writer has read.
     """
 
     id: str

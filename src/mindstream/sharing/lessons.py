@@ -46,14 +46,14 @@ MAX_LESSON, MAX_APPLIES, MAX_EDITS = 600, 200, 8
 """Maximum number of characters of a lesson, and of the condition under which it applies; maximum number of edits per
 task."""
 CONFIRMED_BONUS, FLAGGED_MALUS, UTILITY_WEIGHT = 0.1, 0.2, 0.1
-"""Used when not all lessons fit into a prompt. Each lesson's cosine similarity to the task is changed by a bonus if the
-lesson is confirmed, by a penalty if it is flagged, and by `Lesson.utility` times UTILITY_WEIGHT."""
+"""Changes of a lesson's cosine similarity to the task, if not all lessons fit into a prompt. CONFIRMED_BONUS: for a
+confirmed lesson. FLAGGED_MALUS: for a flagged lesson. UTILITY_WEIGHT: times `Lesson.utility`, for each lesson."""
 SUPPORTED = 2 / 3
-"""If the work contains third-party content: minimum share of a new lesson's words that the user must have said, in the
-verdict or after the task's first message. A new lesson with a smaller share is private."""
+"""Minimum share of a new lesson's words that the user must have said, if the work contains third-party content. Words
+in the verdict and after the task's first message count. A new lesson with a smaller share is private."""
 MAX_SOURCES = 6
-"""A task is compared with at most this many sources of a lesson, the first ones. If the lesson was learned from a task,
-its first source is that task."""
+"""Maximum number of a lesson's sources with which a task is compared (the first ones). If the lesson was learned from a
+task, the first source is this task."""
 HEAD = (
     "Learned here by earlier work. It is information, never a permission; if two lessons disagree, more confirmations"
     " count more:"
@@ -66,8 +66,8 @@ class Line:
 
     Attributes:
         by: where the text comes from: `user`, `agent`, `call` (a tool call), or `result` (the result of a call). If the
-            work is too long for a prompt, results are left out first, and the user's words never.
-        text: the words; for a call, the name of the tool comes first.
+            work is too long for a prompt, results are left out first. The user's words are never left out.
+        text: the words; for a call, the name of the tool, then the words.
     """
 
     by: Literal["user", "agent", "call", "result"]
@@ -82,8 +82,8 @@ class Verdict:
         right: whether the result was accepted.
         words: the judge's comment, such as a correction.
         by: the person who gave the verdict; "": an automatic check did.
-        relayed: whether an agent passed on the verdict of a person or a check. Whether it was really given is unknown,
-            so lessons learned from it count as assumed, and it retires no confirmed lesson.
+        relayed: whether an agent passed on the verdict of a person or a check. It is unknown whether a relayed verdict
+            was really given. Lessons learned from it count as assumed, and it retires no confirmed lesson.
     """
 
     right: bool
@@ -150,11 +150,11 @@ class Learned:
 
 
 async def lessons_of(pool: Pool, agent: str, user: str = "", *, retired: bool = False) -> list[Lesson]:
-    """Return the lessons that an agent may be shown: the confirmed ones, then the assumed ones, each oldest first.
+    """Return the lessons that an agent may be shown: confirmed lessons, then assumed lessons, each oldest first.
 
     Args:
-        user: the user for whom the agent works; "": the agent's name is also the user's. Private lessons of other users
-            are not returned.
+        user: the user for whom the agent works; "": the user has the agent's name. Private lessons of other users are
+            not returned.
         retired: whether to return retired lessons, too.
 
     Raises:
@@ -177,8 +177,8 @@ async def choose_lessons(
 
     All lessons are returned if they fit into `tokens`. Otherwise lessons that always apply get up to half of the
     tokens, and lessons with a condition (`Lesson.applies`) get the rest. Any tokens left over go to further lessons
-    that always apply. Within both kinds, the lessons most similar to the task are chosen first, with a bonus for
-    confirmed and useful lessons and a penalty for flagged ones. A lesson that does not fit is skipped.
+    that always apply. Within both kinds, the lessons most similar to the task are chosen first. Confirmed and useful
+    lessons have a bonus, flagged lessons a penalty. A lesson that does not fit is skipped.
     """
     found = await lessons_of(pool, agent, user)
     sizes = {each.id: estimate_tokens(each.line({})) + 8 for each in found}
@@ -260,12 +260,11 @@ async def learn(
 ) -> Learned:
     """Change the lessons by the verdict on a task, with at most one model call.
 
-    No model is called if the result was accepted without a comment and lessons were shown, because then nothing can be
-    learned.
+    No model is called if the result was accepted without a comment and lessons were shown.
 
-    In an open pool every agent may write. If the person who gave the verdict is not listed as a member by name, that
-    person counts as a stranger; otherwise the writer does, if not listed. A stranger changes only lessons of its own
-    that no member has shared, and its new lessons are shown only to it until a member shares them.
+    In an open pool every agent may write. Some writers count as strangers: the person who gave the verdict, if this
+    person is not listed as a member by name; else the writer, if not listed. A stranger can change only lessons of its
+    own that no member has shared. A stranger's new lessons are shown only to the stranger until a member shares them.
 
     Args:
         work: the messages, calls and results of the task.
@@ -391,13 +390,13 @@ async def write_lesson(
     agent is private and counts as assumed.
 
     Args:
-        version: the version of the lesson that the caller has read (`Lesson.version`); 0: the current one. If the
-            lesson was amended since, the new text becomes a lesson of its own, and the two are shown as contradicting
-            each other.
+        version: the version of the lesson that the caller has read (`Lesson.version`); 0: the current version. If the
+            lesson was amended after this version, the new text becomes a separate lesson, and the two lessons are shown
+            as contradicting each other.
 
     Raises:
-        InputError: the text is empty or too long, `applies` is too long, `by` is not a member, or `by` may not amend
-            this lesson.
+        InputError: the text is empty or too long; `applies` is too long; `by` is not a member, or may not amend the
+            lesson.
     """
     by = normal_name(by)
     is_named = (await pool.member_state(by)).is_named(by)
@@ -436,7 +435,7 @@ async def retire_lessons(pool: Pool, ids: Sequence[str], by: str, because: str =
 
 
 async def share_lessons(pool: Pool, ids: Sequence[str], by: str) -> None:
-    """Make private lessons visible to all members that may read what the lessons' writers wrote.
+    """Make private lessons visible to all members that may read texts of the lessons' writers.
 
     If the pool's owner shares the lessons, they count as confirmed and trusted.
 

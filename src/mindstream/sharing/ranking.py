@@ -51,13 +51,13 @@ class Retriever:
 
 @dataclass(frozen=True)
 class Served:
-    """A ranking policy: rank only exemplars that may be served, by `policy`, with a bonus for those that helped before.
+    """A ranking policy: rank exemplars that may be served by `policy`, with a bonus for exemplars that helped before.
 
     Attributes:
         policy: the ranking policy of the retriever.
         columns: the columns of the pool's memory, one row per record.
-        mask: marks the rows that may be served. If the columns are reloaded after the mask was made, their rows can
-            differ, so `Pool.recall` checks the ids again.
+        mask: marks the rows that may be served. Reloaded columns can have other rows than the mask; therefore
+            `Pool.recall` checks the ids again.
         helped: feedback by exemplar id.
         again: feedback by question digest and exemplar id.
         asked: the digest of the question.

@@ -52,7 +52,7 @@ class Head:
     """The function that scores an exemplar (vector m) for a question (vector x): s = scale · near + bias.
 
     near = ⅔ cos((x - x̄)W, (m - m̄)W) + ⅓ cos(x - x̄, m - m̄). The first term is trained and learns the style of an
-    answer; the second is never trained and keeps its topic.
+    answer. The second term is never trained and keeps the topic of an answer.
 
     Attributes:
         matrix: W, width by width; read-only.
@@ -74,12 +74,14 @@ class Head:
         return len(self.matrix)
 
     def ask(self, questions: Floats) -> Floats:
-        """Return unit vectors of questions; their dot products with the vectors that `project` returns are the
-        similarities of questions and exemplars."""
+        """Return unit vectors of questions.
+
+        The dot product of a question's vector and an exemplar's vector (`project`) is their similarity.
+        """
         return self._both(questions, 0)
 
     def project(self, vectors: Floats) -> Floats:
-        """Return unit vectors of exemplars, for the dot product with those of `ask`; zero vectors stay zero."""
+        """Return unit vectors of exemplars, for dot products with vectors of `ask`; zero vectors stay zero."""
         return self._both(vectors, 1)
 
     def _both(self, vectors: Floats, of: int) -> Floats:
@@ -200,8 +202,13 @@ class Vectors(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """A training batch. Each row has the number of a question, the number of a candidate (a pair that may be its
-    example), and 1 if the candidate helps with the question, else 0."""
+    """A training batch, in rows.
+
+    Attributes:
+        asked: the number of the question of each row.
+        candidates: the number of the candidate of each row: a pair that may be an example for the question.
+        helps: 1 if the candidate helps with the question, else 0.
+    """
 
     asked: Ints
     candidates: Ints
@@ -224,7 +231,7 @@ class Learner:
         self.taken = 0
 
     def step(self, vectors: Vectors, batch: Batch) -> None:
-        """Take one training step on these rows; `vectors` are those of the whole pool."""
+        """Take one training step on the rows of a batch; `vectors`: the vectors of the whole pool."""
         questions, asked = np.unique(batch.asked, return_inverse=True)
         texts, candidates = np.unique(batch.candidates, return_inverse=True)
         used = (apart(vectors.asked[questions], self._means[0]), apart(vectors.texts[texts], self._means[1]))
@@ -334,10 +341,11 @@ class Corpus:
         return at not in self._withdrawn
 
     def candidates(self, at: int, n: int) -> Ints:
-        """Return up to n candidates for a pair (other pairs that may be its examples), best first by BM25, as numbers.
+        """Return the numbers of up to n candidates for a pair, best first by BM25.
 
-        Pairs that were withdrawn or have no answer, and pairs with the same question or answer as this pair, are
-        excluded. Ties are broken by random numbers whose seed is the pair's id, so repeated calls agree.
+        Candidates are other pairs that may be examples for this pair. Pairs that were withdrawn or have no answer, and
+        pairs with the same question or answer as this pair, are excluded. Ties are broken by random numbers whose seed
+        is the pair's id: repeated calls agree.
         """
         pair = self.pairs[at]
         chance = np.random.default_rng(zlib.crc32(pair.id.encode())).random(len(self))
@@ -435,8 +443,9 @@ class Labels:
     """Labels by one model and one method (`basis`).
 
     Attributes:
-        of: given the id of a pair (query X, answer Y), returns the known labels by candidate id: the probability
-            p(not Y | candidate, X) that X, with the candidate as an example in the prompt, is not answered with Y.
+        of: function from the id of a pair to the known labels, by candidate id. For a pair with query X and answer Y,
+            the label is the probability p(not Y | candidate, X): X is not answered with Y if the prompt has the
+            candidate as an example.
     """
 
     basis: Basis
@@ -445,26 +454,33 @@ class Labels:
 
 
 MAX_CHECKED = 48
-"""Maximum number of lessons (each the labelled possible examples of one pair) that are held out to check an update: the
-newest ones."""
+"""Maximum number of lessons (the newest ones) that are held out to check an update. A lesson is the labelled possible
+examples of one pair."""
 MIN_CHECKED, ENOUGH_CHECKED = 8, 24
-"""With fewer than 3 · MIN_CHECKED lessons, all are learned from, and every update is accepted. From that number on, a
-third of them is held out, but at most ENOUGH_CHECKED; if the share `Recipe.held_out` of them is more, that share, but
-at most MAX_CHECKED. When only 8 of 66 lessons were held out, one good update in three was rejected by chance."""
+"""Numbers of held-out lessons.
+
+- Fewer than 3 · MIN_CHECKED lessons: none is held out, and every update is accepted.
+- More lessons: a third is held out, but at most ENOUGH_CHECKED.
+- If the share `Recipe.held_out` of the lessons is greater than this number, the share is held out, but at most
+  MAX_CHECKED.
+
+When only 8 of 66 lessons were held out, one good update in three was rejected by chance.
+"""
 MAX_WHOLE, BATCH = 192, 48
-"""With up to MAX_WHOLE lessons to learn from, each training step uses all of them; with more, each step draws BATCH of
-them at random."""
+"""With up to MAX_WHOLE lessons to learn from, each training step uses all of them. With more lessons, each step draws
+BATCH of them at random."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """The labelled candidates (possible examples) of one pair, as training data (not a `sharing.lesson.Lesson`, which
-    is a text).
+    """The labelled candidates (possible examples) of one pair, as training data.
+
+    A `sharing.lesson.Lesson` is something else: a text.
 
     Attributes:
         candidates: numbers of the candidates.
-        helps: for each candidate, whether it is among the most helpful ones.
-        taken: numbers of the candidates that are learned from: the most and the least helpful ones.
+        helps: whether each candidate is among the most helpful candidates.
+        taken: numbers of the candidates that are learned from: the most helpful and the least helpful ones.
     """
 
     candidates: Ints
@@ -473,14 +489,16 @@ class Lesson:
 
 
 class Checked(NamedTuple):
-    """How well a head (the trained part of a retriever) ranks the candidates (possible examples) of held-out lessons. A
-    lesson has the labelled candidates of one pair. Results compare as tuples: the greater is the better.
+    """How well a head (the trained part of a retriever) ranks the candidates of held-out lessons.
+
+    A lesson has the labelled candidates (possible examples) of one pair. Results compare as tuples: the greater result
+    is the better one.
 
     Attributes:
         first: share of lessons in which the candidate ranked first is among the most helpful.
         above: share of (helpful, not helpful) pairs of candidates that are ranked in the right order. It decides
-            between results with equal `first`, so that many updates that change no first place cannot add up to a
-            worse ranking.
+            between results with equal `first`. Without `above`, many updates that change no first place could add up
+            to a worse ranking.
     """
 
     first: float
@@ -629,16 +647,17 @@ class Recipe:
     """Training parameters.
 
     Attributes:
-        candidates: maximum number of candidates labelled for each pair (n in the paper; the paper's value, 10, lowers
-            P@1, the share of queries whose first-ranked exemplar helps).
-        taken: number of these that are learned from, half the most helpful and half the least helpful (v in the paper).
-        again: number of earlier exemplars whose candidates are labelled again at each admission, in turn, because
-            better candidates may have been admitted since.
+        candidates: maximum number of candidates labelled for each pair (n in the paper). The paper's value, 10, lowers
+            P@1, the share of queries whose first-ranked exemplar helps.
+        taken: number of candidates that are learned from (v in the paper): half of them the most helpful, half of them
+            the least helpful.
+        again: number of earlier exemplars whose candidates are labelled again at each admission, in turn. Better
+            candidates may have been admitted in the meantime.
         steps: number of training steps per admission.
-        update: number of training steps that make a new version. They start from the untrained head; with more of them
+        update: number of training steps that make a new version. They start from the untrained head. With more steps
             the head memorises the training data.
-        held_out: minimum share of the pairs (the newest ones) that a new version is checked with instead of being
-            trained on them. It applies from 24 pairs on, up to 48 held-out pairs.
+        held_out: minimum share of the pairs (the newest ones) that are held out to check a new version. It applies from
+            24 pairs on, up to 48 held-out pairs.
     """
 
     candidates: int = 60
@@ -654,10 +673,10 @@ class LearnedRetriever:
 
     Args:
         unlikely: computes the labels; None: `StandIn`.
-        labels: existing labels by a model, used instead of `unlikely`; nothing is learned from a pair without labels.
-        text_of: returns the text of a pair that is embedded; by default its query.
+        labels: existing labels by a model, used instead of `unlikely`. Nothing is learned from a pair without labels.
+        text_of: function from a pair to the text that is embedded; by default the query.
         on_version: called with each new version.
-        on_weighing: called before `unlikely` labels the candidates of a pair; if it raises, the training ends.
+        on_weighing: called before `unlikely` labels the candidates of a pair. If `on_weighing` raises, training ends.
     """
 
     def __init__(
@@ -781,9 +800,13 @@ class LearnedRetriever:
     def learn(self, admitted: str) -> Version | None:
         """Take `Recipe.steps` training steps; return a new version if they complete an update that passes the check.
 
-        An update is complete after `Recipe.update` steps. Return None if the update needs more steps, if the updated
-        head ranks the held-out lessons worse than the current version does, or if there are no lessons. The method may
-        run in a thread if nothing else changes this retriever at the same time.
+        An update is complete after `Recipe.update` steps. Return None in these cases:
+
+        - the update needs more steps;
+        - the updated head ranks the held-out lessons worse than the current version does;
+        - there are no lessons.
+
+        The method may run in a thread if nothing else changes this retriever at the same time.
         """
         if not len(self._lessons):
             return None

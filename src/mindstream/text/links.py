@@ -18,11 +18,10 @@ MAX_HELD_BACK = 2_000
 """Maximum characters of an unfinished link or tag that are held back."""
 LEFT_OUT = "…"
 ENDS = ".,;:!?)]}*_'~/"
-"""Characters that are removed from the end of a link before it is compared: punctuation of the sentence, and a final
-slash, which makes no difference."""
+"""Characters that are removed from the end of a link before links are compared: punctuation, and a final slash."""
 _TRAILING = re.compile(rf"[{re.escape(ENDS)}]{{1,4}}\Z")
 _REST = r"[!#-;=?-~\u00c0-\u1fff\u2c00-\u2dff]"
-"""A character of a link. Quotation marks, brackets and letters of Chinese, Japanese and Korean end it."""
+"""A character of a link. Quotation marks, brackets and letters of Chinese, Japanese and Korean end a link."""
 _BEFORE = r"(?<![\w])"
 _DOMAIN = r"(?<![\w@.-])(?:[a-z0-9\u00c0-\u1fff-]{1,63}\.){1,4}"
 _FLAGS = re.IGNORECASE
@@ -39,9 +38,9 @@ LINK = re.compile(
 _NO_LINK = re.compile(r"[\w+-]+\.(?:js|ts|jsx|tsx|py|md|txt|html|css|json|csv|pdf|docx)/[a-z]+[.,;:!?)]*", _FLAGS)
 """Two names of programs or files with a slash between them, such as Node.js/express: this is no link."""
 _MAYBE = re.compile(r"://|\.[a-z0-9]|[a-z]\s?:\S|[/\\]{2}", _FLAGS)
-"""Matches a part that every link has. Most texts have no such part, so they need no further search."""
+"""Matches a part that every link has. Texts without such a part, that is, most texts, are not searched further."""
 _MARK = re.compile(r"\]\(|[:/\\.&<@\u00ad\u200b-\u200f\u2060-\u2064\ufeff\uff0e\uff0f\uff1a]")
-"""A character that may be part of a link. A word that contains one is passed on only when it is complete."""
+"""A character that may be part of a link. A word with such a character is passed on only when the word is complete."""
 _LAST_WORD = re.compile(r"\S*\Z")
 _BEGUN = re.compile(r"(?:h|ht|htt|https?|w|ww|www\.?)\Z", _FLAGS)
 """Letters at the end of a text that may be the beginning of a link."""
@@ -66,8 +65,10 @@ def links(texts: Iterable[str]) -> frozenset[str]:
 
 
 def bare(link: str) -> str:
-    """Return a link in the form in which links are compared: without scheme, `www.` and the characters at its end that
-    are in `ENDS`; the host in lower case."""
+    """Return a link in the form in which links are compared.
+
+    This form has no scheme, no `www.`, and none of the characters of `ENDS` at its end; the host is in lower case.
+    """
     link = _TRAILING.sub("", link.lstrip("< "))
     rest = re.sub(r"^(?:[a-z][a-z0-9+.\-]*://)?(?:www\.)?", "", link, flags=re.IGNORECASE)
     host, slash, path = rest.partition("/")
@@ -75,8 +76,9 @@ def bare(link: str) -> str:
 
 
 def without_links(text: str, given: Set[str]) -> tuple[str, list[str]]:
-    """Return a text in which "…" (LEFT_OUT) replaces each link that is not `given` (a set of `bare` links), and the
-    replaced links.
+    """Return a text without links that are not `given`, and the `bare` forms of the links that were left out.
+
+    "…" (LEFT_OUT) replaces each of these links. `given`: a set of `bare` links.
     """
     gone: list[str] = []
     kept, at = "", 0
@@ -101,13 +103,13 @@ async def pieces_without_links(
 ) -> AsyncGenerator[str]:
     """Yield the pieces of an answer without links that are not allowed.
 
-    A word that may become a link, or an HTML tag, is held back until it is complete; everything else is yielded at
+    A word that may become a link, or an HTML tag, is held back until it is complete. Everything else is yielded at
     once.
 
     Args:
-        given: returns the `bare` links that the answer may contain; called only if there is a link.
-        loaded: returns the `bare` links that a page may load by itself (images, reference definitions, HTML tags);
-            None: those of `given`.
+        given: function that returns the `bare` links that the answer may contain; called only if there is a link.
+        loaded: function that returns the `bare` links that a page may load by itself (images, reference definitions,
+            HTML tags); None: `given`.
     """
     answer = LinkFilter(given, loaded or given)
     async with aclosing(pieces):
@@ -173,8 +175,10 @@ class LinkFilter:
         return not _MARK.search(piece) and "\n" not in piece and not _MARK.search(self._word)
 
     def _end(self) -> str:
-        """End the current word; return the part of it that may be passed on, "" while the rest of a link that was left
-        out is being dropped."""
+        """End the current word; return the part of the word that may be passed on.
+
+        The result is "" while the rest of a link that was left out is being dropped.
+        """
         word, sent, is_tag = self._word, self._sent, self._is_tag
         self._word, self._sent, self._is_tag = "", 0, False
         if self._is_dropping:

@@ -97,12 +97,12 @@ class Document:
     """The lines of a file.
 
     Attributes:
-        units: the part of the file that each line is in: "page 2", "slide 2", "sheet Prices"; "": none.
-        numbers: the number of each line, paragraph or row; 0: it has none.
-        noun: what the numbers count.
-        note: a message for the user: an encoding that was assumed, a part that was not read.
-        tables: the length in characters of each table with column names, by the position of its first line. A passage
-            that has no room left for a whole table ends before the table.
+        units: the part of the file that contains each line: "page 2", "slide 2", "sheet Prices"; "": none.
+        numbers: the number of each line, paragraph or row; 0: none.
+        noun: what the numbers count, such as "line".
+        note: a message for the user about an encoding that was assumed, or a part that was not read.
+        tables: the length in characters of each table with column names, by the position of the table's first line. A
+            passage that has no room left for a whole table ends before the table.
     """
 
     lines: tuple[str, ...]
@@ -287,9 +287,9 @@ class Line:
 
     Attributes:
         under: the headings above the line.
-        block: the number of its table, list or paragraph in its `Portion` of the document.
-        of: the number of rows of its table, or of items of its list, as in "7 rows"; "" for parts of a paragraph.
-        columns: the header row of its table; "" outside of tables.
+        block: the number of the table, list or paragraph with this line, in its `Portion` of the document.
+        of: the number of rows of the table, or of items of the list, as in "7 rows"; "": in a paragraph.
+        columns: the header row of the table; "": outside of tables.
     """
 
     text: str
@@ -300,7 +300,7 @@ class Line:
 
     @property
     def headed(self) -> str:
-        """The line with its headings and columns, which is compared with a query."""
+        """The line with its headings and columns; this text is compared with a query."""
         return " ".join(filter(None, (self.under, self.columns, self.text)))
 
 
@@ -313,8 +313,10 @@ class Portion:
     text: str
 
     def lines(self) -> Iterator[Line]:
-        """Yield the portion's lines (a paragraph or whole sentences of it, a list item, or a table row), each with the
-        headings above it."""
+        """Yield the portion's lines, each with the headings above the line.
+
+        A line is a paragraph, some whole sentences of a long paragraph, a list item, or a table row.
+        """
         above = open_headings([], 1, self.under) if self.under else []
         texts = self.text.splitlines()
         headings = {
@@ -335,8 +337,10 @@ class Portion:
 
 
 def _blocks(lines: Sequence[str], headings: Mapping[int, object]) -> Iterator[tuple[int | str, list[str]]]:
-    """Yield the blocks of a text: a heading as its line number, a table, list or paragraph as its type; each with its
-    lines."""
+    """Yield the blocks of a text, each as its kind and its lines.
+
+    The kind of a heading is its line number; other kinds are `table`, `list` and `text` (a paragraph).
+    """
     kind: int | str = ""
     held: list[str] = []
     for at, line in enumerate([*lines, ""]):
@@ -373,10 +377,15 @@ def _sentences(paragraph: str) -> Iterator[str]:
 async def extract(portions: Sequence[Portion], query: str, count: int) -> str:
     """Return about `count` lines of the portions, in their order, below their places and headings.
 
-    A line is ranked by the words that it, its headings and its columns share with the query (BM25), by the similarity
-    of the line's vector to the query's, and by the rank of its portion (the first portion is the best). Lines far below
-    the best score are left out, except for the best MIN_LINES; a short table, list or paragraph is returned whole.
-    Above a table or list that is not returned whole, a line says how many of its rows or items are shown.
+    The score of a line has three parts:
+
+    - the words that the line with its headings and columns shares with the query (BM25);
+    - the similarity of the vectors of the line (with its headings and columns) and of the query;
+    - the rank of the line's portion (the first portion is the best).
+
+    Lines far below the best score are left out, except for the best MIN_LINES. A short table, list or paragraph is
+    returned whole. Above a table or list that is not returned whole, a line says how many of its rows or items are
+    shown.
     """
     lines = [(rank, line) for rank, each in enumerate(portions) for line in each.lines()]
     if not lines:
@@ -428,15 +437,15 @@ Files that are not read in this time are read by the next searches.
 """
 Stamp: TypeAlias = tuple[int, int]
 FAILURES, FAILED = "unparsed", TypeAdapter(dict[str, tuple[Stamp, str]])
-"""Name and type of the checkpoint about files that cannot be parsed. For each such file, the checkpoint has the reason
-and the stamp (time of modification and size) that the file had when it was parsed."""
+"""Name and type of the checkpoint about files that cannot be parsed. For each of these files, the checkpoint has the
+reason, and the stamp (time of modification and size) of the file that could not be parsed."""
 MAX_FAILURE = 2_000
 """Maximum characters of the row in the log about files that cannot be parsed."""
 LineNumber = Annotated[int, Field(ge=1, le=10_000_000)]
 
 
 class Documents:
-    """The documents of a folder, which are searched in a memory of their own.
+    """The documents of a folder; a separate memory has their passages and is searched.
 
     Attributes:
         unread: for each file that could not be read, the reason.
@@ -476,8 +485,10 @@ class Documents:
     async def _read_changed(
         self, stamps: Mapping[str, Stamp], held: Mapping[str, list[Record]], failures: Mapping[str, str]
     ) -> None:
-        """Read the files that changed, for at most READ_S seconds; note in `unread` the files that were not reached,
-        and a file that alone takes all this time."""
+        """Read the files that changed, for at most READ_S seconds.
+
+        Files that were not reached, and a file that takes all this time by itself, are noted in `unread`.
+        """
         left = MAX_PASSAGES - sum(len(records) for name, records in held.items() if name in stamps)
         waiting = sorted((name for name in stamps if name not in self._stamps), key=is_parsed)
         name, parsed = "", 0
@@ -502,12 +513,12 @@ class Documents:
             await self.memory.commit(Entry(event, self.memory.name), checkpoint=Checkpoint(FAILURES, version, data))
 
     async def _read(self, name: str, there: list[Record], room: int, failed: str) -> int:
-        """Store the passages of a file unless the stored ones are current; return by how much their number has grown.
+        """Store the passages of a file, unless the stored passages are current; return the growth of their number.
 
         Args:
             there: the stored passages of the file.
             room: the number of passages that may still be stored.
-            failed: the known reason why the file cannot be parsed, so that parsing is not tried; "" if there is none.
+            failed: the known reason why the file cannot be parsed; parsing is then not tried. "": no known reason.
         """
         self.unread.pop(name, None)
         try:
@@ -625,9 +636,9 @@ async def open_documents(
     """Open a folder's documents.
 
     Args:
-        data: the place where their passages are stored; None: a temporary folder, which is deleted when the block ends.
-        reader: the name of the memory that uses the documents, which is recorded in `data`, so that the stored passages
-            can be erased when no memory uses them any more; "": nothing is recorded.
+        data: where the passages are stored; None: a temporary folder, which is deleted when the block ends.
+        reader: the name of the memory that uses the documents. It is recorded in `data`: the passages can be erased
+            when no memory uses them any more. "": nothing is recorded.
 
     Raises:
         ToolError: there is no such folder.
@@ -654,8 +665,11 @@ CLAUSE = re.compile(r"[，；。]")
 
 
 def find_headings(lines: Sequence[str]) -> Iterator[tuple[int, int, str]]:
-    """Yield for each heading its position in `lines`, its level, and its text. A heading without a mark such as # has
-    level 0 in the first line with text (the title), and level 2 in any other line."""
+    """Yield the headings in `lines`, each as its position, its level, and its text.
+
+    The level of a heading with marks is the number of its marks (#). A heading without a mark has level 0 in the first
+    line with text (the title), and level 2 in any other line.
+    """
     is_first = True
     for at, line in enumerate(lines):
         words = line.strip()
@@ -667,8 +681,10 @@ def find_headings(lines: Sequence[str]) -> Iterator[tuple[int, int, str]]:
 
 
 def open_headings(held: Sequence[tuple[int, str]], level: int, words: str) -> list[tuple[int, str]]:
-    """Return the headings that apply to the text below a new heading: `held` without those of its level or deeper, and
-    the new one."""
+    """Return the headings that apply to the text below a new heading.
+
+    These are the headings of `held` above the new heading's level, and the new heading.
+    """
     return [
         *(each for each in held if each[0] < level),
         *((level + n, each) for n, each in enumerate(words.split(JOINT))),
@@ -676,8 +692,10 @@ def open_headings(held: Sequence[tuple[int, str]], level: int, words: str) -> li
 
 
 def _stands_alone(lines: Sequence[str], at: int, words: str) -> bool:
-    """Return whether a line is a heading without a mark: short, not a sentence, after an empty line or at the
-    beginning, and followed by text."""
+    """Return whether a line is a heading without a mark.
+
+    Such a heading is short and no sentence, comes after an empty line or at the beginning, and has text below it.
+    """
     longest = MAX_HEADING_ZH if CJK.search(words[:MAX_HEADING]) else MAX_HEADING
     if len(words) > longest or LIST_ITEM.match(words) or UNDERLINE.match(words):
         return False

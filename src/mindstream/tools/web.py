@@ -163,15 +163,15 @@ class Web:
         headers: Mapping[str, str] | None = None,
         follow: bool = False,
     ) -> WebResponse:
-        """Return a server's response to a GET, or to a POST of `data` as JSON; it can have any status but a redirect.
+        """Return a server's response to a GET, or to a POST of `data` as JSON. Any status but a redirect is returned.
 
         Args:
-            follow: whether to follow redirects, up to MAX_REDIRECTS requests in all. Do not use this for requests with
-                a key in the headers.
+            follow: whether to follow redirects, up to MAX_REDIRECTS requests in all. Do not follow redirects in
+                requests with a key in the headers.
 
         Raises:
-            ToolError: the server cannot be reached, has no permitted address, does not answer in time, or redirects
-                although `follow` is False or too often.
+            ToolError: the server cannot be reached, has no permitted address, or does not answer in time; the server
+                redirects, and `follow` is False; or it redirects too often.
         """
         try:
             async with asyncio.timeout(self.timeout_s):
@@ -236,8 +236,7 @@ def _host(url: str) -> str:
 
 
 def _quote(text: str) -> str:
-    """Return a server's text for an error message: in one line of at most MAX_QUOTED characters, with API keys
-    masked."""
+    """Return a server's text for an error message: one line of at most MAX_QUOTED characters, with API keys masked."""
     return clipped(" ".join(mask(text[: 10 * MAX_QUOTED]).split()), MAX_QUOTED)
 
 

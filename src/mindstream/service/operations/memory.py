@@ -250,8 +250,7 @@ async def retain(runtime: Runtime, principal: Principal, request: RetainRequest)
 
 @operation("memory.recall", "read", "POST /users/{user}/memories/recall", mcp="recall", cli="memory recall")
 async def recall(runtime: Runtime, principal: Principal, request: RecallRequest) -> RecallResult:
-    """Find the memories that best answer a question, each with a receipt: why it was found, its strength, and its
-    source."""
+    """Find the memories that best answer a question. Each has a receipt: why it was found, its strength, its source."""
     memory = await runtime.memory(principal)
     found = await memory.recall(
         request.query,
@@ -327,8 +326,11 @@ async def forget(runtime: Runtime, principal: Principal, request: ForgetRequest)
 
 
 async def remove(runtime: Runtime, principal: Principal, removal: Removal, *, dry_run: bool) -> ForgetResult:
-    """Delete the memories that a removal lists, unless this is a dry run; return what was deleted or would be: ids of
-    memories, and items of beliefs and plans."""
+    """Delete the memories that a removal lists, unless this is a dry run.
+
+    Return the ids of memories, and the items of beliefs and plans, that were deleted; in a dry run, those that would
+    be deleted.
+    """
     done = Forgotten()
     if not dry_run:
         memory = await runtime.memory(principal)

@@ -156,7 +156,8 @@ class OrphanedWork:
         return rows[0].event.session if rows and isinstance(rows[0].event, Heard) else "corrected"
 
     async def _responder(self, principal: Principal, taken: Taken, slot: str) -> str:
-        """Return the responder that the slot names, else that of the mind's last opening, else "" (the default)."""
+        """Return the responder that the slot names; else the responder of the mind's last opening; else "", the
+        default."""
         names = self._runtime.responder_names()
         if slot in names:
             return slot

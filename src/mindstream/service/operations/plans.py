@@ -49,10 +49,10 @@ starts quickly.
 class SolveRequest(Ask):
     """A task to solve.
 
-    `how`: the strategy. `tools`: use only these of the offered tools; null: all, []: none. `approve`: the plan waits
-    for an approval before it is run (not possible for `react`, `direct` and `cot`, which make no plan). `fresh`: make a
-    new plan, even if a plan that solved a similar task is remembered. `replans`, `tool_calls`, `seconds`: the run's
-    limits.
+    `how`: the strategy. `tools`: names of the offered tools to use; null: all; []: none. `approve`: whether the plan
+    waits for an approval before it is run (not possible for `react`, `direct` and `cot`, which make no plan). `fresh`:
+    whether to make a new plan, even if a plan that solved a similar task is remembered. `replans`, `tool_calls`,
+    `seconds`: limits of the run.
     """
 
     task: str = Field(min_length=1, max_length=20_000)
@@ -120,10 +120,10 @@ class RunSpent(Reply):
 class RunShape(Reply):
     """A run.
 
-    `state`: running, waiting (for an approval), answered, or stopped (`plans.resume` continues it). `unanswered`: the
-    part of the task that the answer lacks, "": none. `stopped`: why the run was stopped. `foreign`: third-party content
-    was used. `operation`: the id of the operation that runs it now, "" if none does. `spent`: its cost so far, from its
-    rows of the log.
+    `state`: running, waiting (for an approval), answered, or stopped (`plans.resume` continues the run). `unanswered`:
+    the part of the task that the answer lacks; "": none. `stopped`: why the run was stopped. `foreign`: whether
+    third-party content was used. `operation`: the id of the operation that executes the run now; "": none. `spent`: the
+    cost of the run so far, from the rows of the log.
     """
 
     run: str
@@ -149,7 +149,7 @@ class RunList(Reply):
 
 @operation("plans.solve", "write", "POST /users/{user}/plans", long=True, mcp="solve", cli="solve")
 async def solve(runtime: Runtime, principal: Principal, request: SolveRequest, one: RunningOperation) -> RunShape:
-    """Solve a task with tools: make a plan, have it approved if wanted, run it, and answer from its results."""
+    """Solve a task with tools: make a plan, have it approved if requested, run it, and answer from the results."""
     if request.approve and request.how in ("react", "direct", "cot"):
         raise InputError(
             f"the strategy {request.how} makes no plan that could be approved in advance: leave out `approve`, or use"
@@ -322,7 +322,7 @@ def _asking(one: RunningOperation) -> Approver:
 
 
 def show_run(found: Solution | RunCheckpoint, at: Moment, running: RunningOperation | None = None) -> RunShape:
-    """Return a run as a reply; `running`: the operation that runs it, None if it has ended."""
+    """Return a run as a reply; `running`: the operation that executes the run; None: the run has ended."""
     ended = "answered" if found.answer and not found.stopped else "stopped"
     evidence = found.evidence.values()
     return RunShape.from_object(

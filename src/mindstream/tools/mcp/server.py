@@ -20,11 +20,11 @@ from mindstream.tools.addresses import is_allowed
 MAX_BYTES = 8_000_000
 """Maximum length of a message from the server, in bytes."""
 SECONDS, MEGABYTES = 10, 700
-"""Limits of the child process: SECONDS of CPU time from one request to the next, in which it reads the server's
-messages, and MEGABYTES of memory."""
+"""Limits of the child process, which reads the server's messages. SECONDS: CPU time from one request to the next.
+MEGABYTES: memory."""
 OUT_OF_MEMORY = 77
-"""Exit code of a child process in which Python ran out of memory. If other libraries run out of memory, the process
-ends by a signal."""
+"""Exit code of a child process in which Python ran out of memory. If another library runs out of memory, a signal ends
+the process."""
 VARIABLE = re.compile(r"\$(\w+)|\$\{(\w+)\}")
 RUNNERS = ("python", "node", "npx", "uvx", "uv", "bash", "sh")
 HARMLESS = (
@@ -112,8 +112,8 @@ class McpServer:
         """Check the settings before the server is opened.
 
         Raises:
-            SettingsError: the command or the URL is invalid; the URL contains a password, or is not encrypted although
-                its host is not allowed by name; a variable of a header is not set.
+            SettingsError: the command or the URL is invalid; the URL contains a password; the URL is not encrypted, and
+                its host is not in `allow`; or a variable of a header is not set.
         """
         if self.command:
             return
@@ -143,8 +143,10 @@ class McpServer:
         }
 
     def misplaced(self) -> str:
-        """Return advice if words of the command name files in this process's working directory that do not exist in the
-        command's own working directory; "" if there are no such words."""
+        """Return advice if words of the command name files that the command would not find; otherwise "".
+
+        Such files exist in the working directory of this process, but not in the working directory of the command.
+        """
         folder, here = self._folder, Path.cwd()
         lost = [word for word in self.command if _is_file(here / word) and not _is_file(folder / word)]
         paths = ", ".join(str(here / word) for word in lost)
@@ -164,8 +166,11 @@ class McpServer:
         return value
 
     def _short_name(self) -> str:
-        """Derive a name: the first part of a URL's host that is not `www`, `mcp` or `api`; `x` of `python -m x`; or the
-        program or script that the command runs."""
+        """Derive the name of the server from its address.
+
+        For a URL, it is the first part of the host that is not `www`, `mcp` or `api`. For a command such as
+        `python -m x`, it is `x`; for other commands, the name of the program or script that the command runs.
+        """
         if not self.command:
             host = urlsplit(self.address).hostname or "server"
             parts = [part for part in host.split(".") if part not in ("www", "mcp", "api")]
