@@ -59,7 +59,8 @@ def carry_out(do: Callable[..., Awaitable[Any]], given: tuple[Any, ...], folder:
 
 
 def serve(line: Connection) -> None:
-    """Run the tasks that arrive on a connection; when it is closed, stop the running task, let it save, and exit.
+    """Run the tasks that arrive on a connection. When the connection is closed, stop the running task, let it save, and
+    exit.
 
     The parent process handles Ctrl-C.
     """
@@ -114,9 +115,10 @@ async def _answer(do: Callable[..., Awaitable[Any]], given: tuple[Any, ...]) -> 
 class Processes:
     """Runs tasks in worker processes, each started when needed.
 
-    At the end, or when this process dies, the workers let their tasks save their work, and exit. `concurrent.futures`
-    is not used: it ends all processes if one dies. It also does not notice the death of a process that was started
-    while its watcher was busy (Python 3.11: the wake-up is consumed before the process is in the list).
+    At the end, or when this process dies, the workers let their tasks save their work, and exit.
+
+    `concurrent.futures` is not used: it ends all worker processes if one dies. It also misses the death of a worker
+    that was started while its watcher was busy (Python 3.11: the wake-up is consumed before the worker is in the list).
     """
 
     def __init__(self, workers: int) -> None:
@@ -176,7 +178,7 @@ class _Worker:
         self.is_free = True
 
     async def ask(self, task: Task) -> Answer:
-        """Run a task; if the caller is cancelled, stop the task, and wait until it has saved its work.
+        """Run a task. If the caller is cancelled, stop the task and wait until the task has saved its work.
 
         Raises:
             _GoneError: the process has died.
@@ -325,10 +327,10 @@ class OnRay:
 
 @contextlib.contextmanager
 def _without_monitors(node: type) -> Iterator[None]:
-    """Let Ray start without its unused parts, which saves a fifth of its start time, and a second at its end.
+    """Let Ray start without the parts that are not used here (UNUSED).
 
-    `ray start` has an option for this, but `ray.init` has none. If a version of Ray has other names for these parts,
-    they are started.
+    This saves a fifth of Ray's start time, and a second at its end. `ray start` has an option for this, but `ray.init`
+    has none. If a version of Ray has other names for the parts, they are started.
     """
     removed = {name: method for name, method in vars(node).items() if name in UNUSED}
     for name in removed:

@@ -35,12 +35,14 @@ _AROUND = "\ufeff\u200b\u2060"
 def normal_name(name: str) -> str:
     """Return the normal form of an identifier, in which it is stored and compared.
 
-    The normal form is Unicode NFKC (so NFD, NFC and full-width spellings are one name), with plain apostrophes, without
-    joiners, and without white space and zero-width characters at the ends; letter case is kept. Other invisible
-    characters and those that change the direction of text stay, so that `checked_name` rejects them. A text whose
-    normal form is not a valid name is returned unchanged. Every interface (command line, REST, MCP, chat headers,
-    adapters, Python) passes the names of users, sessions, pools, residents, towns and tenants through this function,
-    for writing and for reading.
+    - The normal form is Unicode NFKC, so NFD, NFC and full-width spellings are one name.
+    - Apostrophes become plain. Joiners are removed, and at the ends also white space and zero-width characters.
+    - Letter case is kept. Other invisible characters and characters that change the direction of text are kept, too:
+      `checked_name` rejects them.
+    - A text whose normal form is not a valid name is returned unchanged.
+
+    Every interface (command line, REST, MCP, chat headers, adapters, Python) passes the names of users, sessions,
+    pools, residents, towns and tenants through this function, for writing and for reading.
     """
     if name.isascii() and name.isprintable() and name == name.strip():
         return name
@@ -80,8 +82,8 @@ StreamKind: TypeAlias = Literal["user", "pool", "resident", "town", "documents"]
 StreamKey = NewType("StreamKey", str)
 """The key of a stream in a store's rows; `StreamName.key` makes it."""
 OWN = "_"
-"""First character of the names of tenants that mindstream creates for itself; `checked_tenant` rejects a tenant's name
-that begins with it if a caller gives it."""
+"""First character of the names of tenants that mindstream creates for itself. `checked_tenant` rejects such a name if a
+caller gives it."""
 MARK = "#"
 """Separates the parts of a key; no valid name contains it."""
 TENANT = re.compile(r"\w[\w.-]{0,63}")
@@ -107,8 +109,8 @@ class StreamName:
     """The name of a stream.
 
     Attributes:
-        id: the name as the user typed it; two names are the same if their normal forms are equal.
-        tenant: the tenant; "": that of the store in which the stream is opened.
+        id: the name as the user typed it. Two names are the same if their normal forms are equal.
+        tenant: the tenant; "": the tenant of the store in which the stream is opened.
 
     Raises:
         InputError: the kind, the name or the tenant is invalid.

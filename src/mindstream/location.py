@@ -89,12 +89,15 @@ class Location:
         return replace(self, tenant=self.tenant or f"{OWN}{name}")
 
     def rooms(self, name: str) -> tuple[Location, Location]:
-        """Return the usual and the alternative location of data that must not be mixed with users' conversations, such
-        as a town.
+        """Return the usual and the alternative location of data that must not be mixed with users' conversations.
 
-        In a folder, the usual location is the folder itself, and the alternative is a tenant. In a database, the usual
-        location is a tenant, and the alternative is the database without a tenant. The data is at the alternative
-        location if a copy of all data, from a database into a folder or back, has put it there.
+        Such data is, for example, a town.
+
+        - In a folder, the usual location is the folder itself, and the alternative is a tenant.
+        - In a database, the usual location is a tenant, and the alternative is the database without a tenant.
+
+        The data is at the alternative location if it was copied there with all data, from a database into a folder or
+        back.
         """
         tenant = replace(self, tenant=self.tenant or f"{OWN}{name}")
         return (self, tenant) if self.folder is not None else (tenant, replace(self, tenant=""))
@@ -148,7 +151,7 @@ def _shown(url: str) -> str:
     such settings, the result can be used to connect.
 
     Raises:
-        InputError: the URL is not valid; the message does not repeat the URL, since any part of it may be part of a
+        InputError: the URL is not valid. The message does not repeat the URL, since any part of the URL may belong to a
             password.
     """
     try:
@@ -166,8 +169,10 @@ def _shown(url: str) -> str:
 
 
 def _is_host(text: str) -> bool:
-    """Return whether a text is a host (a name, an address, or [an IPv6 address]), with or without a port, or is
-    empty."""
+    """Return whether a text is empty or a host, with or without a port.
+
+    A host is a name, an address, or [an IPv6 address].
+    """
     host, bracket, port = text.rpartition("]" if text.startswith("[") else ":")
     if not bracket:
         host, port = text, ""

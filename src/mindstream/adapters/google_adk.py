@@ -31,7 +31,7 @@ be stored again."""
 
 
 class MindstreamMemoryService(BaseMemoryService):
-    """Memory of conversations, searched by mindstream's recall; each user of an app has a memory, named `app|user`.
+    """Memory of conversations, searched by mindstream's recall. Each user of an app has a memory, named `app|user`.
 
     Args:
         data: a folder, a database's URL, or a store.
@@ -55,7 +55,7 @@ class MindstreamMemoryService(BaseMemoryService):
         """Return the memory of an app's user.
 
         Raises:
-            InputError: the app's name contains a `|`, so that it could mean the user of another app.
+            InputError: the app's name contains a `|`; the name of the memory would be ambiguous.
         """
         if "|" in app_name:
             raise InputError(f"an app's name must not contain |, found {app_name!r}")

@@ -45,14 +45,15 @@ COMPARISONS = {"$eq": eq, "$ne": ne, "$gt": gt, "$gte": ge, "$lt": lt, "$lte": l
 
 
 class MindstreamStore(base.BaseStore):
-    """A long-term store for LangGraph that is a memory: `builder.compile(store=MindstreamStore("data"))`.
+    """A long-term store for LangGraph, backed by a memory: `builder.compile(store=MindstreamStore("data"))`.
 
     Args:
         data: a folder, a database's URL, or a store. The store of a tenant shows only the data of that tenant.
         user: the owner of the memory; memories of different users are isolated from one another.
         embed: an embedder of mindstream, its name, a LangChain `Embeddings`, or a function from texts to vectors.
-        index: see LangGraph's other stores; its `embed` takes precedence, its `fields` are searched ("$": all).
-        ttl: see LangGraph's other stores; expired items are not returned, even before they are swept.
+        index: as for LangGraph's other stores. `index["embed"]` takes precedence over `embed`; `index["fields"]` are
+            searched ("$": all).
+        ttl: as for LangGraph's other stores. Expired items are not returned, even before they are swept.
     """
 
     supports_ttl = True
@@ -80,8 +81,11 @@ class MindstreamStore(base.BaseStore):
         self.handle.close()
 
     async def _batch(self, ops: Iterable[base.Op], memory: Memory) -> list[base.Result]:
-        """Perform operations: first all reads, then the renewal of the lifetimes of items that were read, then all
-        writes in one commit."""
+        """Perform operations in this order: all reads, the renewal of the lifetimes of items that were read, all
+        writes.
+
+        The writes are one commit.
+        """
         found: list[base.Result] = []
         read: list[Record] = []
         puts: dict[Place, base.PutOp] = {}

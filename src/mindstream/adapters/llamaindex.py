@@ -28,8 +28,8 @@ class MindstreamMemory(BaseMemory):
     """The messages of a session, stored in a memory: `MindstreamMemory.from_defaults("data", session_id="ann")`.
 
     Attributes:
-        token_limit: maximum tokens of the messages that `get` returns: the newest ones, beginning with a message of the
-            user or the system. `get_all` returns all messages.
+        token_limit: maximum tokens of the messages that `get` returns. `get` returns the newest messages, beginning
+            with a message of the user or the system; `get_all` returns all messages.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -122,10 +122,10 @@ class MindstreamRetriever(BaseRetriever):
         data: a folder, a database's URL, or a store. The store of a tenant shows only the data of that tenant.
         user: the owner of the memory.
         similarity_top_k: maximum number of nodes.
-        floor: minimum certainty (0 to 1) that there is an answer; below it, no nodes.
+        floor: minimum certainty (0 to 1) that the nodes contain an answer; below this certainty, no nodes are returned.
         kinds: kinds of records to search; None: all.
         where: required values of `by`, `episode`, `slot` or fields of `data`.
-        touch: a recall strengthens the returned records. False: it is a pure read.
+        touch: whether a recall strengthens the returned records. False: a recall is a pure read.
         nodes: nodes to store first.
     """
 

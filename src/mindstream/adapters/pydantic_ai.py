@@ -35,8 +35,10 @@ GUIDE = (
 FACTS: tuple[Kind, ...] = ("note", "thought", "dream", "observation", "document")
 NO_MENTION = "Nothing was forgotten: no memory mentions this. Similar ones, which are kept unless the user means one:"
 MAX_SHOWN = 5
-"""Maximum number of memories that `forget` shows: the forgotten ones, so that the user can notice a wrong one; or, if
-no memory matched, similar ones."""
+"""Maximum number of memories that `forget` shows: the forgotten ones, so that the user can notice a mistake.
+
+If no memory matched, similar memories are shown instead.
+"""
 
 
 @dataclass
@@ -46,11 +48,13 @@ class MemoryCapability(AbstractCapability[Any]):
     Args:
         data: a folder, a database's URL, or a store.
         user: the owner of a run's memory: a name, or a function of the run's context.
-        recalled: maximum number of facts that are recalled for the prompt before each run; 0: none. In addition, up to
-            half as many messages are recalled.
+        recalled: maximum number of facts that are recalled for the prompt before each run. In addition, up to half as
+            many messages (at least one) are recalled. 0: nothing is recalled.
         shown: the place of the recalled text: before the user's words (`message`), or in the agent's `instructions`.
-        talk: whether to store the prompt and the answer after a run; a run that forgot something is never stored.
-        most_forgotten: maximum number of records that one call of `forget` erases; if more match, it erases none.
+        talk: whether to store the prompt and the answer after a run. A run in which `forget` erased something is never
+            stored.
+        most_forgotten: maximum number of records that one call of `forget` erases. If more records match, none is
+            erased.
         embed: an embedder, or its name; None: the embedder of the stored vectors.
     """
 
@@ -77,8 +81,8 @@ class MemoryCapability(AbstractCapability[Any]):
         """Make the capability from the spec of an agent (YAML, JSON).
 
         Args:
-            user_field: the attribute, or key, of a run's deps that holds the user's name; "": all runs use the memory
-                of `user`.
+            user_field: the attribute, or key, of a run's deps with the user's name. "": all runs use the memory of
+                `user`.
             options: the other arguments of the class.
         """
         if not user_field:
@@ -180,8 +184,10 @@ class MemoryCapability(AbstractCapability[Any]):
 
 
 async def _for_prompt(memory: Memory, said: str, k: int) -> list[Record]:
-    """Recall up to k facts, and up to k/2 messages (up to 1 if k is 1) if the certainty that they contain an answer is
-    at least LOW_CERTAINTY."""
+    """Recall up to k facts, and up to k/2 messages (at least 1).
+
+    Messages are left out if the certainty that they contain an answer is below LOW_CERTAINTY.
+    """
     facts = await memory.recall(said, k, kinds=FACTS)
     talk = await memory.recall(said, max(1, k // 2), kinds=["chat"], floor=LOW_CERTAINTY)
     return [each.record for each in (*facts, *talk)]

@@ -140,8 +140,10 @@ class Conversation:
         await self.caught_up()
 
     async def find_opening(self) -> Logged | None:
-        """Return the row of the log that opened this session; None if there is no such row, or the newest one is of
-        another session."""
+        """Return the row of the log that opened this session.
+
+        Return None if the newest row of this kind is of another session, or if there is none.
+        """
         last = await self.mind.memory.store.last(self.mind.memory.key, Opened.kind)
         return last if last and isinstance(last.event, Opened) and last.event.session == self.mind.session else None
 

@@ -20,14 +20,13 @@ from mindstream.log.events import Event
 SLOT = "life"
 """The author of a life's log rows, and the slot of its work and its tool calls."""
 Standing = Literal["open", "waiting", "done", "stopped"]
-"""State of a task: `open`: it can be worked on; `waiting`: it waits for a time, or until a person opens it again;
+"""State of a task. `open`: can be worked on; `waiting`: waits for a time, or until a person opens the task again;
 `done`; `stopped`: given up."""
 Order = Literal["pause", "resume", "stop"]
 
 
 class LifeBegan(Event):
-    """A mind was given its first goal or another one, or other standing orders, or its halted life was resumed with the
-    same ones."""
+    """A mind was given a new goal or new standing orders, or its halted life was resumed with the same ones."""
 
     kind = "life_began"
     goal: Quotes[str]
@@ -93,8 +92,8 @@ class Replied(Event):
     text: Quotes[str]
     calls: tuple[WishedCall, ...] = ()
     tokens: int = 0
-    """Tokens used by the prompts and replies of all requests of this step; if the endpoint does not report them,
-    estimated, or 0 if the model failed."""
+    """Tokens used by the prompts and replies of all requests of this step. If the endpoint does not report them, they
+    are estimated; 0 if the model failed."""
     requests: int = 1
     """Number of requests; interrupted or invalid replies are requested again."""
     cost_usd: float | None = None
@@ -114,10 +113,9 @@ class TurnEnded(Event):
 
 
 class Folded(Event):
-    """The oldest turns in the context of M2 (the role that decides) were replaced by a summary, which is also stored as
-    a memory.
+    """A summary replaced the oldest turns in the context of M2 (the role that decides).
 
-    The turns themselves stay in the log and can be read by number.
+    The summary is also stored as a memory. The turns stay in the log and can be read by number.
     """
 
     kind = "folded"
@@ -129,8 +127,8 @@ class Folded(Event):
     """The id of the memory record of the summary."""
     model: Name
     state: Quotes[str] = ""
-    """The state of the life after older turns were replaced by the summary, as JSON. Later reads of the log start from
-    it (see life/state)."""
+    """The state of the life after the summary, as JSON. Later reads of the log start from this state (see life/state).
+    """
 
 
 class TaskChanged(Event):
@@ -205,7 +203,7 @@ class Beat(Event):
     order: int
     due: Moment
     worth: float
-    """Estimated probability that a turn is worth its price, 0 to 1; 1 if the model failed; 0 if the order's task is
+    """Estimated probability that a turn is worth its price, 0 to 1. 1 if the model failed; 0 if the order's task is
     still open or does not fit into the ledger."""
 
 
@@ -218,8 +216,7 @@ class Proposed(Event):
     because: Quotes[str] = ""
     """M2's reason, or why M2 (the role that decides) failed."""
     until: Moment | None = None
-    """When M2 (the role that decides) wants to look for work again; None: it named no time that is still to come, or
-    found work."""
+    """When M2 (the role that decides) wants to look for work again; None: M2 found work, or named no future time."""
 
 
 class Noticed(Event):
@@ -238,7 +235,7 @@ class Commanded(Event):
 
 
 class Rested(Event):
-    """A life halts until a person acts or its budget has room again; or, with an empty reason, it continues."""
+    """A life halts until a person acts or the budget has room again. With an empty reason: the life continues."""
 
     kind = "rested"
     because: Quotes[str]

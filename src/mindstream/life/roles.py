@@ -29,12 +29,11 @@ if TYPE_CHECKING:
 STEPS = {"M1": 12, "M0": 4}
 """Maximum number of model calls of the role M1 for one task, and of the role M0 for one question."""
 EXEMPLAR_S, OFFER_S = 10.0, 120.0
-"""EXEMPLAR_S: maximum seconds that M1 (the role that does tasks) waits for exemplars (solved tasks of others) before
-its task. OFFER_S: maximum seconds for offering M1's result as an exemplar, including its grading.
-"""
+"""EXEMPLAR_S: maximum seconds that M1 (the role that does tasks) waits for exemplars (solved tasks of others) before a
+task. OFFER_S: maximum seconds for offering M1's result as an exemplar, including the grading."""
 OPENED, CLOSED = "<|thinking_start|>", "<|thinking_end|>"
-"""Marks around the result of M0 (the role that thinks) in the prompt of M1 (which does the task). If M0's text contains
-such marks itself, they are escaped, like all data."""
+"""Marks around the result of M0 (the role that thinks) in the prompt of M1 (the role that does tasks). Marks inside
+M0's text are escaped, like all data."""
 
 
 def show_thoughts(call: Call, text: str) -> str:
@@ -63,13 +62,17 @@ class Roles:
     config: LifeConfig
 
     def m1_tool(self) -> OwnTool:
-        """Return the tool M1(task, context), by which the role M1 carries out a task; M1 may call R (recall memories),
-        U (remember), M0, and the external tools that its task needs."""
+        """Return the tool M1(task, context), by which the role M1 carries out a task.
+
+        M1 may call R (recall memories), U (remember), M0, and the external tools that the task needs.
+        """
         return OwnTool(spec_of("M1", self.language), self._carry_out)
 
     def m0_tool(self) -> OwnTool:
-        """Return the tool M0(question, context), by which the role M0 thinks about a question; M0 may call R (recall
-        memories) and U (remember)."""
+        """Return the tool M0(question, context), by which the role M0 thinks about a question.
+
+        M0 may call R (recall memories) and U (remember).
+        """
         return OwnTool(spec_of("M0", self.language), self._think)
 
     async def _carry_out(self, given: Arguments, where: Where) -> Done:
@@ -129,8 +132,8 @@ class Roles:
         return Observation(answer, untrusted=calls.tainted)
 
     async def _offer(self, task: str, result: str, shown: Sequence[Example]) -> str:
-        """Offer a result to the source of exemplars, if that is configured; return why this failed, "" if it did
-        not."""
+        """Offer a result to the source of exemplars, if offering is configured. Return why the offer failed; "": it did
+        not fail."""
         if (source := self.exemplars) is None or not self.config.offers:
             return ""
         try:

@@ -46,8 +46,8 @@ class Done:
         found: the result.
         records: records to remember.
         events: further events for the log.
-        touch: the records that a recall returned, which are strengthened, and those that it found but did not return,
-            which are weakened.
+        touch: the effect of a recall: the returned records are strengthened, and the records that were found but not
+            returned are weakened.
         revisions: changes of records, such as the end of a memory's validity.
     """
 
@@ -106,8 +106,9 @@ class Steps:
     async def reply(
         self, id_: str, role: str, model: Model, request: Request, news: str = "", seen: int = 0
     ) -> Replied:
-        """Ask a model, log its reply, and return it; if the step was done before, return the reply in the log. If the
-        model fails, the reply has an `error`.
+        """Ask a model, log the reply, and return it.
+
+        If the step was done before, return the reply in the log. If the model fails, the reply has an `error`.
 
         Raises:
             BudgetSpent: the budget allows no further call.
@@ -146,7 +147,8 @@ class Steps:
         return replied
 
     async def call(self, id_: str, call: Call, effect: Effect) -> Observation:
-        """Make a call by `effect`, log it, and return its result; if the log has the result already, return that.
+        """Make a call by `effect`, log it, and return the result. If the log already has the result, return the logged
+        one.
 
         Exceptions of `effect` are not caught.
         """
@@ -171,8 +173,10 @@ class Steps:
 
 
 def _sum(asked: Sequence[Metered]) -> Usage | None:
-    """Return the total usage of several requests, whose cost is the sum of the known costs; None if no request has
-    reported its usage."""
+    """Return the total usage of several requests; None if no request has reported its usage.
+
+    The cost is the sum of the known costs.
+    """
     known = [call.usage for call in asked if call.usage is not None]
     if not known:
         return None

@@ -69,7 +69,10 @@ class AuditRow:
 
 
 def machine_user() -> str:
-    """Return the name of the operating system's user; the user id if it has no name; `unknown` if there is neither."""
+    """Return the name of the operating system's user.
+
+    If the user has no name, return the user id; if the system has no user ids, return `unknown`.
+    """
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # the user id has no name
@@ -87,7 +90,11 @@ def write(connection: Sql, at: Moment, deed: Deed) -> None:
 
 
 def read(connection: Sql, about: str = "", tenant: str = "", limit: int = 1000) -> list[AuditRow]:
-    """Return the newest rows, oldest first: of all operations, or only of the given stream or tenant."""
+    """Return the newest rows, oldest first.
+
+    Args:
+        about, tenant: only operations on this stream, and on this tenant; "": all.
+    """
     where, values, salt = ["number > 0"], list[object](), erasures.salt_of(connection)
     for column, name in (("about", about), ("tenant", tenant)):
         if name:

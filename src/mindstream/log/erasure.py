@@ -45,14 +45,13 @@ ROWS = {
     "streams": ("key", ""),
     "kept": ("stream", ""),
 }
-"""Tables with rows of a user: the column that contains the user's key, and the column that contains the number of a row
-of the log ("": there is none)."""
+"""Tables with rows of a user. For each table: the column with the user's key, and the column with the number of a log
+row ("": none)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """A user to be erased, and the number of the log's last row when the erasure began. Later rows are kept: they were
-    written after the erasure began."""
+    """A user to be erased, and the number of the log's last row when the erasure began. Later rows are kept."""
 
     user: StreamKey
     upto: int

@@ -26,7 +26,8 @@ from mindstream.log.declared import Name, Names, NoWords, Own, Quotes
 
 
 class Event(BaseModel):
-    """An event of a mind, such as a message; its class declares which fields contain users' words (log/declared)."""
+    """An event of a mind, such as a message. The class of the event declares which fields contain users' words
+    (log/declared)."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -37,7 +38,7 @@ class Event(BaseModel):
     """True: the event contains a copy of data of all streams, stored for speed. It is searched for erased words of any
     user, and may be deleted at any time."""
     long: ClassVar[frozenset[str]] = frozenset()
-    """Fields that are left out of lists of rows because they are long; a client requests them for a single row."""
+    """Long fields, which are left out of lists of rows. A client requests them for a single row."""
 
     __str__ = BaseModel.__repr__
 
@@ -68,15 +69,17 @@ class Heard(Event):
 
 
 class Waiting(Event):
-    """The answer is not there yet, and the user is told so: the Talker waits for a Reasoner, its model is slow, or
-    another answer of the conversation is still running."""
+    """The user is told that the answer is not there yet.
+
+    The Talker waits for a Reasoner, the Talker's model is slow, or another answer of the conversation is still running.
+    """
 
     kind = "waiting"
     text: Quotes[str]
     """The filler sentence, without any content; "" while another answer is running."""
     slots: Names
-    """The slot of the Reasoner that the answer waits for; `talker`: another answer is running; empty: only the model is
-    slow."""
+    """The slot of the Reasoner for which the answer waits; `talker`: another answer is running; empty: only the model
+    is slow."""
     answers: int
     """The seq of the user's message."""
     belief_version: int
@@ -125,8 +128,8 @@ class Said(Event):
     belief_version: int
     """The version of the belief that the answer is based on."""
     model: Name
-    """The model's name; `rules` if no model was called, `safety` if the answer is an alarm's words, `unavailable` if
-    the model failed."""
+    """The model's name. `rules`: no model was called; `safety`: the answer is an alarm's words; `unavailable`: the
+    model failed."""
     waited: bool = False
     """The Talker waited for the Reasoner before it answered."""
     late: bool = False
@@ -158,7 +161,7 @@ class Thought(Event):
 
 
 class SetAside(Event):
-    """A Reasoner failed repeatedly at these messages and gave them up; it continues with later ones."""
+    """A Reasoner failed repeatedly at these messages and gave them up. The Reasoner continues with later messages."""
 
     kind = "set_aside"
     slot: Name
@@ -264,8 +267,11 @@ class PlanChanged(Event):
 
 
 class FollowUp(Event):
-    """The mind sends an unsolicited follow-up: a Reasoner, or the check for danger, had a result only after the Talker
-    had answered, or the message has no answer because a model or a process failed."""
+    """The mind sends an unsolicited follow-up.
+
+    Either a Reasoner or the check for danger had a result only after the Talker had answered. Or the message has no
+    answer because a model or a process failed.
+    """
 
     kind = "follow_up"
     text: Own[str]
@@ -282,8 +288,10 @@ class Remembered(Event):
 
 
 class DocumentsRead(Event):
-    """The author of the row searches the documents of this stream. When the last such author is erased, the stream is
-    erased, too."""
+    """The author of this log row searches the documents of this stream.
+
+    When the last author of such a row is erased, the stream is erased, too.
+    """
 
     kind = "documents_read"
 
@@ -340,8 +348,10 @@ class Slept(Event):
 
 
 class Reflected(Event):
-    """The mind derived thoughts from its observations; the sum of importance that triggers a reflection starts again at
-    0 (see reasoners/reflect)."""
+    """The mind derived thoughts from its observations.
+
+    The sum of importance that triggers a reflection starts again at 0 (see reasoners/reflect).
+    """
 
     kind = "reflected"
     upto: Name
@@ -439,7 +449,8 @@ class Logged:
     system: bool = False
 
     def row(self) -> dict[str, Any]:
-        """Return the event as plain data: `event` (its kind), `seq`, `at`, `by`, then its fields except long ones."""
+        """Return the event as plain data: `event` (the kind), `seq`, `at`, `by`, then the event's fields except long
+        ones."""
         head: dict[str, Any] = {"event": self.event.kind, "seq": self.seq or None, "at": self.at, "by": self.by}
         return head | self.event.model_dump(mode="json", exclude=set(self.event.long) or None)
 
@@ -537,10 +548,10 @@ def _ring(waiting: asyncio.Future[None] | None) -> None:
 
 
 class Feed:
-    """Passes every event of this process to listeners; stored events can also be read from the store.
+    """Passes every event of this process to listeners. Stored events can also be read from the store.
 
-    A listener that does not read delays no other listener and uses bounded memory: it loses the oldest events, and then
-    finds a gap in the numbers (`seq`) of the events.
+    A listener that does not read delays no other listener and uses bounded memory. Such a listener loses the oldest
+    events, and then finds a gap in the numbers (`seq`) of the events.
     """
 
     def __init__(self) -> None:

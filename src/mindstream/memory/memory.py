@@ -164,11 +164,10 @@ class Memory(Stream):
         A store that is opened here is closed when the block ends.
 
         Args:
-            embed: an embedder or its name; None: the embedder that made the memory's vectors, or wordllama for a new
-                memory. With another embedder than that of the vectors, recall and writing are refused until `reembed()`
-                was called.
-            policy: `keep` (nothing is archived) or `decay` (unused records are archived): it is recorded for this
-                memory. Or values by name (memory/policy): they apply while the memory is open. Empty: the recorded
+            embed: an embedder or its name. None: the embedder that made the memory's vectors, or wordllama for a new
+                memory. With a different embedder, recall and writing are refused until `reembed()` was called.
+            policy: `keep` (nothing is archived) or `decay` (unused records are archived), which is recorded for this
+                memory. Or values by name (memory/policy), which apply while the memory is open. Empty: the recorded
                 policy, or `keep` for a new memory.
             model: extracts facts in `retain_messages(…, extract=True)`: a name such as `openai:gpt-5-mini`, a model, or
                 a table of these by role (`facts`). None: no model.
@@ -191,9 +190,9 @@ class Memory(Stream):
         """Write the messages of a conversation, one record each, in one transaction; return the records.
 
         Args:
-            messages: `role` (`user`, or the name of another speaker) and `content`, as in chat APIs, and optionally
-                `created` (ISO 8601); oldest first. Of a list of parts, the texts are written; messages without a text,
-                such as calls of tools and pictures, are left out.
+            messages: the messages, oldest first, with `role` (`user`, or the name of another speaker) and `content`, as
+                in chat APIs, and optionally `created` (ISO 8601). If `content` is a list of parts, only the texts are
+                written. Messages without a text, such as tool calls and pictures, are left out.
             session: the session that the messages belong to.
             extract: let the memory's model extract lasting facts about the user, and write them as notes. A new note
                 supersedes notes that it makes untrue. The new notes are returned after the messages.
@@ -321,15 +320,19 @@ class Memory(Stream):
         fence: Fence | None = None,
         compose: sleeping.Compose | None = None,
     ) -> str:
-        """Consolidate the memory: rate importance and compact the store. Under the policy `decay`, also draw n random
-        records and weaken or archive those that are unused, make a dream of the archived ones, merge near-duplicates
-        and archive expired records.
+        """Consolidate the memory: rate importance and compact the store.
+
+        Under the policy `decay`, also do the following:
+
+        - Draw n random records, and weaken or archive the unused ones among them.
+        - Make a dream (summary) of the archived records.
+        - Merge near-duplicates, and archive expired records.
 
         Args:
             model: makes the dream (role reasoner); None: rules.
             n: None: the number in the policy.
             rater: rates importance; None: `model` (role importance).
-            cause: a row of the log; if a sleep that was started for that row was interrupted, it is continued.
+            cause: a row of the log. If a sleep for this row was interrupted, it is continued.
             fence: work whose lease this process must hold at each step.
             compose: makes the dream in place of `model`.
 

@@ -121,7 +121,7 @@ class Page:
 
     Attributes:
         instructions: the client's system prompt; never remembered.
-        beside: documents or search results that the client sends with the utterance; third-party content; never
+        beside: documents or search results that the client sends with the utterance (third-party content); never
             remembered.
         lines: the lines of the conversation before the utterance, oldest first.
         zone: the user's time zone; None: the client does not say.
@@ -432,8 +432,9 @@ class ChatBot:
     ) -> AsyncIterator[ChatBot]:
         """Open a user's bot.
 
-        The end of the block waits for the facts of the last messages, at most `settle_s` seconds; it does not wait if
-        an error ended the block. Facts that are not extracted then are extracted when the user's bot is opened again.
+        The end of the block waits until the facts of the last messages are extracted, at most `settle_s` seconds. An
+        error in the block ends it without waiting. Facts that are not extracted by then are extracted when the user's
+        bot is opened again.
 
         Args:
             data: the data folder (created if missing), the URL of a PostgreSQL database, or a store.
@@ -442,8 +443,8 @@ class ChatBot:
                 `facts` extracts facts.
             instructions: the bot's character and task; trusted text.
             tools: functions with type hints and a docstring, or tools (docs/tools.md).
-            approve: decides which calls of tools that change the world are made: the names of tools whose calls are
-                made, or a function that decides about each call (tools/call.py). By default none are made.
+            approve: which calls of tools that change the world are made: the names of the permitted tools, or a
+                function that decides about each call (tools/call.py). By default no such call is made.
             session: the conversation to continue; None begins a new one. All conversations share the memory.
             embed, policy: see `Memory.open`.
             exemplars: finds lessons, and good answers of other agents, for an utterance, such as a `Member` of a pool.

@@ -340,21 +340,21 @@ class Mind:
     ) -> AsyncIterator[Mind]:
         """Open a user's mind, and run its reasoners until the block ends.
 
-        If the mind has a responder, and `part` is not `thinks`, it also answers utterances that a dead process left
-        unanswered.
+        A mind with a responder also answers utterances that a dead process left unanswered, unless `part` is `thinks`.
 
         Args:
             data: the data folder (created if missing), the URL of a PostgreSQL database, or a store.
             user: the name of the mind's user.
             session: the conversation to continue; None begins a new one. All sessions share the memory.
             model: a name (`rules`, `openai:gpt-5`, …), a model, a table of these by role (talker, reasoner, default),
-                or `Models`. A required role that is missing is an error, unless the table has a default. None: the
-                models of the responder (`ChatBot.using(model=…)`), or rules if it has none.
+                or `Models`. A table without a default must have every required role. None: the models of the responder
+                (`ChatBot.using(model=…)`), or rules if the responder has none.
             tools: tools for the mind's reasoners, in addition to the reasoners' own.
-            approve: decides which calls of tools that change the world are made: the names of tools whose calls are
-                made, or a function that decides about each call (tools/call.py). By default none are made.
-            reasoners: reasoners in addition to those of the responder; each needs a different slot.
-            embed: an embedder or its name; None: the one that made the memory's vectors (wordllama for a new memory).
+            approve: which calls of tools that change the world are made: the names of the permitted tools, or a
+                function that decides about each call (tools/call.py). By default no such call is made.
+            reasoners: reasoners in addition to the responder's reasoners; each needs a different slot.
+            embed: an embedder or its name; None: the embedder that made the memory's vectors (wordllama for a new
+                memory).
             policy: `keep` or `decay`, which is recorded for the memory; or values by name that apply while the mind is
                 open (memory/policy).
             responder: a factory such as `Coach.using(pack="sleep")`; None: utterances are stored, but not answered.
@@ -434,7 +434,7 @@ class Mind:
 
     @contextlib.asynccontextmanager
     async def _in_session(self, session: str) -> AsyncIterator[Mind]:
-        """Yield a mind for a session: this mind if it has that session, otherwise a new one that shares its memory."""
+        """Yield a mind for a session: this mind if it has this session, otherwise a new mind that shares the memory."""
         if session == self.session:
             yield self
             return
@@ -458,17 +458,17 @@ class Mind:
     async def hear(
         self, text: str, *, one_answer: bool = False, by: str = "", once: str = ""
     ) -> AsyncGenerator[Logged]:
-        """Commit an utterance and answer it; yield the log rows: heard, perhaps redacted, perhaps waiting, pieces,
+        """Commit an utterance, answer it, and yield the log rows: heard, perhaps redacted, perhaps waiting, pieces,
         said.
 
         Once `heard` is yielded, the utterance is on disk, and reasoners will process it. Closing the generator cancels
         the answer. If the caller stops reading without closing the generator, the answer is still completed and stored.
 
         Args:
-            one_answer: whether the user cannot be shown a follow-up later; then a coach may wait for its reasoner
+            one_answer: whether the user cannot be shown a follow-up later. True: a coach may wait for its reasoner
                 before it answers (see `follow_ups` of `Coach.using`).
             by: the author; "": the mind's user.
-            once: an idempotency key; all processes together accept only one utterance with it.
+            once: an idempotency key. All processes together accept only one utterance with the same key.
 
         Raises:
             InputError: the text is empty or too long.
@@ -495,7 +495,7 @@ class Mind:
 
     @streamed_at_home
     async def answer_again(self, heard: Logged, *, one_answer: bool = False) -> AsyncGenerator[Logged]:
-        """Answer an utterance, which is given as its log row, once more; yield rows as `hear` does.
+        """Answer an utterance once more. The utterance is given as its log row. Yield rows as `hear` does.
 
         The utterance is not committed again, and reasoners do not process it again.
 
@@ -516,8 +516,8 @@ class Mind:
         """Send an utterance and yield events, to be matched by class: Heard, Waiting, Piece, Said.
 
         Args:
-            to_the_end: whether to continue until the reasoners have no work left; then BeliefChanged, PlanChanged and
-                FollowUp are yielded as well.
+            to_the_end: whether to continue until the reasoners have no work left. True: BeliefChanged, PlanChanged and
+                FollowUp are yielded, too.
 
         Raises:
             InputError: the text is empty or too long.
@@ -614,7 +614,7 @@ class Mind:
         Reasoners with `Trigger(on=("corrected",))` are woken.
 
         Raises:
-            InputError: the record does not exist, is no longer current, or is a version of a belief or plan; or the
+            InputError: the record does not exist, is no longer current, or is a version of a belief or plan. Or the
                 text is empty or too long.
         """
         done = await self.memory.correct(old, text, by=by, wake=await self._woken_by(Corrected.kind))

@@ -34,7 +34,7 @@ class KeptReply(NamedTuple, Generic[R]):
 
 
 class CachedPrompts:
-    """Asks each prompt's model (that of its role), and stores the reply in an evaluation cache (`ledger`).
+    """Asks the model of each prompt's role, and stores the reply in an evaluation cache (`ledger`).
 
     Attributes:
         unreadable: number of replies that could not be read, even after repairs.
@@ -52,8 +52,9 @@ class CachedPrompts:
         return fingerprint(Request(prompt, prompt.role), self.models.of(prompt.role).name)
 
     async def kept(self, prompt: Prompt[R], row: dict[str, Any]) -> KeptReply[R] | None:
-        """Return the stored reply; if none is stored, ask the model and store its reply. None: the model's reply is
-        invalid, which is counted in `unreadable`.
+        """Return the stored reply. If none is stored, ask the model and store its reply.
+
+        Return None if the model's reply is invalid; `unreadable` counts such replies.
 
         Args:
             row: further fields that are stored with a new reply.

@@ -49,7 +49,8 @@ class RecordedCall(BaseModel):
 
 
 class Recorder(Layered):
-    """Appends every call, when it ends, to a file that only its owner can read: request and answer, but no API keys."""
+    """Appends every call, when it ends, to a file: request and answer, but no API keys. Only the file's owner can read
+    it."""
 
     def __init__(self, inner: Model, path: Path | str) -> None:
         super().__init__(inner)
@@ -100,9 +101,12 @@ def costs_nothing(name: str) -> bool:
 class Playback:
     """Answers from a recording.
 
-    Each recorded call is used once. A call with exactly the same request is preferred. If there is none, `strict`
-    refuses the request; otherwise the call of the same prompt is used whose messages share most lines with the request
-    (the first of equals), so that a run may differ a little from the recorded one.
+    Each recorded call is used once. A call with exactly the same request is preferred. If there is none, the most
+    similar call of the same prompt is used: the first of the calls whose messages share most lines with the request. So
+    a run may differ a little from the recorded run.
+
+    Args:
+        strict: whether to refuse a request that is not in the recording exactly.
     """
 
     def __init__(self, path: Path | str, *, strict: bool = False) -> None:
@@ -151,9 +155,14 @@ def _lines_of(messages: Iterable[Message]) -> set[str]:
 
 
 def fingerprint(request: Request, *more: str) -> str:
-    """Return a hash of a request: messages, tools, options, continuation, sampling parameters, and any further texts
-    that distinguish answers. The maximum length of the reply is not part of it, because budgets and the model's context
-    window change it from call to call."""
+    """Return a hash of a request: messages, tools, options, continuation and sampling parameters.
+
+    The maximum length of the reply is not part of the hash, because budgets and the model's context window change this
+    length from call to call.
+
+    Args:
+        more: further texts that distinguish answers.
+    """
     read: list[Any] = [
         [asdict(message) for message in request.messages],
         [asdict(tool) for tool in request.tools],
@@ -195,9 +204,9 @@ class Cache(Layered):
     """Stores complete answers in files, by the `fingerprint` of the request and the model's name. A cached answer has a
     usage of zero.
 
-    Any number of processes may share the folder. All answers are deleted when a process that uses the folder erases
-    data of a user, or notices that another process did, because the files do not record the user. If no process uses
-    the folder at that time, the answers stay.
+    Any number of processes may share the folder. The files do not record the user. So all answers are deleted when a
+    process that uses the folder erases data of a user, or notices that another process did. If no process uses the
+    folder at this time, the answers stay.
     """
 
     def __init__(self, inner: Model, folder: Path | str) -> None:

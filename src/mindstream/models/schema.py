@@ -51,8 +51,8 @@ Path: TypeAlias = tuple[str | int, ...]
 def find_faults(value: Any, schema: JsonSchema) -> list[str]:
     """Return at most five messages about the parts of a JSON value that do not fit a schema; [] if no fault is known.
 
-    Nothing is fetched: a `$ref` must lead into the schema itself. An invalid schema, or one that would take too long
-    for this value, yields no fault, because the receiver of the value checks it again.
+    Nothing is fetched: a `$ref` must lead into the schema itself. An invalid schema, or a schema that would take too
+    long for this value, yields no fault. The receiver of the value checks it again.
     """
     return SchemaChecker(schema).find_faults(value)
 
@@ -73,8 +73,9 @@ class SchemaChecker:
     def find_faults(self, value: Any, unknown: Collection[Path] = ()) -> list[str]:
         """Return messages about the parts of a JSON value that do not fit the schema; [] if the schema cannot be used.
 
-        The values at the paths `unknown` are not known yet: there, null means any value, and another value means any
-        value of its type.
+        Args:
+            unknown: paths of values that are not known yet. There, null stands for any value, and any other value
+                stands for any value of the same type.
         """
         try:
             return self._checker.find_faults(value, unknown) if self._checker else []
@@ -202,8 +203,11 @@ def _messages(error: ValidationError) -> Iterator[str]:
 
 
 def _messages_of_branches(branches: list[list[ValidationError]], error: ValidationError, where: str) -> Iterator[str]:
-    """Yield the messages of the alternative schema that was most likely meant: of those that allow the value's type,
-    the one with the fewest errors. If none allows it, yield one message with all allowed types."""
+    """Yield the messages of the alternative schema that was most likely meant.
+
+    This is the schema with the fewest errors among the schemas that allow the value's type. If no schema allows the
+    type, yield one message with all allowed types.
+    """
     wrong_types = [
         [each for each in branch if each.kind.name == "type" and each.instance_path == error.instance_path]
         for branch in branches
@@ -277,8 +281,10 @@ def _limit_text(plain: JsonSchema, longest: int) -> JsonSchema:
 
 
 def _limit_object(node: JsonSchema, room: int, shared: Mapping[str, JsonSchema], depth: int) -> JsonSchema:
-    """Return the keywords that limit an object to about `room` characters, divided among its properties by weight; {}
-    for an object that allows no properties."""
+    """Return the keywords that limit an object to about `room` characters; {} for an object that allows no properties.
+
+    The characters are divided among the object's properties by weight.
+    """
     fields: dict[str, JsonSchema] = node.get("properties", {})
     others = node.get("additionalProperties")
     if fields:

@@ -28,7 +28,7 @@ from mindstream.planning.plan import Evidence, Plan, PlannedStep, still_valid
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What a run used: model calls, tool calls, tokens, US dollars (for calls whose price is known), seconds.
+    """What a run used: model calls, tool calls, tokens, US dollars (only calls whose price is known), seconds.
 
     Attributes:
         unpriced: number of model calls whose price is unknown; None: not counted (logs of older versions).
@@ -187,8 +187,8 @@ class RunCheckpoint:
     def settled(self) -> dict[str, Evidence]:
         """Return the evidence of the steps that are not run again when the run resumes.
 
-        Failed steps are run again, except during a revision, and after one that left the plan unchanged until the next
-        step runs.
+        Failed steps are run again, with two exceptions: during a revision, and after a revision that left the plan
+        unchanged, until the next step runs.
         """
         return {**self.failed, **self.evidence} if self.missing or self.kept else dict(self.evidence)
 

@@ -75,24 +75,26 @@ class Planner(Explained):
     To read or change the plan before it runs: `plan = await planner.plan(task)`, then `await planner.run(plan)`.
 
     Attributes:
-        model: a model or its name for all roles, or a table by role: planner, solver, replanner (default: planner);
-            worker for `react`, `direct` and `cot`. With an empty table, rules take the place of a model.
+        model: a model or its name for all roles, or a table by role. The roles are planner, solver and replanner
+            (default: planner), or worker for `react`, `direct` and `cot`. An empty table means rules instead of a
+            model.
         how: the strategy: `rewoo`, `react`, `plan-execute`; or without tools `direct`, `cot` (chain of thought).
         memory: the memory whose log stores the runs; from this log, `solve` resumes an interrupted run by its name.
             None: runs are not stored.
-        exemplars: solved tasks for the planner's prompt, in the form of the strategy; or a source that finds them, such
+        exemplars: solved tasks for the planner's prompt, in the form of the strategy. Or a source of solved tasks, such
             as a `Member` of a pool, which is asked once per task.
         budget: limit of model calls, tokens and money for all runs of this planner; None: no limit. When it is reached,
             the run ends early, and `Solution.stopped` says so.
         tool_calls: maximum number of tool calls in a run; None: no limit. Further calls fail, and the run answers from
-            the results that it has. This limit and `budget` include what a resumed run had spent before.
-        seconds: timeout of a run, without the time that a person takes to approve calls; it starts again when a run is
-            resumed. None: no timeout.
-        replans: maximum number of times that a run's plan is revised, because steps failed or the answer is missing.
-        own_knowledge: whether the model is asked for its own knowledge if a step of a plan fails; such evidence is
+            the results so far. For a resumed run, this limit and `budget` include what the run had spent before.
+        seconds: timeout of a run, without the time that a person takes to approve calls. The timeout starts again when
+            a run is resumed. None: no timeout.
+        replans: maximum number of revisions of a run's plan. A plan is revised if steps failed or the answer is
+            missing.
+        own_knowledge: whether the model is asked for its own knowledge if a step of a plan fails. Such evidence is
             marked (`Solution.own`).
-        approve: decides about calls of tools that change the world (see tools/call.py): the names of those tools
-            that may be called, or a function that decides about each call. By default all such calls are refused.
+        approve: which calls of tools that change the world are made (see tools/call.py): the names of the permitted
+            tools, or a function that decides about each call. By default all such calls are refused.
         watchers: objects that are notified of a run's progress.
         remembered: plans of earlier tasks. If a task differs from an earlier one only in names and numbers, the earlier
             plan is adapted and run without calling the planner. A new plan that solves its task is stored. Strategies
@@ -148,10 +150,10 @@ class Planner(Explained):
 
         Args:
             plan: the plan to run; None: the planner writes one.
-            output: the type of `solution.output`, such as a Pydantic model. Unless the answer has this form already,
-                the model is asked once more to convert it.
-            run: the name of the run in the memory's log. If that run was interrupted, it is resumed; if a model has
-                answered in it, its solution is returned again. "": a new name is chosen.
+            output: the type of `solution.output`, such as a Pydantic model. If the answer does not have this form, the
+                model is asked once more to convert it.
+            run: the name of the run in the memory's log. An interrupted run of this name is resumed. If the run has
+                ended with a model's answer, the solution is returned again. "": a new name is chosen.
 
         Raises:
             InputError: the task is not a text, the strategy is unknown, two tools have one name, or the run was about
@@ -237,7 +239,11 @@ class Planner(Explained):
         return solution
 
     async def _go_through(self, going: PlanningRun, because: str) -> None:
-        """Run until the end or until a limit is reached; `because`: the origin of the plan, "": no plan exists yet."""
+        """Run until the end, or until a limit is reached.
+
+        Args:
+            because: the origin of the plan; "": no plan exists yet.
+        """
         try:
             async with time_limit(self.seconds) as limit:
                 if because:

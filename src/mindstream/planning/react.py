@@ -53,8 +53,11 @@ async def react(run: PlanningRun) -> None:
 
 @dataclass(frozen=True)
 class _Guarded:
-    """A tool whose calls count against the run's limits. A call needs approval if it changes the world, or if the model
-    has read third-party content and the call contains an address that no trusted source gave."""
+    """A tool whose calls count against the run's limits.
+
+    A call needs approval if the tool changes the world. It also needs approval if the model has read third-party
+    content, and the call contains an address that no trusted source gave.
+    """
 
     tool: Tool
     watched: _Watched
@@ -115,8 +118,11 @@ class _Watched:
         self.run.evidence = {}
 
     def given(self) -> frozenset[str]:
-        """Return the web addresses that may be fetched without approval although third-party content was read: those in
-        the task, in results of search tools, and in calls made before such content was read."""
+        """Return the web addresses that may be fetched without approval after third-party content was read.
+
+        These are the addresses in the task, in results of search tools, and in calls that were made before such content
+        was read.
+        """
         return links([self.run.task, *self.searched]).union(*map(addresses_of, self.own_calls))
 
     def step(self, call: Call) -> PlannedStep:
@@ -129,8 +135,10 @@ class _Watched:
         return self._steps[this]
 
     def with_key(self, call: Call, tool: Tool) -> Call:
-        """Return a call with an idempotency key, if its tool takes one. The n-th of equal calls gets the same key in
-        each resumption of the run."""
+        """Return a call with an idempotency key, if the tool takes a key.
+
+        The n-th of several equal calls gets the same key whenever the run is resumed.
+        """
         if not (name := key_argument(tool)):
             return call
         step = self.step(call)

@@ -59,9 +59,14 @@ class RememberedPlans:
         return None
 
     async def keep(self, solution: Solution, tools: Sequence[ToolSpec]) -> bool:
-        """Store the plan of a solution if it was made in advance and solved its whole task without a revision or a
-        failed step, and `check` finds no fault; not if the task is longer than LONGEST or a remembered plan fits it
-        already. Return whether the plan was stored."""
+        """Store the plan of a solution, and return whether it was stored.
+
+        The plan is stored only if all these conditions are met:
+
+        - It was made in advance, and solved its whole task without a revision or a failed step.
+        - `check` finds no fault.
+        - The task has at most LONGEST characters, and no remembered plan fits the task already.
+        """
         if len(solution.task) > LONGEST or not _ended_well(solution) or check(solution.plan, tools):
             return False
         if await self.find(solution.task, tools):
@@ -72,8 +77,10 @@ class RememberedPlans:
 
 
 def _ended_well(solution: Solution) -> bool:
-    """Return whether a plan made in advance (not `react`) answered the whole task without being revised and without a
-    failed step."""
+    """Return whether a plan that was made in advance (not by `react`) answered the whole task.
+
+    A plan that was revised, or has a failed step, does not count.
+    """
     is_whole = len(solution.evidence) == len(solution.plan.steps) and not solution.missing
     is_whole = is_whole and not solution.unanswered and not solution.stopped and not solution.changes
     return bool(solution.answer) and is_whole and bool(solution.plan.steps) and solution.how != "react"
@@ -147,9 +154,13 @@ def _is_entity(text: str, span: Sequence[re.Match[str]]) -> bool:
 def _is_general(plan: Plan, task: str, swaps: Mapping[str, str]) -> bool:
     """Return whether a plan can be adapted to another task by replacing text.
 
-    The arguments of its steps must contain, within their texts, every name and number that differs between the two
-    tasks (`swaps`). Other names and numbers in them must occur in the plan's own task (`task`) or in CONSTANTS, or
-    stand before a colon. A number in CONSTANTS must not differ if an argument is a formula.
+    The conditions concern the arguments of the plan's steps:
+
+    - The texts among them contain every name and number that differs between the two tasks (`swaps`).
+    - Any other name or number in the texts occurs in the plan's own task (`task`) or in CONSTANTS, or stands before a
+      colon.
+    - If a text is a formula, no number in CONSTANTS differs.
+    - No number that is not a text differs.
     """
     values = [value for step in plan.steps for value in _literals(dict(step.arguments))]
     literals = [value for value in values if isinstance(value, str)]
@@ -173,7 +184,8 @@ def _is_general(plan: Plan, task: str, swaps: Mapping[str, str]) -> bool:
 
 
 def _swap_text(text: str, swaps: Mapping[str, str]) -> str:
-    """Replace the keys of `swaps` by their values where they are whole words; replacements are not replaced again."""
+    """Replace the keys of `swaps` by their values where the keys are whole words. Replacements are not replaced
+    again."""
     if not swaps:
         return text
     named = "|".join(map(re.escape, sorted(swaps, key=len, reverse=True)))

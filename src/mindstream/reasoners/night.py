@@ -12,7 +12,8 @@ from mindstream.reasoners.reasoner import RunContext, RunResult, Trigger
 
 @dataclass(frozen=True)
 class SleepReasoner:
-    """Run one sleep (decay, a dream, maintenance of the memory) after a silence; utterances are answered as usual.
+    """Run one sleep (decay, a dream, maintenance of the memory) after a silence. Meanwhile utterances are answered as
+    usual.
 
     Each step of the sleep commits its own changes (memory/lifecycle/sleep), so the run's result has nothing to write.
 

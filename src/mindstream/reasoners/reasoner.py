@@ -47,8 +47,8 @@ class Occurrence:
 class Trigger:
     """When a reasoner wakes.
 
-    It wakes on events that meet all of `every`, `phases`, `entering` and `on`, after silence (`idle_s`), or at a time
-    (`at`).
+    It wakes on an event that meets all of `every`, `phases`, `entering` and `on`. It also wakes after a silence
+    (`idle_s`), and at a time (`at`).
 
     Attributes:
         every: wake on every n-th event; 0: on no event.
@@ -58,7 +58,7 @@ class Trigger:
         idle_s: wake once after this many seconds without an event of the kinds in `on`.
         at: wake at this time; afterwards `Reasoner.trigger` should return another time.
         each: whether every process that has the mind open wakes its own reasoner at the time `at`. A life uses this,
-            because it has a lease of its own. Otherwise only one process does the work that a silence or a set time
+            because a life has a separate lease. False: only one process does the work that a silence or a set time
             causes.
     """
 
@@ -141,18 +141,18 @@ class RunContext:
     Attributes:
         slot: the slot of the reasoner.
         utterances: the utterances to think about, oldest first; several if they came during an earlier run.
-        conversation: the last records of the conversation before the newest utterance, oldest first: earlier
-            utterances, without those in `utterances`, and answers. Without an utterance: the last ones of all
-            conversations.
+        conversation: the last records of the conversation before the newest utterance, oldest first: answers and
+            earlier utterances, without the utterances in `utterances`. If there is no utterance: the last records of
+            all conversations.
         reply: the answer to the newest utterance; "" if there is none yet.
         waits: whether the talker waits for the result of this run before it answers the newest utterance.
         newer: claims utterances that came after the run began, and returns them.
         tools: tools of the mind.
         events: the log rows that woke the reasoner, oldest first.
         found: results of successful tool calls of this run.
-        strangers: tool results with third-party content; if there are any, all records of the run are marked as
+        strangers: tool results with third-party content. If there are any, all records of the run are marked as
             tainted.
-        searched: results of search tools; the pages that they name may be fetched.
+        searched: results of search tools. The pages that these results name may be fetched.
         recorded: tool results of interrupted runs about the same events, as one table; empty until the log is read.
     """
 
@@ -226,8 +226,12 @@ class RunContext:
         await self.memory.commit(Entry(event, self.slot))
 
     async def log_observation(self, call: Call, found: Observation) -> None:
-        """Log a tool result. Add its text to `found` unless the call failed, to `strangers` if it is untrusted, and to
-        `searched` if it is from a tool that searches."""
+        """Log a tool result, and add its text to lists of the run:
+
+        - to `found`, unless the call failed,
+        - to `strangers`, if the result is untrusted,
+        - to `searched`, if the tool is a search tool.
+        """
         if not found.failed:
             self.found.append(found.text)
         if found.untrusted:
@@ -240,8 +244,10 @@ class RunContext:
         await self.memory.commit(Entry(event, self.slot))
 
     def _refusal(self, call: Call) -> str:
-        """Return why a call is refused: after third-party content was read, an address in a call must come from the
-        user or a search; "" if the call is allowed."""
+        """Return why a call is refused; "": the call is allowed.
+
+        After third-party content was read, an address in a call must come from the user or a search.
+        """
         tool = next((each for each in self.tools if each.spec.name == call.tool), None)
         if tool is None or not self.strangers:
             return ""
@@ -260,7 +266,7 @@ class BeliefPatch:
 
     Attributes:
         shape: the Pydantic model of the slot's belief.
-        evidence: ids of the records that the change is based on.
+        evidence: ids of the records on which the change is based.
     """
 
     slot: str
@@ -356,8 +362,8 @@ class Reasoner(Protocol):
     async def think(self, context: RunContext) -> RunResult:
         """Think about the events of a context, and return the result.
 
-        If the method raises, no result is written, and the work is tried again later; after TRIES failed runs it is
-        dead-lettered. If the method raises because its model is unavailable, the work waits until the model is
+        If the method raises, no result is written, and the work is tried again later. After TRIES failed runs, the work
+        is dead-lettered. If the method raises because its model is unavailable, the work waits until the model is
         available again.
         """
 
@@ -417,16 +423,16 @@ class Slot:
     """A reasoner and its state.
 
     Attributes:
-        silent_at: time of the next check for silence (`Trigger.idle_s`), in seconds of the event loop's clock; None:
-            there is none before the next utterance.
+        silent_at: time of the next check for silence (`Trigger.idle_s`), in seconds of the event loop's clock; None: no
+            check before the next utterance.
         hour: the last time `Trigger.at` at which the reasoner was woken in this process.
         run: the run in progress.
         due: time of the next attempt after a failure, in seconds of the event loop's clock; None: the last attempt did
             not fail.
         stuck: number of store failures in a row.
         outages: number of times in a row that the model was unavailable.
-        quiet: number of polls in a row that found nothing, at most QUIET (background.py); each quadruples the poll
-            interval.
+        quiet: number of polls in a row that found nothing, at most QUIET (background.py). Each such poll quadruples the
+            poll interval.
     """
 
     reasoner: Reasoner

@@ -131,13 +131,13 @@ def wants_agui(request: Request) -> bool:
 
 
 def encode(row: Logged) -> bytes:
-    """Return a row as a server-sent event: its kind, seq, time, author, user, and its own fields."""
+    """Return a row as a server-sent event: kind, seq, time, author, user, and the fields of the row's event."""
     text = json.dumps({**row.row(), "user": shown_name(row.mind)}, ensure_ascii=False)
     return format_sse_event(data_str=text, event=row.event.kind, id=str(row.seq) if row.seq else None)
 
 
 async def answer_stream(runtime: Runtime, rows: AsyncGenerator[Logged], request: Request) -> EventStream:
-    """Return a response that streams the rows of an operation; the operation continues if the client disconnects.
+    """Return a response that streams the rows of an operation. The operation continues if the client disconnects.
 
     Raises:
         MindstreamError: the operation failed before its first row.
@@ -149,8 +149,10 @@ async def answer_stream(runtime: Runtime, rows: AsyncGenerator[Logged], request:
 async def _written(
     rows: list[Logged] | None, feed: BackgroundItems[Logged], agui: AguiWriter | None
 ) -> AsyncGenerator[bytes]:
-    """Yield encoded rows as they are written; PING after PING_S seconds without a row, and an error as the last
-    event."""
+    """Yield encoded rows as they are written.
+
+    After PING_S seconds without a row, yield PING. An error is the last event.
+    """
     while rows is not None:
         yield b"".join(agui.write(row) if agui else encode(row) for row in rows) or PING
         try:

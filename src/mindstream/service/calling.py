@@ -87,10 +87,12 @@ async def calling(
 
     Args:
         new: create the data folder if it does not exist; also implies `own`.
-        own: refuse the data folder of a town, because the command writes data that must not be mixed with a town's.
+        own: refuse the data folder of a town, because the command writes data that must not be mixed with data of a
+            town.
         known: refuse a user without any data.
         all_users: the calls are not about one user.
-        begins, what: for the error message if there are no data: the command that creates them, and a word for them.
+        begins, what: for the error message if there are no data: the command that creates the data, and a word for the
+            data.
 
     Raises:
         InputError: there are no data, they belong to a town, or the user's name is not valid or not known.

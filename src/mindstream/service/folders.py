@@ -80,8 +80,8 @@ async def require_town(data: Location) -> None:
 async def find_town(data: Location) -> Location:
     """Return the location of the town in data.
 
-    Data have two possible locations for a town (`Location.rooms`). The usual one is returned, unless only the other one
-    contains a town, as it may after a copy of the data.
+    A town has two possible locations in data (`Location.rooms`). The usual location is returned, unless only the other
+    location contains a town. This can be the case after a copy of the data.
     """
     usual, other = data.rooms("town")
     return other if not await holds_town(usual) and await holds_town(other) else usual

@@ -59,21 +59,22 @@ class LifeSettings:
     Attributes:
         goal: the new goal; "": keep the current one.
         orders: new standing orders; (): keep the current ones.
-        tools: names of tools (see `tools/named.py`); the name `planner` adds a tool that plans with them. None: the
-            calculator.
+        tools: names of tools (see `tools/named.py`). The name `planner` adds a tool that plans with the other tools.
+            None: the calculator.
         docs: folders of documents that the life can search.
-        mcp: MCP servers, as command lines or URLs; requests to the hosts of these URLs are allowed.
-        out: a folder in which the life may write and read files, and delete them after an approval.
+        mcp: MCP servers, as command lines or URLs. Requests to the hosts of these URLs are allowed.
+        out: a folder in which the life may write and read files, and after an approval delete files.
         allow: tools with side effects that need no approval.
         dream_tools: tools that M1 may call while it writes a dream, the summary of memories that a sleep archives.
         pool: the pool from which M1 is shown exemplars of similar tasks; "": none.
-        offer: offer finished tasks of M1 to that pool.
-        hours: active hours by this machine's clock, such as "08:00-22:00"; outside them the life only reacts. "": all.
-        beat: minimum interval of heartbeats, such as "1h", at which the life looks for work by itself; "": none.
-        without_model: the rule-based default may continue a life that was run with a model.
+        offer: whether to offer finished tasks of M1 to the pool.
+        hours: active hours by this machine's clock, such as "08:00-22:00"; at other times the life only reacts. "": all
+            hours.
+        beat: minimum interval of heartbeats, such as "1h". At a heartbeat the life looks for work by itself. "": none.
+        without_model: whether the rule-based default may continue a life that was run with a model.
         command: the command line that continues the life, for messages.
         record: a file to which all model calls are written; None: they are not written to a file.
-        hears: the life reads the user's messages in `mindstream chat`.
+        hears: whether the life reads the user's messages in `mindstream chat`.
     """
 
     goal: str = ""
@@ -242,8 +243,9 @@ def read_beat(words: str) -> float:
 
 
 def read_end(words: str, now: Moment) -> Moment:
-    """Return the time at which a run is to end: after a duration ("2h", "1h 30m") or at a time ("until 18:00",
-    "tomorrow 9:00").
+    """Return the time at which a run is to end.
+
+    The text gives a duration ("2h", "1h 30m") or a time ("until 18:00", "tomorrow 9:00").
 
     Raises:
         InputError: the text is neither a duration nor a time, or the time has passed.

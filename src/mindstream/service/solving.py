@@ -54,17 +54,18 @@ class SolveSettings:
         tools: names of tools (see `tools/named.py`). None: `calculator` and, with a model, `llm`; without a model,
             `recall` if there are no documents.
         docs: folders of documents to search.
-        trust_docs: the user vouches for the documents: a plan is revised with what they say.
-        mcp: MCP servers, as command lines or URLs; requests to the hosts of these URLs are allowed.
+        trust_docs: whether the user vouches for the documents. True: a plan is revised with the content of the
+            documents.
+        mcp: MCP servers, as command lines or URLs. Requests to the hosts of these URLs are allowed.
         exemplars: `shipped`, the name of a file, or `none`. The shipped exemplars are plans, which are used only for
             strategies with a plan.
-        pool: the pool from which the best plans are shown to the planner, after those of `exemplars`; "": none.
-        plan: the plan to run; then no planner is called.
+        pool: the pool from which the best plans are shown to the planner, after the exemplars of `exemplars`; "": none.
+        plan: the plan to run, without calling a planner; None: the planner makes a plan.
         file: the file with the plan, and with the task if `text` is empty.
         replans, tool_calls, seconds: limits of the run.
         run: the name of the run.
-        fresh: make a new plan even if a plan that solved a similar task is remembered.
-        own_knowledge: if a step fails, the model may answer it from its own knowledge.
+        fresh: whether to make a new plan even if a plan that solved a similar task is remembered.
+        own_knowledge: whether the model may answer a failed step from its own knowledge.
         offer: the pool to which the plan is offered if it solved the task; "": none.
     """
 

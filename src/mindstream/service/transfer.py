@@ -213,7 +213,7 @@ def read_export(
     Args:
         source: the name of the file, for messages.
         shape: the model of the header.
-        skips: returns whether a line is not a record and is skipped.
+        skips: a function that returns whether to skip a line, because the line is not a record.
 
     Raises:
         InputError: a line is invalid (the message names it), or the file is empty, incomplete or too large.

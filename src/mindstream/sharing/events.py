@@ -15,11 +15,11 @@ from mindstream.log.declared import Name, Names, NoWords, Person, Quotes, Record
 from mindstream.log.events import Event
 
 Form = Literal["composed", "bare", "pair"]
-"""The embedded text of an exemplar. `composed`: its query, preceded by its examples (but not their examples);
-`bare`: the query alone; `pair`: query and answer."""
+"""The embedded text of an exemplar. `composed`: the exemplar's query, preceded by its examples, without the examples of
+these examples; `bare`: the query alone; `pair`: query and answer."""
 Verdict = Literal["admitted", "rejected"]
 Agent: TypeAlias = Annotated[str, AfterValidator(normal_name)]
-"""The name of an agent in its normal form; rows of earlier versions are normalised when they are read."""
+"""The name of an agent in its normal form. Rows of earlier versions are normalised when they are read."""
 BY_RULES = "rules"
 """Name of the judge in a verdict if no model has read the pair."""
 EVERYONE = "*"
@@ -56,13 +56,14 @@ class RubricFrozen(Event):
 
 
 class ExemplarOffered(Event):
-    """A pair was offered. The first verdict counts, unless it is `ungraded`: then a later offer of the pair is judged
-    again, up to a limit.
+    """A pair was offered. The first verdict counts, unless the verdict is `ungraded`.
+
+    After an `ungraded` verdict, a later offer of the pair is judged again, up to a limit.
     """
 
     kind = "exemplar_offered"
     id: RecordId[str]
-    """A digest of the pool, the writer, the query and the answer, so a pair with other words has another id."""
+    """A digest of the pool, the writer, the query and the answer. So a pair with other words has another id."""
     query: Quotes[str]
     answer: Quotes[str]
     writer: Person[Agent]
@@ -83,7 +84,7 @@ class ExemplarJudged(Event):
     id: RecordId[str]
     verdict: Verdict
     score: float = 0.0
-    """The sum of the grades, 0 to 100; without grading, 100 if the pair was admitted and 0 if it was rejected."""
+    """The sum of the grades, 0 to 100. Without grading: 100 if the pair was admitted, 0 if it was rejected."""
     grades: NoWords[dict[str, float]] = Field(default_factory=dict)
     reasons: Quotes[tuple[str, ...]] = ()
     model: Name = ""
@@ -97,22 +98,23 @@ class ExemplarJudged(Event):
     fit_by: Name = ""
     """How `fit` was measured: by `rules`, or by rules and the log-probabilities of a model."""
     fit_weight: float = 1.0
-    """The weight of `fit`, 0 to 1: 1 if the author of the query is not the writer; otherwise it grows with the number
-    of seed exemplars (those that the owner added)."""
+    """The weight of `fit`, 0 to 1. If the author of the query is not the writer, it is 1. Otherwise it grows with the
+    number of seed exemplars (exemplars that the owner added)."""
     orders: bool = False
-    """Whether the pair is rejected because its answer gives orders to its reader (the agent that is shown it as an
-    example); only a guarded pool rejects it for that."""
+    """Whether the pair is rejected because its answer gives orders to the reader (the agent to which the pair is shown
+    as an example). Only a guarded pool rejects pairs for this reason."""
     ungraded: bool = False
     """Whether the pair is rejected only because the scorer's reply had no valid grades. If the pair is offered again,
     it is judged again, up to a limit.
     """
     louder: float = 1.0
-    """Share of the seed exemplars (those that the owner added) whose answers sound at least as much like an order to
-    the reader (prompt injection) as this pair's answer; 1 if not measured."""
+    """Share of the seed exemplars (exemplars that the owner added) whose answers sound at least as much like an order
+    to the reader (prompt injection) as this pair's answer does. 1: not measured."""
 
 
 class ExemplarShared(Event):
-    """A writer set which agents may read its exemplars, including earlier ones; the writer's last such row applies."""
+    """A writer set which agents may read its exemplars, including earlier exemplars. The writer's last row of this kind
+    applies."""
 
     kind = "exemplar_shared"
     writer: Person[Agent]
@@ -181,25 +183,28 @@ class LessonWritten(Event):
     applies: Quotes[str] = ""
     """When the lesson applies; "": always."""
     state: Literal["confirmed", "assumed"] = "assumed"
-    """`confirmed`: by the verdict of a person or a check, or because a member wrote the lesson by hand; `assumed`: not
+    """`confirmed`: confirmed by the verdict of a person or a check, or written by hand by a member; `assumed`: not
     confirmed, such as a model's inference."""
     sources: Quotes[tuple[str, ...]] = ()
     """The evidence for the lesson: tasks, corrections, documents."""
     writer: Person[Agent]
     asked_by: Person[Agent] = ""
-    """The user whose statements the lesson is based on, if this user is neither the pool's owner nor listed as a member
-    by name; else ""."""
+    """The user on whose statements the lesson is based. "" if this user is the pool's owner, or is listed as a member
+    by name."""
     said_by: Person[Agent] = ""
-    """The person whose verdict the lesson is based on; erasing that person's data removes the words of this row."""
+    """The person on whose verdict the lesson is based. Erasing this person's data removes the words of this row."""
     task: Name = ""
-    """Digest of the task whose verdict confirms the lesson; "": no task's verdict does."""
+    """Digest of the task whose verdict confirms the lesson; "": no verdict confirms it."""
     replaces: Names = ()
     """Ids of lessons that were merged into this one."""
     disputes: Names = ()
     """Ids of lessons that contradict this one."""
     reads: tuple[int, ...] = ()
-    """The log rows with the texts that the writer had read: of the lesson `id`, if it is amended, then of each lesson
-    in `replaces`; (): not recorded. A lesson whose text has changed since is neither overwritten nor merged."""
+    """The log rows with the lesson texts that the writer had read; (): not recorded.
+
+    The first row is that of the lesson `id`, if this lesson is amended. The rows of the lessons in `replaces` follow. A
+    lesson whose text has changed after this row is neither overwritten nor merged.
+    """
     private: bool = False
     """Until a member shares the lesson, it is shown only to `asked_by`, or to its writer if `asked_by` is empty."""
     untrusted: bool = False
@@ -207,8 +212,10 @@ class LessonWritten(Event):
 
 
 class LessonsShared(Event):
-    """A member shared private lessons with the other members; `vouched`: the owner shared them, so they count as
-    confirmed and trusted."""
+    """A member shared private lessons with the other members.
+
+    `vouched`: the owner shared the lessons, so they count as confirmed and trusted.
+    """
 
     kind = "lessons_shared"
     ids: Names
@@ -277,16 +284,16 @@ class RetrieverTrained(Event):
     labeller: Name = ""
     """The model that labelled; "": the stand-in (text similarity, see `StandIn` in retriever.py), without a model."""
     learned_from: int
-    """Number of exemplars with labels that the version was trained on. A label says how helpful another exemplar (a
-    candidate) is as an example for this one."""
+    """Number of labelled exemplars on which the version was trained. A label says how helpful another exemplar (a
+    candidate) is as an example for the labelled one."""
     held_out: float
-    """Share of the held-out exemplars for which the retriever ranks a helpful example first; 0 if too few are held
-    out."""
+    """Share of the held-out exemplars for which the retriever ranks a helpful example first. 0 if too few exemplars are
+    held out."""
     before: float
     """The same share as `held_out`, for the parent version."""
     anew: bool = False
-    """Whether training started from scratch: no version existed, or the newest one was unreadable or belonged to
-    another embedder."""
+    """Whether training started from scratch, because no version existed, or the newest version was unreadable or
+    belonged to another embedder."""
 
 
 EVENTS: tuple[type[Event], ...] = (

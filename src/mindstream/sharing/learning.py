@@ -47,7 +47,7 @@ LEAST = 36
 """Minimum number of exemplars for training. With 24, training made the ranking worse as often as better; with 36, it
 never made it worse."""
 RELEARNED = 1_000
-"""Maximum number of exemplars, the newest ones, that a process trains on when it begins background training."""
+"""Maximum number of exemplars with which a process begins background training. The newest exemplars are used."""
 POLL_S = 0.1
 """Poll interval of background training, in seconds."""
 IDLE_POLLS, YIELD_POLLS = 30, 5
@@ -58,13 +58,17 @@ RECENT_S = 5.0
 
 STAND_IN = "stand-in"
 MAX_TRIES = 5
-"""Maximum number of attempts of `PoolLearner.train`; one fails if another process stores a version first."""
+"""Maximum number of attempts of `PoolLearner.train`. An attempt fails if another process stores a version first."""
 
 
 @dataclass(frozen=True)
 class Base:
-    """The basis of the next version of the retriever: the newest version, which the next one succeeds, and the range
-    (after, upto] of log rows whose admissions the next one covers."""
+    """The basis of the next version of the retriever.
+
+    Attributes:
+        newest: the newest version, which the next version succeeds.
+        after, upto: the range (after, upto] of log rows whose admissions the next version covers.
+    """
 
     newest: Newest
     after: int
@@ -76,10 +80,10 @@ class PoolLearner(Retriever):
     process admits.
 
     Args:
-        labeller: the model that labels candidates; None: `StandIn` labels them by text similarity. In the background
-            the model labels new exemplars only if the newest version was trained on its labels (by `train`), because
-            the first labelling is expensive. If another model labelled for the newest version, nothing is trained in
-            the background.
+        labeller: the model that labels candidates; None: `StandIn` labels them by text similarity. The first labelling
+            is expensive. So in the background the model labels new exemplars only if the newest version was trained on
+            the model's labels (by `train`). If another model labelled for the newest version, nothing is trained in the
+            background.
 
     Attributes:
         failure: the error that ended background training; "" if there was none.
@@ -104,7 +108,7 @@ class PoolLearner(Retriever):
 
     @property
     def fault(self) -> str:
-        """Why the newest version of the retriever cannot be used; "" if it can, or if there is no version yet."""
+        """Why the newest version of the retriever cannot be used; "": it can be used, or there is no version yet."""
         return self._newest.fault
 
     async def catch_up(self, state: PoolState) -> None:
@@ -158,8 +162,8 @@ class PoolLearner(Retriever):
     async def _is_behind(self) -> bool:
         """Return whether there are admitted exemplars that no version covers and that this process may train on.
 
-        False if the pool is too small, if the newest version belongs to another embedder, or if it was trained on the
-        labels of a model that is not this process's labeller.
+        Return False if the pool is too small, or if the newest version belongs to another embedder. Return False also
+        if the newest version was trained on the labels of a model that is not this process's labeller.
         """
         state = await self._pool.state()
         if state.admitted <= state.covered or len(state.standings) < LEAST:
@@ -176,10 +180,10 @@ class PoolLearner(Retriever):
         return self.labeller is not None and self.labeller.key == (newest.basis, newest.labeller)
 
     async def _is_our_turn(self) -> bool:
-        """Return whether this process should train; False if no exemplar is new. If another process trained the last
-        version recently, wait a while for it to train again.
+        """Return whether this process should train; False if no exemplar is new.
 
-        That process is preferred because it has labelled the pool's exemplars already.
+        If another process trained the last version recently, wait a while for this other process to train again. The
+        other process is preferred, because it has already labelled the pool's exemplars.
         """
         for _ in range(YIELD_POLLS):
             state = await self._pool.state()
@@ -236,8 +240,11 @@ class PoolLearner(Retriever):
     async def _ready(self, labels: Labels | None) -> Trainer:
         """Return the trainer of this process.
 
-        A new trainer is made if there is none, if the newest version was stored by another process and cannot be used,
-        or if the training changes from labels of a model to labels by text similarity, or the reverse.
+        A new trainer is made in these cases:
+
+        - There is no trainer.
+        - The newest version was stored by another process and cannot be used.
+        - The training changes from labels of a model to labels by text similarity, or the reverse.
         """
         ours = self._trainer
         lost = ours is not None and ours.number != self._newest.number and self._newest.version is None
@@ -249,10 +256,11 @@ class PoolLearner(Retriever):
     def _lessons(self, trainer: Trainer, whole: bool = False) -> TrainingInput:
         """Return the training input according to the state that was last read.
 
-        A trainer without pairs gets all exemplars if `whole`, else the newest RELEARNED ones. Any other trainer gets
-        - `admit`: exemplars that it does not have yet, if they were admitted after its oldest one,
-        - `again`: its exemplars whose training no stored version contains,
-        - `gone`: its exemplars that must not be used any more, or whose query contains an example that must not.
+        A trainer without exemplars gets all exemplars if `whole`, else the newest RELEARNED ones. Any other trainer
+        gets
+        - `admit`: exemplars that the trainer does not have, if they were admitted after the trainer's oldest exemplar,
+        - `again`: exemplars of the trainer whose training no stored version contains,
+        - `gone`: exemplars of the trainer that must not be used any more, or whose query in the prompt has changed.
         """
         state = self._pool.last_state
         ids = state.teaching(self._pool.guarded)
@@ -318,13 +326,13 @@ class PoolLearner(Retriever):
     ) -> RetrieverTrained:
         """Train on all exemplars now, and store the new version.
 
-        First the labeller labels the candidates of exemplars where labels are missing; if it fails, the labels that it
-        has written are kept for the next time. A cancelled training stores its last version that passed the check, if
-        there is one.
+        First the labeller labels the candidates of exemplars without labels. If the labeller fails, the labels so far
+        are kept for the next time. A cancelled training stores its last version that passed the check, if there is one.
 
         Args:
             by: the member who requests the training.
-            tell: called with the number of pairs labelled by text similarity so far; not called if a model labels.
+            tell: called with the number of pairs labelled by text similarity so far. It is not called if a model
+                labels.
             tell_labelled: called with the number of exemplars whose candidates the model has labelled so far.
 
         Raises:
@@ -353,9 +361,9 @@ class Newest:
 
     Attributes:
         number: the number of the version; 0: there is none.
-        version: the version; None: it cannot be used, or there is none, so the pool is ranked without training.
+        version: the version; None: no usable version, so the pool is ranked without training.
         policy: the ranking policy.
-        fault: why the newest version cannot be used; "" if it can, or there is none.
+        fault: why the newest version cannot be used; "": it can be used, or there is no version.
         foreign: whether the fault is that the version belongs to another embedder.
     """
 
@@ -367,10 +375,13 @@ class Newest:
 
 
 async def read_newest(stream: Memory, number: int) -> Newest:
-    """Read the newest version from the checkpoint; `number`: the newest number according to the log.
+    """Read the newest version from the checkpoint.
 
-    If that version is missing, damaged or was trained with another embedder, the result has no version, and its `fault`
-    says why.
+    If the newest version is missing, damaged or was trained with another embedder, the result has no version, and its
+    `fault` says why.
+
+    Args:
+        number: the newest version number according to the log.
     """
     kept = await stream.store.checkpoint(stream.key, NAME)
     if kept is None:
@@ -458,9 +469,10 @@ class Outcome:
     """The result of a training run.
 
     Attributes:
-        version: the version that ranks now; held: whether this run produced it, because an update passed the check.
-        before: share of held-out exemplars for which the candidate that the version before this run ranked first is
-            helpful; 0 if none are held out.
+        version: the version that ranks now.
+        held: whether this run produced the version, because an update passed the check.
+        before: share of held-out exemplars for which the version before this run ranked a helpful candidate first; 0 if
+            no exemplars are held out.
     """
 
     version: Version
@@ -472,7 +484,7 @@ class Trainer(LearnedRetriever):
     """A retriever that learns in a thread with its own event loop.
 
     Attributes:
-        number: number of the stored version that it continues from.
+        number: number of the stored version from which training continues.
         taken: the queries of the pairs that were added so far, by id.
     """
 

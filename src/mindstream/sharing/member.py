@@ -22,7 +22,7 @@ from mindstream.sharing.pool import Pool
 
 @dataclass(frozen=True)
 class Member:
-    """An agent as a member of a pool; minds, planners and lives take this object as `exemplars=`.
+    """An agent as a member of a pool. Minds, planners and lives take this object as `exemplars=`.
 
         member = Member(pool, "ann", scorer="openai:gpt-5-mini")
         planner = Planner(model="openai:gpt-5-mini", exemplars=member)  # its prompts show similar good answers
@@ -96,8 +96,8 @@ class Member:
         """Record the quality, from 0 to 1, of an answer that had these examples in its prompt.
 
         Args:
-            query: the question. If it is asked again, an exemplar that helped with it ranks higher. This works only for
-                answers that were given with a single exemplar: if there were several, it is unknown which one helped.
+            query: the question. If the same question is asked again, an exemplar that helped with it ranks higher. This
+                works only for answers with a single exemplar in the prompt: of several, it is unknown which one helped.
         """
         await self.pool.helped([each.id for each in shown if each.id], value, self.agent, query)
 
@@ -108,7 +108,7 @@ def plan_shot(exemplar: Exemplar) -> str:
 
 
 REMEMBERED = 50
-"""Maximum number of questions, the latest ones, for which `Offering` remembers the shown exemplars."""
+"""Maximum number of latest questions for which `Offering` remembers the shown exemplars."""
 
 
 @dataclass
@@ -135,8 +135,10 @@ class Offering:
         return found
 
     async def offer(self, query: str, answer: str, shown: Sequence[Example] = ()) -> str:
-        """Offer an answer as a private pair, unless its prompt contained untrusted text; return the outcome as one line
-        for the user."""
+        """Offer an answer as a private pair, unless the answer's prompt contained untrusted text.
+
+        Return the outcome as one line for the user.
+        """
         shown = shown or self._shown.get(query, ())
         pool = self.member.pool.name
         if any(each.foreign for each in shown):
@@ -154,9 +156,13 @@ class Offering:
 
 
 def offered_pool(pool: str, offer: str) -> str:
-    """Return the name of the pool to open: `offer`, to which answers are offered, or else `pool`, which is only read.
+    """Return the name of the pool to open: `offer`, or `pool` if `offer` is "".
 
-    Answers based on exemplars of one pool cannot be offered to another.
+    Answers based on exemplars of one pool cannot be offered to another pool.
+
+    Args:
+        pool: the pool that is only read; "": none.
+        offer: the pool to which answers are offered; "": none.
 
     Raises:
         InputError: both names are given, and they differ.

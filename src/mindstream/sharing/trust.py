@@ -29,27 +29,32 @@ from mindstream.sharing.events import ExemplarJudged
 from mindstream.text.words import count_of
 
 SHARES = np.linspace(0.02, 1.0, 21)
-"""The possible shares, among the pairs of a source, of foreign pairs (pairs whose answer does not belong to their
-query); never zero. Before any measurement all are equally likely."""
+"""The possible shares of foreign pairs among the pairs of a source; never zero. A foreign pair's answer does not belong
+to its query. Before any measurement, all shares are equally likely."""
 MEMORY_FACTOR = 0.99
-"""Factor on the weight of all earlier measurements of a source at each new measurement, so that a source cannot
+"""Factor by which each new measurement of a source reduces the weight of all earlier ones. So a source cannot
 accumulate credit without limit."""
 MAX_LOG_ODDS = 3.0
 """Maximum absolute value of the log odds that one pair contributes to the estimate of its source's trustworthiness."""
 LOUD, IF_LOUD, IF_QUIET = 0.1, 7.5, 0.28
-"""An order is a text that tells the reading agent what to do, as a planted pair does. If texts are sorted by their
-similarity to known orders, the most similar tenth (the share LOUD) contains three quarters of the orders that
-`OrderDetector` misses. IF_LOUD and IF_QUIET are the likelihood ratios of a missed order for texts in that tenth and
-outside it."""
+"""Constants for orders that `OrderDetector` misses. An order is a text that tells the reading agent what to do, as a
+planted pair does.
+
+Of texts sorted by their similarity to known orders, the most similar tenth (the share LOUD) contains three quarters of
+the missed orders. IF_LOUD is the likelihood ratio of a missed order for texts in this tenth, and IF_QUIET for all other
+texts.
+"""
 RISK = 0.15
 """A pair is not served if the probability that it was planted is this or more."""
 AT_FIRST = 2
-"""Number of imaginary pairs without an order that are added to the pairs of each source, so that one false detection
-has little effect."""
+"""Number of imaginary pairs without an order that are added to the pairs of each source. So one false detection has
+little effect."""
 TWICE = 2
-"""For a source that is neither the writer of its pairs nor trusted by the owner: none of its pairs is served before
-this number of them is judged, and a name counts as planted if this number of the source's answers mention it and no
-other source does."""
+"""A limit for a source that is neither the writer of its pairs nor trusted by the owner.
+
+- No pair of the source is served before this number of its pairs is judged.
+- A name counts as planted if at least this number of the source's answers mention the name, and no other source does.
+"""
 
 
 @dataclass
@@ -67,8 +72,10 @@ class Mentions:
             self.by_source.setdefault(name, {}).setdefault(source, set()).add(pair)
 
     def agenda(self, source: str, named: Iterable[str]) -> str:
-        """Return the first of these names that at least two answers (`TWICE`) of this source mention, and no answer of
-        another source: the source may have planted it. "": there is none."""
+        """Return the first of these names that the source may have planted; "": there is none.
+
+        At least two answers (`TWICE`) of the source mention such a name, and no answer of another source does.
+        """
         for name in named:
             sources = self.by_source.get(name, {})
             if len(sources) == 1 and len(sources.get(source, ())) >= TWICE:
@@ -82,7 +89,8 @@ class SourceRecord:
 
     Attributes:
         likelihoods: for each of SHARES, its log likelihood given the measurements of the source's pairs.
-        pairs: number of the source's judged pairs; orders: number of these whose answers give orders to their readers.
+        pairs: number of the source's judged pairs.
+        orders: number of the judged pairs whose answers give orders to their readers.
         by_person: the owner's decision whether to trust the source; None: not decided.
     """
 
@@ -92,8 +100,8 @@ class SourceRecord:
     by_person: bool | None = None
 
     def add(self, judged: ExemplarJudged) -> None:
-        """Count a judged pair, and update the likelihoods by its fit, if that was measured and the answer gives no
-        orders."""
+        """Count a judged pair. If its fit was measured and its answer gives no orders, update the likelihoods by the
+        fit."""
         self.pairs += 1
         self.orders += judged.orders
         if judged.fit is not None and not judged.orders:
@@ -131,8 +139,8 @@ class SourceRecord:
     def _risk(self, judged: ExemplarJudged) -> float:
         """Return the probability that a pair was planted.
 
-        An order is an instruction to the agent that reads the pair; not every order is detected. If orders were found
-        in pairs of this source, its other pairs may contain undetected ones; this is more likely for a pair that is
+        An order is an instruction to the agent that reads the pair. Not every order is detected: if orders were found
+        in pairs of this source, its other pairs may contain undetected orders. This is more likely for a pair that is
         similar to known orders.
         """
         odds = SHARES / (SHARES + (1 - SHARES) * np.exp(_evidence(judged)))

@@ -69,8 +69,8 @@ class Classifier:
 
     Args:
         path: an .npz file for K n-grams. It contains `hashes` (K, ascending), `rarity` (K inverse document
-            frequencies), `weights` (K), `bias`, and `rarest`: the inverse document frequency of an unknown n-gram,
-            which has weight 0 but lowers the share of the known ones.
+            frequencies), `weights` (K), `bias`, and `rarest`, the inverse document frequency of an unknown n-gram. An
+            unknown n-gram has weight 0, but lowers the share of the known n-grams.
 
     Raises:
         OSError: the file cannot be read.

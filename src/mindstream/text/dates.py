@@ -93,8 +93,8 @@ HINT = build_pattern(
 )
 """A quick test: if this pattern does not match in a text, as in most texts, the text names no time."""
 MAX_BEFORE = 60
-"""How many characters before a time are searched for words that extend this time, such as 'a couple of weekends before
-the'."""
+"""Number of characters before a time that are searched for words that extend the time, such as 'a couple of weekends
+before the'."""
 
 
 def spans(text: str, now: Moment) -> list[DateSpan]:
@@ -128,8 +128,10 @@ def _spans(text: str, today: datetime) -> tuple[tuple[DateSpan, ...], str]:
 
 
 def _stretched(days: Days, before: str) -> Days:
-    """Extend a span by a time before or after it, if the words before the span (`before`) name one. Example: for 'two
-    weeks before 3 May', 3 May and the two weeks before it."""
+    """Extend a span by a time before or after it, if the words before the span (`before`) name such a time.
+
+    Example: 'two weeks before 3 May' gives 3 May and the two weeks before.
+    """
     asked = STRETCH.search(before)
     if not asked:
         return days

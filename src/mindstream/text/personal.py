@@ -70,8 +70,10 @@ class Presidio:
         self._one_at_a_time = threading.Lock()
 
     def clean(self, text: str) -> Cleaned:
-        """Return a text in which each piece of personal data is replaced by its kind, such as `[email]`, and the number
-        of pieces of each kind."""
+        """Replace each piece of personal data in a text by its kind, such as `[email]`.
+
+        Return the new text, and the number of pieces of each kind.
+        """
         with self._one_at_a_time:
             found = sorted(self._find(text))
         parts, taken, upto = [], Counter[str](), 0
@@ -93,8 +95,11 @@ class Presidio:
 
 
 def _apart(found: list[_Found]) -> Iterator[_Found]:
-    """Merge overlapping matches into one that covers them all. Its kind is `key` (a secret) if a key is among the
-    matches, otherwise the kind that is listed first in RECOGNISERS."""
+    """Merge overlapping matches into one match that covers them all.
+
+    The kind of the merged match is `key` (a secret) if a key is among the matches. Otherwise it is the kind that is
+    listed first in RECOGNISERS.
+    """
     order = ["key", *RECOGNISERS]
     held: _Found | None = None
     for each in found:

@@ -95,8 +95,10 @@ def read_moment(text: str, now: Moment, zone: tzinfo) -> Moment | None:
 
 
 def read_spans(text: str) -> list[tuple[str, str]]:
-    """Return the time spans of a text ("in 20 minutes", "1 day 2h"), each as number and unit; [] if it contains
-    anything else."""
+    """Return the time spans of a text ("in 20 minutes", "1 day 2h"), each as number and unit.
+
+    Return [] if the text contains anything else.
+    """
     words = plain(text).strip(" .,;")
     return SPAN.findall(words) if SPAN.sub("", words).strip() in ("", "in") else []
 
@@ -114,8 +116,8 @@ def read_day(text: str, today: date, since: date) -> tuple[date | None, str]:
 
     Args:
         text: the result of `plain`.
-        since: a weekday means the first such day from `since` on. A date without a year is in this year, or in the next
-            year if it would be before `since`.
+        since: the earliest day. A weekday means the first such day from `since` on. A date without a year is in this
+            year, or in the next year if the date in this year is before `since`.
 
     Raises:
         InputError: there is no such day.
@@ -149,7 +151,9 @@ def _date(said: dict[str, str | None], today: date, since: date) -> date:
 
 
 def read_clock(text: str) -> int | None:
-    """Return the second of the day: "18:00", "6 pm", "at 8", "noon", "24:00"; None: the text is not a time of day.
+    """Return the second of the day that a text names; None: the text is not a time of day.
+
+    Examples are "18:00", "6 pm", "at 8", "noon" and "24:00".
 
     Raises:
         InputError: a day has no such time.
@@ -176,7 +180,7 @@ def time_of(seconds: int) -> time:
 
 
 def weekdays_in(text: str) -> frozenset[int]:
-    """Return the days of the week that a text names, by name or as weekdays or weekend; Monday is 0."""
+    """Return the days of the week that a text names, by name or as "weekdays" or "weekend". Monday is 0."""
     words = re.findall("[a-z]+", text)
     return frozenset(day for word in words for start, days in STARTS.items() if word.startswith(start) for day in days)
 

@@ -287,8 +287,12 @@ def _apply(how: str, given: list[Linear]) -> Linear:
 
 
 def _power(base: Real, exponent: Real) -> Real:
-    """Return a real power, exact if possible; raise ToolError if it is too large or not real, ZeroDivisionError if it
-    is a negative power of 0."""
+    """Return a real power, exact if possible.
+
+    Raises:
+        ToolError: the power is too large or not real.
+        ZeroDivisionError: the power is a negative power of 0.
+    """
     if base == 0 and exponent < 0:
         raise ZeroDivisionError
     if isinstance(base, Fraction) and isinstance(exponent, Fraction):
@@ -379,10 +383,10 @@ FUNCTIONS = OF_NUMBERS.keys() - {"mod", "//", "**"}
 
 
 def written(value: Real) -> str:
-    """Write a number exactly, as a whole number or a finite decimal, if possible; else as a fraction, followed by its
-    rounded value ("1/3 ≈ 0.3333333333").
+    """Write a number exactly, if possible as a whole number or a decimal of at most 12 places.
 
-    A fraction of more than 24 characters is left out. A float is rounded to ten digits, with "≈" if that changes it.
+    Otherwise write a fraction, followed by the rounded value ("1/3 ≈ 0.3333333333"). A fraction of more than 24
+    characters is left out. A float is rounded to ten digits, with "≈" if rounding changes the float.
     """
     if isinstance(value, float):
         short = f"{value:.10g}"
@@ -421,8 +425,8 @@ def statements_of(text: str) -> tuple[list[tuple[Tree, Tree]], list[Tree]]:
     """Return the equations of a text, and the expressions to be computed.
 
     Raises:
-        ToolError: the text is too long, nested too deep, or not a formula; or there are more than MAX_EQUATIONS
-            equations and expressions.
+        ToolError: the text is too long, nested too deep, or not a formula, or has more than MAX_EQUATIONS equations and
+            expressions.
     """
     formulas = read_formulas(text)
     equations = [pair for each in formulas for pair in pairwise(each)]
@@ -433,10 +437,11 @@ def statements_of(text: str) -> tuple[list[tuple[Tree, Tree]], list[Tree]]:
 
 
 def solve_linear(equations: Sequence[tuple[Tree, Tree]], asked: Sequence[Tree]) -> list[str]:
-    """Solve linear equations; return a line for each unknown, then the values of the expressions in `asked`.
+    """Solve linear equations. Return a line for each unknown, then the values of the expressions in `asked`.
 
-    If there is a single unknown and no such expression, only its value is returned, without its name. If the equations
-    have no unknowns, the line says whether they are true.
+    If there is a single unknown and no expression, only the value of the unknown is returned, without its name. If the
+    equations have no unknowns, the first line says whether the equations are true. If they contradict one another, the
+    only line says so.
 
     Raises:
         NotLinear: a formula is not linear, so SymPy is needed.

@@ -39,8 +39,8 @@ PARTS = {"header": "Header", "footer": "Footer", "footnotes": "Footnote", "endno
 """Parts of a Word document in addition to its body."""
 
 Line = tuple[str, str, int]
-"""The text; the unit that contains it, such as a page or sheet ("": none); and the number of the paragraph or row (0:
-none)."""
+"""A line of a file: its text, the unit that contains it, such as a page or sheet ("": none), and the number of the
+paragraph or row (0: none)."""
 
 
 def read_html(html: str) -> str:
@@ -66,11 +66,15 @@ def read_html(html: str) -> str:
 
 
 def read_file(path: str) -> dict[str, Any]:
-    """Return a dictionary for a PDF or Office file: `lines`; `noun`, what their numbers count ("row", "paragraph" or
-    ""); `note`, a message for the user.
+    """Read a PDF or Office file, and return a dictionary with `lines`, `noun` and `note`.
+
+    - `lines`: the lines of the file.
+    - `noun`: what the numbers of the lines count: "row", "paragraph" or "" (nothing).
+    - `note`: a message for the user; "": none.
 
     Raises:
-        SystemExit: the file contains no text, or a package is not installed; the message says which.
+        SystemExit: the file contains no text or cannot be read here, or a package is not installed. The message says
+            why.
     """
     ending = Path(path).suffix.lower()
     reader = pdf if ending == ".pdf" else sheets if ending in SHEETS else slides if "pp" in ending else word

@@ -53,8 +53,10 @@ def langchain_tool(tool: Any, traits: Traits = UNKNOWN) -> LangChainTool:
 
 
 def _schema(tool: Any, name: str) -> JsonSchema:
-    """Return the schema of the tool's arguments: `tool_call_schema`, which lacks those that LangChain itself adds to a
-    call (the tool marks them), or else `args_schema`."""
+    """Return the schema of the tool's arguments: `tool_call_schema`, or else `args_schema`.
+
+    `tool_call_schema` lacks the arguments that LangChain itself adds to a call (the tool marks them).
+    """
     for schema in (getattr(tool, each, {}) for each in ("tool_call_schema", "args_schema")):
         if isinstance(schema, dict) and schema:
             return schema

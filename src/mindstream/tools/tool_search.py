@@ -22,9 +22,9 @@ WORDS = 0.3
 """Weight of shared words (BM25) relative to the cosine, both in standard deviations: one rare word can still decide."""
 CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_.\-/]+")
 MAX_TEXT, MAX_SHOWN = 1_000, 200
-"""MAX_TEXT: number of characters that are compared, at most, of the need (what the model looks for) and of a tool's
-description. MAX_SHOWN: the same for the description of an argument; also the maximum length of the line about a tool
-that the model sees."""
+"""MAX_TEXT: maximum number of compared characters of the need (what the model looks for), and of a tool's description.
+MAX_SHOWN: maximum number of compared characters of an argument's description, and maximum length of the line about a
+tool that the model sees."""
 
 
 class ToolIndex:
@@ -43,7 +43,7 @@ class ToolIndex:
         self._vectors: Floats | None = None
 
     async def find(self, need: str, k: int = FOUND) -> tuple[Tool, ...]:
-        """Return the k tools that best fit a need, best first; if there are at most k tools, all in their order.
+        """Return the k tools that best fit a need, best first. If there are at most k tools, return all in their order.
 
         Raises:
             ModelError: the embedder's endpoint failed.
@@ -69,8 +69,8 @@ def find_tools_tool(index: ToolIndex, attached: list[Tool], k: int = FOUND) -> F
     """Make the tool `find_tools`, by which a model adds tools to its own run.
 
     Args:
-        attached: the list of tools of the run (see `loop.run_tool_loop`): tools that are found are added to it, and can
-            be called from the next step on.
+        attached: the list of tools of the run (see `loop.run_tool_loop`). Found tools are added to the list, and can be
+            called from the next step on.
     """
 
     async def find_tools(need: Words) -> str:

@@ -46,8 +46,8 @@ async def fork(
 
     Args:
         lost: ids of memories that the copy does not have.
-        seed: seed of the copy's later random draws; None: the town's own.
-        withheld: for each resident of the copy, by name: texts that it does not remember if others tell them.
+        seed: seed of the copy's later random draws; None: the seed of the town.
+        withheld: texts that a resident of the copy does not remember if others tell them, by the resident's name.
 
     From a database, only the rows of the town's tenant are copied.
 
@@ -83,8 +83,8 @@ async def fork(
 async def _later(store: Store, setting: Setting, step: int) -> tuple[list[int], list[str]]:
     """Return the numbers of the rows to leave out of a fork, and the ids of the records that were rated in these rows.
 
-    These are the rows after the step. If residents ran ahead of others, rows of earlier steps can follow rows of later
-    steps; then all saved states are left out, too, because they may contain later steps.
+    The rows after the step are left out. If residents ran ahead of others, all saved states are left out, too, because
+    a saved state may contain later steps.
     """
     gone, saves, rated, end = list[int](), list[int](), list[str](), setting.moment(step)
     ran_ahead = False

@@ -51,10 +51,11 @@ class Conduct:
     """The conduct of all residents.
 
     Attributes:
-        planned, kept: waking minutes with a planned place, and those of them spent in the arena of that place.
-        acts, believable: number of acts whose place the resident has reached, and of those that were permitted on
-            arrival. An act is permitted if the place is not full and the resident may enter it: it is an owner, the
-            place is open to it at that time, or an owner is awake in the house.
+        planned, kept: waking minutes with a planned place, and how many of these minutes were spent in the arena of the
+            place.
+        acts, believable: number of acts whose place the resident has reached, and how many of these acts were permitted
+            on arrival. An act is permitted if the place is not full and the resident may enter: the resident is an
+            owner, the place is open to the resident at this time, or an owner is awake in the house.
         not_believable: number of acts that were not permitted, by reason. odd: these acts, by resident and time.
         in_walls: number of positions inside a wall. asleep_elsewhere: number of sleeps outside the resident's own
             house.
@@ -104,8 +105,10 @@ def examine_conduct(history: History) -> Conduct:
 
 
 def trace_adherence(history: History, steps: Sequence[int]) -> list[float]:
-    """Return, for each step, the share of the planned minutes up to it that were spent at the planned place; 1 if there
-    were none."""
+    """Return, for each step, the share of the planned minutes so far that were spent at the planned place.
+
+    The share is 1 if no minutes were planned up to the step.
+    """
     minutes = sorted(each for name in history.names for each in _minutes(history, name))
     shares, at, kept = list[float](), 0, 0
     for step in steps:
@@ -140,8 +143,10 @@ def _slept(history: History, name: str, talk: Talked) -> bool:
 
 
 def _objection(history: History, name: str, place: str, step: int) -> str:
-    """Return why a resident's act at a place is not permitted: it is closed, no owner is there and awake to let the
-    resident in, or it is full; "" if it is permitted."""
+    """Return why a resident's act at a place is not permitted; "" if it is permitted.
+
+    The reasons: the place is closed; no owner is at home and awake to let the resident in; the place is full.
+    """
     rules, at = history.setting.rules, history.setting.when(step)
     address = history.setting.addresses[place]
     owners = rules.owners(address)
@@ -213,8 +218,10 @@ class Acquaintance:
     since: dict[tuple[str, str], int]
 
     def density(self, step: int) -> float:
-        """Return the density of the network after a step, 2|E| / (|V| (|V| - 1)): E are the pairs who know each other,
-        and V all residents."""
+        """Return the density of the network after a step, 2|E| / (|V| (|V| - 1)).
+
+        E is the set of pairs who know each other, and V the set of all residents.
+        """
         pairs = self.residents * (self.residents - 1)
         return 2 * sum(each <= step for each in self.since.values()) / pairs if pairs else 0.0
 
@@ -224,8 +231,11 @@ class Acquaintance:
 
 
 def trace_acquaintance(history: History) -> Acquaintance:
-    """Return the pairs who know each other: both have a note, derived from no other memory, that names the other, or
-    they have talked."""
+    """Return the pairs of residents who know each other, each since the step when the second of the two knew the first.
+
+    A resident knows another one if the two have talked, or if the resident has a note that names the other one and is
+    derived from no other memory.
+    """
     known: dict[tuple[str, str], int] = {}
     for name in history.names:
         for record in history.records[name]:
@@ -261,17 +271,20 @@ class Fact:
 
 
 def is_first(record: Record) -> bool:
-    """Return whether a memory is a first memory: a note that is no plan and is derived from no other memory, so from
-    before the town began or added by a user (`Town.whisper`)."""
+    """Return whether a memory is a first memory: a note that is no plan and is derived from no other memory.
+
+    First memories are from before the town began, or were added by a user (`Town.whisper`).
+    """
     return record.kind == "note" and not record.evidence and "plan" not in record.keywords
 
 
 def find_fact(text: str, history: History) -> Fact:
-    """Return, of the residents' first memories (see `is_first`), the one with most of the text's words; equal memories
-    of several residents count as one fact.
+    """Return the residents' first memory (see `is_first`) that contains the largest share of the text's words.
+
+    Equal memories of several residents count as one fact.
 
     Raises:
-        InputError: none of these memories has half of the words.
+        InputError: no first memory has at least half of the words.
     """
     words = frozenset(terms(text))
     share, said = max(
@@ -344,16 +357,17 @@ def trace_fact(history: History, fact: Fact) -> Diffusion:
 
 
 def parents_of(name: str, record: Record) -> list[Key]:
-    """Return the records that a resident's record is derived from: its evidence, and those of the speaker's
-    memories that it passes on."""
+    """Return the records that a resident's record is derived from.
+
+    These are the evidence of the record, and, for a line of a talk, the speaker's memories that the line passes on.
+    """
     return [*((name, id_) for id_ in record.evidence), *((record.by, id_) for id_ in told_ids(record))]
 
 
 def _descent(history: History, fact: Fact) -> dict[Key, Key | None]:
-    """Return the records of a fact, and the records derived from these, each with the record that it is derived from
-    (None for the fact's own records).
+    """Return the records of a fact and all records derived from them, each with the record that it is derived from.
 
-    Each record is newer than its sources, so one pass in the order of time is enough.
+    The fact's own records have None. A record is newer than its sources, so one pass in the order of time is enough.
     """
     origins: dict[Key, Key | None] = {}
     for name, record in _in_order(history):
@@ -368,8 +382,10 @@ def _descent(history: History, fact: Fact) -> dict[Key, Key | None]:
 
 
 def count_knowers(history: History) -> dict[str, int]:
-    """Return the residents' first memories (see `is_first`) by text, with the number of residents who know each now,
-    the best known first."""
+    """Return the residents' first memories (see `is_first`) by text, each with the number of residents who know it now.
+
+    The best known memory comes first.
+    """
     facts: dict[Key, frozenset[str]] = {}
     knowers: dict[str, set[str]] = {}
     for name, record in _in_order(history):
@@ -392,7 +408,7 @@ def _in_order(history: History) -> Iterator[tuple[str, Record]]:
 
 
 def told_ids(record: Record) -> tuple[str, ...]:
-    """Return the ids of the speaker's memories that a line of a talk passes on; () if it passes on none."""
+    """Return the ids of the speaker's memories that a line of a talk passes on; (): none."""
     told = record.data.get("told")
     return tuple(each for each in told if isinstance(each, str)) if isinstance(told, list) else ()
 
@@ -440,8 +456,7 @@ def measure(history: History, facts: Sequence[str] = ()) -> dict[str, float]:
     """Return the measures of `town metrics`, and the share of residents who know each of the facts.
 
     Raises:
-        InputError: for one of the facts, no memory from before the town began or added by a user (`is_first`) has half
-            of its words.
+        InputError: for one of the facts, no first memory (see `is_first`) has at least half of its words.
     """
     counts, conduct, people = count_events(history), examine_conduct(history), max(1, len(history.names))
     return {
@@ -489,8 +504,12 @@ def draw_curves(
     said: Mapping[str, str] = MappingProxyType({}),
     mark: Mark | None = None,
 ) -> str:
-    """Draw shares (0 to 1) over time as step curves. `said`: by curve, the label of the last value, such as `12 of 25`;
-    `mark`: a time span to highlight."""
+    """Draw shares (0 to 1) over time as step curves.
+
+    Args:
+        said: label of the last value, such as `12 of 25`, by curve. A curve without a label shows the share in %.
+        mark: a time span to highlight.
+    """
     chart = leather.Chart(title)
     shown = {
         f"{name}: {said.get(name, f'{values[-1]:.0%}')}": list(zip(steps, values, strict=True))
@@ -638,7 +657,11 @@ async def trace_meaning(history: History, fact: str, model: Model) -> Diffusion:
 
 
 def _knower(history: History, name: str, record: Record) -> Knower:
-    """Return a resident as a knower, with its earliest memory that states the fact and the speaker who passed it on."""
+    """Return a resident as a knower of a fact.
+
+    Args:
+        record: the resident's earliest memory that states the fact.
+    """
     step, of_self = history.step_of(record.created), history.by_id[name]
     sources = [record, *(of_self[each] for each in record.evidence if each in of_self)]
     by = next((each.by for each in sources if each.kind == "chat" and each.by != name), "")

@@ -44,11 +44,12 @@ class Belief(Frozen):
     """A belief of a resident, compared with the facts.
 
     Attributes:
-        kind: `object` or `resident`: it is what the resident last saw of an object or another resident; `planted`: it
-            began with a user's whisper.
+        kind: `object` or `resident`: what the resident last saw of an object or of another resident; `planted`: a
+            belief that began with a user's whisper.
         since: step at which the resident came to believe it.
         origin: how the belief began, in words.
-        is_false: whether the world differs; None for a planted thought, which no row of the world can confirm.
+        is_false: whether the world differs from the belief; None for a planted belief, which no row of the log can
+            confirm.
     """
 
     kind: str
@@ -74,42 +75,45 @@ class ResidentState(BaseModel, frozen=True):
     Attributes:
         currently: text of the present concerns.
         day: number of the planned day, from 0; -1: none.
-        broad: that day's plan in broad strokes.
-        blocks: that day's plan in order, without gaps.
+        broad: plan of `day` in broad strokes.
+        blocks: plan of `day` in order, without gaps.
         act: the current act; None before the first one.
         seen: the last percepts, the newest last.
-        partner: the resident it talks with until `act` ends; "": none.
-        rested: for each partner, the step until which it does not begin another talk.
+        partner: the resident with whom this one talks until `act` ends; "": none.
+        rested: for each partner, the step until which this resident does not begin another talk with the partner.
         knows: addresses of known places.
         met: for each partner, the step of the last talk.
         talked: number of talks.
-        shared: for each partner, ids of the resident's records that the partner knows, too: what one of them told the
-            other, and the memories of their talks.
+        shared: for each partner, ids of the resident's records that the partner knows, too: what one of the two told
+            the other, and the memories of their talks.
         gathered: total importance of memories since the last reflection.
         considered: for each object, the step of the last decision about it.
         accepted: for each object, the step of the last decision not to change an act that needs it.
         left: for each object, the condition in which the resident's own act last left it.
-        scenes: for each partner, the step in which their last scene began, or in which they last settled something
-            without one.
-        scene: the scene that has begun and whose reply has not been applied yet. result: the same for the result of an
-            act.
+        scenes: for each partner, the step in which the last scene with the partner began, or in which the two last
+            settled something without a scene.
+        scene: the scene that has begun and whose reply has not been applied yet; None: none.
+        result: the request for the result of an act whose reply has not been applied yet; None: none.
         asked: number of model calls and tokens used on the planned day.
         done: finished activities of today, the newest last; only in the mode `paper`.
-        unrated: ids of records that are not rated yet. unrated_since: step of the first of them, or of the last rating
-            if that is later.
-        summary: the resident's summary of itself. summed_up: step at which it was written.
+        unrated: ids of records that are not rated yet.
+        unrated_since: step of the first unrated record, or of the last rating if the rating is later.
+        summary: the resident's summary of itself.
+        summed_up: step at which the summary was written.
         embodied: name of the user who controls the resident; "": none.
         about: the life so far, if it was rewritten; "": as in the description.
-        stances: for each partner, the resident's attitude toward it, in words.
+        stances: for each partner, the resident's attitude toward the partner, in words.
         keeps: ids of the memories that the resident keeps to itself, as decided with the day's plan.
-        avoids: for each partner, whether the resident keeps away from it, if a meeting has changed that.
+        avoids: for each partner, whether the resident keeps away from the partner; only partners for whom a meeting has
+            changed this.
         tells: ids of memories to pass on, with the names of those who had to hear them when the day was planned.
-        briefing: for a resident with secrets: its last decision about what conversations may show of it.
-        cleared, hinted: ids of memories that reveal nothing of its secrets, and of memories that reveal something of
-            them, as judged so far.
-        confided: whether it has ever met a person to whom it had decided to tell something of its secrets, or a
-            pretext; also if a user gave up its control after such a decision.
-        talk: lines of an unfinished talk with a user. talks_with: the other speaker of this talk, or of the last one.
+        briefing: for a resident with secrets: the last decision about what conversations may show of it.
+        cleared, hinted: ids of memories that reveal nothing of the resident's secrets, and of memories that reveal
+            something, as judged so far.
+        confided: whether the resident has ever met a person to whom it had decided to tell something of its secrets, or
+            a pretext. True also if a user gave up control of the resident after such a decision.
+        talk: lines of an unfinished talk with a user.
+        talks_with: the other speaker of this talk, or of the last talk.
     """
 
     name: str

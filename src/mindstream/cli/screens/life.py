@@ -29,11 +29,11 @@ from mindstream.life.roles import CLOSED, OPENED
 from mindstream.log.events import Heard, Logged, ModelCalled, Observed, ToolCalled
 
 RESULT, ANSWER, WORDS = 240, 600, 2_000
-"""Maximum characters shown of a tool's result, of the answers of M1 (acts) and M0 (thinks), and of the text of M2
-(plans); `life turn N` shows all."""
+"""Maximum number of characters shown: of a tool's result, of an answer of M1 (acts) or M0 (thinks), and of a text of M2
+(plans). `life turn N` shows the full texts."""
 ROLES = ("M1", "M0")
 SHOWN_OTHERWISE = ("add_task", "finish_task", "wait_task", "I")
-"""Tools whose effect is a task or a question, which has a line of its own."""
+"""Tools whose effect is a task or a question. The task or question has its own line."""
 AS_ABOVE, LEAST_REPEATED = "(as above)", 40
 """The words that replace a text that was shown before, and the minimum length of such a text in characters."""
 
@@ -48,12 +48,14 @@ class JsonLifeScreen(JsonScreen):
 
 
 class LifeScreen:
-    """Shows events as lines: those of M2 (plans) without indentation, those of M1 (acts) indented below, those of M0
-    (thinks) indented below M1's. A text that the turn has shown already in full is not repeated.
+    """Shows events as lines, indented by role.
+
+    Events of M2 (plans) are not indented, events of M1 (acts) are indented once, and events of M0 (thinks) twice. A
+    text that the turn has already shown in full is not repeated.
 
     Attributes:
         doing: the role (M2, M1 or M0) that was asked last and has not answered yet; "": none.
-        since: the time at which that role was asked.
+        since: the time at which the role `doing` was asked.
     """
 
     def __init__(self, console: Console) -> None:
@@ -73,8 +75,9 @@ class LifeScreen:
         self._print(Text(clean(text), style), depth)
 
     def _new(self, text: str, limit: int) -> str:
-        """Return a text with AS_ABOVE in place of texts that this turn has shown in full before. Remember the text as
-        shown in full if it has at least LEAST_REPEATED characters, and at most `limit`.
+        """Return a text with AS_ABOVE in place of texts that this turn has already shown in full.
+
+        If the text has LEAST_REPEATED to `limit` characters, remember it as shown in full.
 
         Args:
             limit: maximum characters of the text that are shown.

@@ -50,7 +50,8 @@ def is_watched() -> bool:
 
 
 async def until_key(doing: Awaitable[object]) -> bool:
-    """Wait for an awaitable, or cancel it when a key is pressed (not on Windows); return True if one was pressed.
+    """Wait for an awaitable. Cancel the awaitable when a key is pressed (not on Windows). Return whether a key was
+    pressed.
 
     The typed keys are discarded. Call this inside of `silent_keys`.
     """

@@ -45,7 +45,7 @@ _JOINED = "\u0590-\u115e\u1161-\u1fff\u2070-\ud7ff\ue000-\ufdff\ufe00-\ufe0f\ufe
 """Characters after which a zero-width joiner changes the text: Hebrew, all scripts after it in Unicode, and emoji with
 their variants."""
 _VARIANTS = "\u180b-\u180d\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef"
-"""Variation selectors, which choose a form of the letter before them; of several in a row, one is kept."""
+"""Variation selectors, which choose a form of the letter before them. Of several in a row, only the first is kept."""
 _UNREADABLE = re.compile(
     rf"[\x00-\x08\x0b-\x1f{_INVISIBLE}\ud800-\udfff]"
     rf"|(?<![{_JOINED}])[{JOINERS}]+"
@@ -120,7 +120,7 @@ def say_lines(lines: Iterable[str]) -> None:
 
 
 def list_some(title: str, lines: Sequence[str], most: int) -> list[str]:
-    """Return a title, at most `most` lines below it, and how many more there are; [] if there are no lines."""
+    """Return a title and below it at most `most` lines, then the number of left-out lines; [] if there are no lines."""
     more = [f"  … and {len(lines) - most} more; --json has them all"] if len(lines) > most else []
     return [title, *(f"  {line}" for line in lines[:most]), *more] if lines else []
 
@@ -149,8 +149,11 @@ def cell(value: object, form: str = "") -> str:
 
 
 def no_more_output() -> None:
-    """Flush standard output and standard error. If one of them cannot be written any more, discard its output from now
-    on, so that Python's flush at exit does not fail."""
+    """Flush standard output and standard error.
+
+    If a stream cannot be written any more, discard the output of this stream from now on. Else Python's flush at exit
+    would fail.
+    """
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         try:
@@ -167,8 +170,14 @@ WIDTH, HEIGHT = 720, 400
 
 @dataclass(frozen=True)
 class Axes:
-    """Axes of a plot: x from `first` to `last`, y from 0 to `top` (a share). `below`: the label of the x axis in a
-    picture; `unit`: text after the last number in a terminal."""
+    """Axes of a plot.
+
+    Attributes:
+        first, last: range of x.
+        top: maximum of y (a share); the minimum is 0.
+        below: label of the x axis in a picture.
+        unit: text after the last number in a terminal.
+    """
 
     last: int
     below: str = "days since a recall last returned them"
@@ -241,7 +250,7 @@ class Progress(Protocol):
 
 @contextlib.contextmanager
 def progress(doing: str, total: int | None = None) -> Iterator[Progress]:
-    """Show a progress bar (without a terminal: progress lines), and yield a function that updates it.
+    """Show a progress bar and yield a function that updates the bar. Without a terminal, print progress lines instead.
 
     Without a total the bar shows only activity.
     """
@@ -301,7 +310,7 @@ PART = "p: forget only the notes, thoughts and beliefs that mention it; keep the
 
 
 def choose(question: str, *, part: bool = False) -> Answer:
-    """Ask until the user types y or n, or, if `part` is set, p (accept a part); there is no default.
+    """Ask until the user types y or n. With `part`, p (accept a part) is valid, too. There is no default.
 
     Raises:
         InputError: there is no terminal.

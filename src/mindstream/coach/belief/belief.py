@@ -42,12 +42,15 @@ from mindstream.tools.named import recall_tool
 from mindstream.tools.tool import Tool
 
 LINES, TALK_TOKENS, RECALLED, RECALLED_TOKENS = 8, 700, 4, 300
-"""Maximum number of earlier lines of the conversation that are read (LINES), and of recalled memories (RECALLED), each
-with a maximum of tokens in all (TALK_TOKENS, RECALLED_TOKENS). Older lines are covered by belief, plan and the last
-briefing."""
+"""Limits of the prompt. LINES, TALK_TOKENS: maximum number of earlier lines of the conversation, and of tokens of all
+these lines. RECALLED, RECALLED_TOKENS: maximum number of recalled memories, and of tokens of all these memories. Older
+lines are covered by belief, plan and the last briefing."""
 SHOWN = 2
-"""Number of lines directly before the utterances that the prompt (think.md) shows; their questions are not listed among
-the coach's earlier questions. A belief may also rest on older lines, up to LINES lines back."""
+"""Number of lines directly before the utterances that the prompt (think.md) shows.
+
+Questions in these lines are not listed among the coach's earlier questions. A belief may also rest on older lines, up
+to LINES lines back.
+"""
 QUESTIONS, LONGEST_QUESTION = 5, 120
 """Maximum number of the coach's earlier questions in the prompt, and their maximum length in characters."""
 
@@ -190,7 +193,10 @@ class BeliefReasoner:
 
 
 async def _hinted(context: RunContext, pack: Pack) -> str:
-    """Return the id of the alarm that these utterances hint at, according to the log or to their words; "": none."""
+    """Return the id of the alarm that the utterances of this run hint at; "": none.
+
+    The log is searched first, then the words of the utterances.
+    """
     about, store, key = {utterance.seq for utterance in context.utterances}, context.memory.store, context.memory.key
     since, newest = min(about, default=0), await store.last(key, Alarmed.kind)
     raised = await store.events(key, since, [Alarmed.kind]) if newest and newest.seq > since else []
@@ -205,8 +211,11 @@ async def _hinted(context: RunContext, pack: Pack) -> str:
 
 
 async def _talk(context: RunContext) -> list[Record]:
-    """Return the last lines of this conversation before the newest utterance, leaving out the utterances of this run.
-    If there are fewer than LINES, put lines of earlier conversations before them."""
+    """Return the last LINES lines before the newest utterance, without the utterances of this run.
+
+    If this conversation has fewer lines, lines of earlier conversations come before them. At most TALK_TOKENS tokens
+    are kept, the newest ones.
+    """
     talk = list(context.conversation[-LINES:])
     if len(talk) < LINES and context.utterances:
         began = min([talk[0].seq if talk else context.utterances[0].seq, context.utterances[0].seq])
@@ -217,10 +226,10 @@ async def _talk(context: RunContext) -> list[Record]:
 
 
 async def _newest(context: RunContext) -> tuple[Line, ...]:
-    """Return the utterances of this run and the answers between and after them, as lines in order; () if the run has no
-    utterances.
+    """Return the utterances of this run and the answers between and after them, as lines in order.
 
-    They include utterances of an earlier conversation if these were postponed to this run.
+    Utterances of an earlier conversation that were postponed to this run are included. Return () if the run has no
+    utterances.
     """
     if not context.utterances:
         return ()
@@ -290,8 +299,11 @@ LOOKED_BACK = 100
 
 
 async def read_briefing(stream: Memory, slot: str) -> Briefing:
-    """Return the briefing for the talker in a slot's last thought. Only the newest thought of any slot and about
-    LOOKED_BACK log rows before it are searched; if the slot has no thought there, return an empty briefing."""
+    """Return the briefing for the talker in a slot's last thought.
+
+    Only the newest thought of any slot and about LOOKED_BACK log rows before it are searched. If the slot has no
+    thought among them, return an empty briefing.
+    """
     last = await stream.store.last(stream.key, Thought.kind)
     rows = [] if last is None else [last]
     if last and not (isinstance(last.event, Thought) and last.event.slot == slot):
@@ -305,8 +317,9 @@ async def read_briefing(stream: Memory, slot: str) -> Briefing:
 
 
 MAX_TIMES, MAX_ASKED = 2, 24
-"""MAX_TIMES: maximum number of briefings that ask a question about the same subject; several in a row count once.
-MAX_ASKED: number of subjects, the newest ones, among which they are counted."""
+"""MAX_TIMES: maximum number of briefings that ask a question about the same subject. Several briefings in a row count
+once.
+MAX_ASKED: number of newest subjects that are counted."""
 
 
 def ask_once_more(found: Thinking, asked: Sequence[str]) -> tuple[Thinking, tuple[str, ...]]:
@@ -326,8 +339,10 @@ def ask_once_more(found: Thinking, asked: Sequence[str]) -> tuple[Thinking, tupl
 
 
 def _shown(asked: Sequence[str]) -> tuple[str, ...]:
-    """Return the subjects of earlier questions as the prompt shows them: each once, with a mark if it was asked
-    MAX_TIMES times or more."""
+    """Return the subjects of earlier questions as the prompt shows them, each once.
+
+    A subject that was asked about at least MAX_TIMES times has a mark.
+    """
     return tuple(
         f"{about} (twice: not again)" if asked.count(about) >= MAX_TIMES else about
         for about in dict.fromkeys(asked)

@@ -48,8 +48,11 @@ ENOUGH: minimum score of a result. LEAST: minimum score if no result reaches ENO
 
 
 def find_in(pack: Pack, query: str, language: Language, count: int, kinds: tuple[str, ...] = ()) -> list[NamedResource]:
-    """Return the best resources for a query, in the user's language or the pack's first language; `kinds`: the kinds
-    that are wanted, () for any."""
+    """Return the best resources for a query, in the user's language or the pack's first language.
+
+    Args:
+        kinds: the wanted kinds; (): any.
+    """
     topics, asked, alike = _asked(pack, query, "resources")
     understood = {language, pack.languages[0]}
 
@@ -74,7 +77,7 @@ def find_in(pack: Pack, query: str, language: Language, count: int, kinds: tuple
 
 
 def _found(ranked: Sequence[tuple[float, T]]) -> list[T]:
-    """Return the results that score more than ENOUGH; if there are none, those that score more than LEAST."""
+    """Return the results with a score above ENOUGH. If there are none, return the results with a score above LEAST."""
     return [item for score, item in ranked if score > ENOUGH] or [item for score, item in ranked if score > LEAST]
 
 
@@ -83,8 +86,11 @@ OWN = 1.0
 
 
 def _asked(pack: Pack, query: str, of: str) -> tuple[set[str], set[str], list[float]]:
-    """Return a query's topics, its terms, and its similarity to each step of the pack (`of` is "steps"), or else to
-    each resource."""
+    """Return a query's topics, its terms, and its similarity to each step or resource of the pack.
+
+    Args:
+        of: "steps": compare with the steps; otherwise with the resources.
+    """
     topics = set(topics_in(pack, query)) | {topic.id for topic in pack.topics if topic.id in query.split()}
 
     def embedded() -> Floats:
@@ -109,10 +115,12 @@ def _shared(asked: set[str], words: str) -> float:
 def steps_in(
     pack: Pack, query: str, language: Language, count: int, besides: Sequence[str] = ()
 ) -> list[dict[str, str]]:
-    """Return the library's steps that fit a query best, at most `count`, as text fields; a step that is only for users
-    with certain topics, or not for them, also has these topics (`only_for`, `not_for`).
+    """Return the library's steps that fit a query best, at most `count`, as text fields.
 
-    `besides`: titles of steps that are left out.
+    A step that is restricted by topics of users has these topics, too (`only_for`, `not_for`).
+
+    Args:
+        besides: titles of steps that are left out.
     """
     topics, asked, alike = _asked(pack, query, "steps")
 
@@ -171,8 +179,11 @@ LOOKED_BACK = 400
 
 
 async def notes_of(context: RunContext, by: str, before: Mapping[str, object], after: Mapping[str, object]) -> Writing:
-    """Return the changes of notes after the belief has changed: log entries with notes of new items, and revisions that
-    end the validity of those of the newest LOOKED_BACK notes that are about removed items."""
+    """Return the changes of notes after the belief has changed: log entries and revisions.
+
+    The log entries have notes of new items. The revisions end the validity of notes about removed items; only the
+    newest LOOKED_BACK notes are searched.
+    """
     had, has = dict.fromkeys(_items(before)), dict.fromkeys(_items(after))
     new, gone = [each for each in has if each not in had], {each for each in had if each not in has}
     stream = context.memory
@@ -351,7 +362,8 @@ class Thinking(BaseModel, frozen=True):
         phase: the phase of the conversation from now on; "": unchanged.
         patch: belief fields that change.
         rests_on: a quotation of the user or of a tool's result that supports the patch.
-        plan: edits of the plan; changed: a description of them for the log.
+        plan: edits of the plan.
+        changed: a description of the edits for the log.
         thought, ask, offer, care: the briefing for the talker (see `Briefing`).
         ask_about: the subject of the question `ask`, by which a repeated question is recognised.
         follow_up: a message to the user that corrects or completes the talker's answer; "": none.
@@ -394,7 +406,8 @@ class Think(Prompt[Thinking]):
         newest: all lines from the first of the utterances on, in order.
         reply: the talker's answer.
         waits: whether the talker has not answered yet but waits for this result.
-        first: if the mini-reasoner of the previous phase has changed the phase in this run: the briefing that it made.
+        first: the briefing by the mini-reasoner of the previous phase, if that mini-reasoner has changed the phase in
+            this run; "": none.
         hint: the id of the alarm that the newest utterances may hint at; "": none.
         kept: a comparison of the reasoner's forecasts with what the user did (`Calibration`); "": too few steps.
         asked: the subjects of earlier questions, and the coach's questions in lines that the prompt does not show.
@@ -632,11 +645,12 @@ def note_topics_and_plan_steps(ask: Think, _: Sequence[Message]) -> Thinking:
 
 
 def _phase(ask: Think) -> Phase:
-    """Return the first phase, from the current one on, that makes plans, requires no fields, or requires a field that
-    is unknown; if there is none, return the last phase.
+    """Return the first phase, from the current one on, that makes plans, requires no fields, or requires an unknown
+    field.
 
-    A field counts as known if it has a value, or if an utterance names one of its topics; in all phases but the first,
-    also once the pack's question about it was asked.
+    If there is no such phase, return the last phase. A field is known if it has a value, or if an utterance names one
+    of its topics. In all phases but the first, a field is also known once the pack's question about the field was
+    asked.
     """
     phases, fields = ask.pack.phases, ask.pack.fields
     known = {name for name, held in ask.belief.items() if held not in (None, [], "")}
@@ -654,11 +668,12 @@ def _phase(ask: Think) -> Phase:
 
 
 def _plan(ask: Think, named: set[str]) -> dict[str, Any]:
-    """Return the fields of `Thinking` with the plan's changes. If the talker waits and the user was not told of the
-    current step yet, add the text that tells of it. If there is no step to take, return only a text that says so.
+    """Return the fields of `Thinking` with the plan's changes.
 
-    If the user knows the current step already (`told`) and says the pack's phrase for continuing (`next_word`), this
-    step becomes a habit (`going_on`) and the next step the current one.
+    - If there is no step to take, return only a text that says so.
+    - If the user knows the current step (`told`) and says the pack's phrase for continuing (`next_word`), the current
+      step becomes a habit (`going_on`), and the next step becomes the current one.
+    - If the talker waits and the user was not told of the current step yet, add a text that tells of the step.
     """
     plan, words = ask.plan, [each.casefold() for each in phrases(ask.pack, "next_word", ask.language)]
     goes_on = any(text.strip(' .!。！“”"').casefold() in words for text in ask.utterances)

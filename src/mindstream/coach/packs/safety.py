@@ -127,8 +127,11 @@ def _without(alarm: Alarm, text: str) -> str:
 
 
 def _found(pack: Pack, text: str, part: Part) -> frozenset[int]:
-    """Return the indexes of the alarms that a text matches: by a regular expression of this part or, for `patterns`, by
-    words near each other (`Alarm.together`)."""
+    """Return the indexes of the alarms that a text matches.
+
+    A text matches by a regular expression of this part. For `patterns`, it also matches by words near each other
+    (`Alarm.together`).
+    """
     found = _patterns(pack, part).matching(text)
     if part == "patterns":
         found = found.union(*(each.matching(text) for each in _together(pack)))
@@ -136,8 +139,10 @@ def _found(pack: Pack, text: str, part: Part) -> frozenset[int]:
 
 
 def _together(pack: Pack) -> list[Together[int]]:
-    """Return a matcher for each language. It finds the alarms (their indexes in the pack) that a text raises by words
-    near each other (`Alarm.together`)."""
+    """Return a matcher for each language. A matcher finds alarms by words near each other (`Alarm.together`).
+
+    The matcher returns the indexes of the alarms in the pack.
+    """
 
     def build() -> list[Together[int]]:
         languages = {language for alarm in pack.alarms for language in alarm.together}
@@ -152,7 +157,7 @@ def _together(pack: Pack) -> list[Together[int]]:
 def _patterns(pack: Pack, part: Part) -> Patterns[int]:
     """Return the patterns of a pack's alarms, hints or harmless phrases, by alarm index.
 
-    A pattern that cannot be searched in time counts as matching, unless it is that of a harmless phrase.
+    A pattern that cannot be searched in time counts as matching; a pattern of a harmless phrase counts as not matching.
     """
     return pack.cached(
         ("alarms", part),
@@ -335,17 +340,20 @@ LONG = 120
 """Maximum length in characters of a sentence that the recogniser reads at once. It reads a longer one in windows, so
 that the beginning does not outweigh the end."""
 MANY = 64
-"""Maximum number of parts of a text (sentences, or windows of long ones) of which each is paired with its neighbour. If
-there are more, short neighbours are joined first, so that there are fewer pairs."""
+"""Maximum number of parts of a text whose neighbours are all paired. A part is a sentence, or a window of a long
+sentence.
+
+If there are more parts, short neighbours are joined first, so that there are fewer pairs.
+"""
 WHOLE = 400
-"""Maximum length in characters of a text that is also read as a whole; a longer one is only read in parts."""
+"""Maximum length in characters of a text that is also read as a whole. A longer text is read only in parts."""
 ABOVE = 0.0
 """A text sounds like danger if its log odds are above this value, also after any one word is removed from the text.
 
 Therefore no single word decides.
 """
 STRONGEST = 8
-"""Maximum number of parts of a text, those with the highest log odds, that are tested by removing words."""
+"""Maximum number of parts of a text that are tested by removing words: the parts with the highest log odds."""
 SURER = 1.0
 """Additional log odds that a part of a text needs to count as danger, because many sentences sound darker out of
 context."""

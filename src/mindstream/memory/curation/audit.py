@@ -42,8 +42,10 @@ class Junk:
 
 @dataclass(frozen=True, slots=True)
 class Echo:
-    """A record (`id`) that has the same words as an older record (`of`) of another kind that is not a chat message, so
-    it was derived from the memory itself, not from an observation."""
+    """A record (`id`) with the same words as an older record (`of`) of another kind, but not of a chat message.
+
+    Such a record was derived from the memory itself, not from an observation.
+    """
 
     id: str
     of: str
@@ -54,15 +56,15 @@ class Audit:
     """The findings. All ids are in the order of writing.
 
     Attributes:
-        held: number of current records by kind; superseded, expired and archived records are not counted.
-        superseded, forgotten: number of superseded and of archived records.
+        held: number of current records by kind, without superseded, expired and archived ones.
+        superseded, forgotten: number of superseded records, and of archived records.
         exact: groups of records of one kind (in ONCE) with the same words.
-        near: groups of near-duplicate notes or thoughts (memory/lifecycle/duplicates); under the policy `decay`, a
-            sleep merges those that were written since the last sleep.
+        near: groups of near-duplicate notes or thoughts (memory/lifecycle/duplicates). Under the policy `decay`, a
+            sleep merges near-duplicates that were written since the last sleep.
         never_recalled: records that can decay, are older than a day, and were never returned by a recall (or have
             decayed to level 0 since the last return).
-        echoes: notes, thoughts or exemplars with the words of an older record of another kind. Those with the words of
-            a chat message do not count, because notes are made from messages.
+        echoes: notes, thoughts or exemplars with the words of an older record of another kind. Words of chat messages
+            do not count, because notes are made from messages.
         foreign: number of records without a vector of the stream's embedder.
     """
 

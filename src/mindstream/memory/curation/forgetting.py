@@ -218,8 +218,10 @@ async def _asked(stream: Stream, request: ForgetRequest) -> tuple[list[str], lis
 async def _within(
     stream: Stream, request: ForgetRequest, is_meant: Callable[[Record], bool] = lambda _: True
 ) -> list[str]:
-    """Return the ids of the records that meet the criteria of a request other than the subject, and for which
-    `is_meant` returns True; [] if the request names no subject, session or span of time."""
+    """Return the ids of the records that meet a request, apart from its subject, and for which `is_meant` returns True.
+
+    Return [] if the request names no subject, session or span of time.
+    """
     if not (request.narrows or request.about.strip()):
         return []
     sessions = session_names(request.session)
@@ -238,8 +240,8 @@ async def _within(
 async def _candidates(stream: Stream, request: ForgetRequest) -> AsyncIterator[list[Record]]:
     """Yield the records that may meet a request, in portions and in the order of writing.
 
-    If the stream's columns (its index in memory) are loaded, only the records that the columns find are read; otherwise
-    all records.
+    If the stream's columns (its index in memory) are loaded, only the records that the columns find are read. Otherwise
+    all records are read.
     """
     columns = await stream.columns_at_hand()
     rows = None if columns is None else np.arange(len(columns))
@@ -327,10 +329,10 @@ async def _removal(stream: Stream, request: ForgetRequest, asked: list[str], sim
 
 
 def _apart(drawn: Iterable[Record], request: ForgetRequest) -> Iterator[Record]:
-    """Yield those derived records (`drawn`) of the kinds in PARTS that do not mention the subject of the request: they
-    contain other statements of the message that they were derived from.
+    """Yield the derived records (`drawn`) of the kinds in PARTS that do not mention the subject of the request.
 
-    Yield none if the request has no subject, or names records by id.
+    They contain other statements of the message from which they were derived. Yield none if the request has no subject,
+    or names records by id.
     """
     if request.about.strip() and not request.ids:  # a record that is named by id is forgotten completely
         is_mentioned = mentions(request.about)
@@ -340,11 +342,10 @@ def _apart(drawn: Iterable[Record], request: ForgetRequest) -> Iterator[Record]:
 
 
 async def _redact_answers(stream: Stream, found: Closure) -> list[Record]:
-    """Return the answers that stay but repeat deleted text, without the lines and words that repeat it.
+    """Return the answers that stay but repeat deleted text, without the lines and words that repeat the text.
 
-    An answer can only repeat texts that were written before it. Answers to a forgotten message are deleted. An answer
-    to another message stays even if it has the same words as a deleted answer: answers are compared only with other
-    texts.
+    An answer is compared only with deleted texts that were written before the answer. Answers to a forgotten message
+    are deleted. They are not compared with other answers, so an answer to another message may keep the same words.
     """
     gone = await stream.records(sorted(found.gone - found.answered))
     gone.sort(key=lambda record: record.seq)

@@ -80,7 +80,7 @@ MIN_QUOTED_SHARE: minimum share of these words in a line for the line to repeat 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A word of a text: as it is written, but without its possessive ending, and its position in the text."""
+    """A word of a text, without its possessive ending, and the word's position in the text."""
 
     raw: str
     start: int
@@ -267,9 +267,11 @@ def _name_piece(words: list[Token]) -> list[Piece]:
 
 
 def _run(wanted: str) -> Piece:
-    """Return the piece for a word of a script without spaces. It matches the word within longer text, with exceptions:
-    a name in katakana must be a whole word, and a Chinese name of two or three characters must not be followed by its
-    last character."""
+    """Return the piece for a word of a script without spaces. The piece matches the word within longer text.
+
+    A name in katakana must be a whole word. A Chinese name of two or three characters must not be followed by its own
+    last character.
+    """
     folded = _folded(wanted)
     before = f"(?<![{KATAKANA}])" if re.match(f"[{KATAKANA}]", folded) else ""
     after = f"(?![{KATAKANA}])" if re.search(f"[{KATAKANA}]$", folded) else ""
@@ -298,8 +300,12 @@ def _literal(wanted: str) -> Piece:
 
 
 def _goes_on(edge: str, beyond: str) -> bool:
-    """Return whether a word or symbol that begins or ends with `edge` continues in the characters before or after it
-    (`beyond`, the nearest first)."""
+    """Return whether a word or symbol continues beyond its first or last character.
+
+    Args:
+        edge: the first or last character of the word or symbol.
+        beyond: the characters before or after the word or symbol, the nearest first.
+    """
     if not beyond:
         return False
     if edge.isalnum():
@@ -323,8 +329,10 @@ def _is_odd_flag(text: str, at: int, first: str) -> bool:
 
 
 def _stripped(chunk: str) -> str:
-    """Return a word without surrounding punctuation, and without 's after a symbol; "" if it consists of punctuation
-    only and is not a smiley."""
+    """Return a word without surrounding punctuation, and without 's if the word contains symbols.
+
+    Return "" if the text consists of punctuation only and is not a smiley.
+    """
     core = chunk.strip(AROUND).rstrip(".")
     if core.endswith("'s") and _has_symbols(core[:-2]):
         core = core[:-2]
@@ -398,8 +406,10 @@ def may_mention(columns: Columns, subject: str) -> Ints | None:
 
 
 def may_quote(columns: Columns, texts: Sequence[str]) -> Ints | None:
-    """Return the positions of the records that may repeat one of these texts, a part of it, or most of its words; None:
-    any record may."""
+    """Return the positions of the records that may repeat one of these texts, a part of a text, or most of its words.
+
+    Return None if any record may.
+    """
     found: list[Ints] = []
     for text in texts:
         words = sorted(set(terms(text)))
@@ -432,8 +442,10 @@ def certain_terms(text: str, *, at_edges: bool = False) -> set[str]:
 
 
 def _is_plain(word: str) -> bool:
-    """Return whether a word is in the index, and in one spelling only. False for stop words, which are not in the
-    index, and for words with ß or ss, because either may be spelt as the other."""
+    """Return whether a word is in the index, and in one spelling only.
+
+    False for stop words, which are not in the index, and for words with ß or ss, which have two spellings.
+    """
     return word not in STOP and word.casefold() == word and "ss" not in word
 
 

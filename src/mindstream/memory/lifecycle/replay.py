@@ -25,11 +25,11 @@ CAPS_S = (12 * HOUR_S, DAY_S, 3 * DAY_S, 7 * DAY_S)
 PASSED_OVER_S = (7 * DAY_S, 14 * DAY_S, 30 * DAY_S, 60 * DAY_S, 90 * DAY_S)
 ASLEEP_S = (7 * DAY_S, 14 * DAY_S, 30 * DAY_S, 60 * DAY_S)
 OCCASION_S = HOUR_S
-"""A recall that returns a record counts as a new request for it only if at least this many seconds have passed since
-the record was written, and since it was last returned."""
+"""Minimum seconds between two requests for a record. A recall that returns a record counts as a new request only if
+this time has passed since the record was written, and since a recall last returned the record."""
 MIN_ASKED, MIN_DAYS = 20, 14
 """MIN_ASKED: minimum number of new requests for records (see OCCASION_S) for a meaningful result. MIN_DAYS: minimum
-number of days in the log for it."""
+number of days in the log for a meaningful result."""
 
 
 class RecordSpan(NamedTuple):
@@ -42,8 +42,13 @@ class RecordSpan(NamedTuple):
 
 
 class Happened(NamedTuple):
-    """A recall (with the ids of returned records, and of records found but not returned), or a sleep (with the number
-    of drawn records)."""
+    """A recall or a sleep.
+
+    Attributes:
+        returned: for a recall, ids of the returned records.
+        passed_over: for a recall, ids of the records that were found but not returned.
+        drawn: for a sleep, number of drawn records.
+    """
 
     at: Moment
     seq: int = 0
@@ -57,11 +62,10 @@ class RecallLog:
     """How a memory was used, according to its log.
 
     Attributes:
-        name: the name of the stream; with the time of a sleep it determines which records that sleep draws.
+        name: the name of the stream. Name and time of a sleep determine which records the sleep draws.
         lives: the records that can decay, in the order of the log.
         happened: the recalls and sleeps, in the order of the log.
-        asked: (moment, id) for each time that a recall returned a record and this counts as a new request for it (see
-            OCCASION_S).
+        asked: (moment of the recall, id of the record) for each new request for a record (see OCCASION_S).
         forgotten: ids of records that were really archived.
     """
 
@@ -187,9 +191,12 @@ def _apply(event: Happened, log: RecallLog, laws: Strength, held: dict[str, Stre
 
 
 def rank(outcomes: Sequence[Replayed], today: Strength) -> list[Replayed]:
-    """Sort results by the number of requests for archived records (`lost`), then by the number of kept records that
-    were never requested again (`idle`), then by the number of constants that differ from the current ones; the smallest
-    numbers come first."""
+    """Sort results by these numbers, the smallest first:
+
+    - requests for archived records (`lost`),
+    - kept records that were never requested again (`idle`),
+    - constants that differ from the current ones.
+    """
     return sorted(outcomes, key=lambda each: (each.lost, each.idle, _changes(each.laws, today)))
 
 

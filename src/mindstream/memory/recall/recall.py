@@ -76,14 +76,16 @@ LATER_S = 1.0
 touches that still wait.
 """
 AT_ONCE = 20
-"""Maximum number of recalls whose touches (their effects on the strength of records) are written in one commit: the
-next recall must read the records that the commit changed, which takes 16 us per record.
+"""Maximum number of recalls whose touches (their effects on the strength of records) are written in one commit.
+
+The next recall must read the records that the commit changed, which takes 16 us per record.
 """
 ATTEMPTS = 100
 
 
 class Touch(NamedTuple):
-    """The effect of one recall: its time, the ids that it returned, and the ids that it found but did not return."""
+    """The effect of one recall: time, ids of the returned records, and ids of the records that were found but not
+    returned."""
 
     at: Moment
     returned: Sequence[str]
@@ -95,7 +97,7 @@ class Touches:
 
     Args:
         columns: a function that returns columns with at least the records of the given ids, in their current state.
-        laws: the rules of strength (memory/forgetting_curve); None: strength does not change, and a touch only sets the
+        laws: the rules of strength (memory/forgetting_curve). None: strength does not change, and a touch only sets the
             time at which a recall last returned the record.
     """
 
@@ -117,8 +119,10 @@ class Touches:
         self._timer: asyncio.Task[None] | None = None
 
     def add(self, touch: Touch) -> None:
-        """Add a recall's touch (its effect on the strength of records); it is written LATER_S seconds later, or with an
-        earlier commit."""
+        """Add a recall's touch (its effect on the strength of records).
+
+        The touch is written after LATER_S seconds, or with an earlier commit.
+        """
         self._waiting.append(touch)
         if self._timer is None or self._timer.done():
             self._timer = asyncio.ensure_future(self._later())
@@ -132,10 +136,10 @@ class Touches:
             await self.settle()
 
     async def settle(self) -> None:
-        """Write all touches (effects of recalls); if the caller is cancelled, the write continues.
+        """Write all touches (effects of recalls). If the caller is cancelled, the write continues.
 
         Raises:
-            StorageError: some touches could not be written; these stay in the queue.
+            StorageError: some touches could not be written. They stay in the queue.
         """
         await asyncio.shield(asyncio.ensure_future(self._settle()))
 
@@ -207,8 +211,11 @@ class Touches:
         raise error
 
     def _tell(self, columns: Columns, touches: Sequence[Touch], revisions: Sequence[Revision]) -> list[Entry]:
-        """Return the log entries of these recalls: the records of decaying kinds that each recall found, and those that
-        it archived; [] if nothing decays here."""
+        """Return a log entry for each recall: the records of decaying kinds that it found, and the records that it
+        archived.
+
+        Return [] if nothing decays here.
+        """
         if self.laws is None:
             return []
         gone, told = {each.id for each in revisions if each.forgotten is not None}, list[Entry]()
@@ -223,7 +230,7 @@ class Touches:
 
 
 def list_revisions(columns: Columns, touches: Sequence[Touch], laws: Strength | None) -> list[Revision]:
-    """Apply the effects of recalls to the current state of the records, one recall after the other; return the
+    """Apply the effects of recalls, one recall after the other, to the current state of the records. Return the
     changes."""
     before: dict[str, StrengthState] = {}
     after: dict[str, tuple[StrengthState, Moment]] = {}
@@ -285,8 +292,9 @@ FOR_S = 10 * MINUTE_S
 class RecentTexts:
     """The ids of the records that recent recalls of this process returned, each with a hash of its words.
 
-    If a model repeats the words of one, they are not stored again. Without this check a memory fills with copies of
-    itself: in a memory that stored the recalled text, 97.8 % of the records were junk after a month (mem0, issue 4573).
+    If a model repeats the words of such a record, they are not stored again. Without this check a memory fills with
+    copies of itself: in a memory that stored the recalled text, 97.8 % of the records were junk after a month (mem0,
+    issue 4573).
     """
 
     def __init__(self, stream: StreamKey) -> None:
@@ -311,8 +319,10 @@ class RecentTexts:
             self._returned.clear()
 
     def same(self, texts: Iterable[str], now: Moment) -> dict[str, str]:
-        """Return, by normalised text, the id of the recently recalled record with the same words; texts without such a
-        record are missing."""
+        """Return the id of the recently recalled record with the same words, by normalised text.
+
+        Texts without such a record are missing.
+        """
         self._drop_old(now)
         wanted = {same_words(text): normalised(text) for text in texts}
         return {wanted[words]: id_ for id_, (_, words) in self._returned.items() if words in wanted}
@@ -333,7 +343,7 @@ HELD_AT_ONCE = 64
 """Maximum number of records in one read from the store that are cached for later recalls. The records of a larger read
 are not cached, because they would displace too many others."""
 SELECTS_UP_TO = BY_WORDS // (2 * FOUND_PER_RETURNED)
-"""Maximum k (number of records to return) for which only a selection of a long stream is ranked; for a larger k, all
+"""Maximum k (number of records to return) for which only a selection of a long stream is ranked. For a larger k, all
 records of the stream are ranked."""
 CANDIDATES = 1_000
 """Number of possible results that are requested from the store by each criterion (words, vectors and so on) while a
@@ -403,9 +413,9 @@ class Recollection(list[Recalled]):
 
     Attributes:
         certainty: the probability, 0 to 1, that any of the records that pass the filters answers the question.
-        without_vectors: why words alone were compared, for all or some records; "": all vectors were compared.
-        touch: the effect of this recall on the records that it found. After `recall(touch=False)` it is not written:
-            the caller can write it together with its own entries (`Stream.commit`). None: there is no effect.
+        without_vectors: why only words were compared, for all or some records; "": all vectors were compared.
+        touch: the effect of this recall on the records that it found; None: no effect. After `recall(touch=False)` the
+            effect is not written. The caller can write the effect together with other entries (`Stream.commit`).
         not_reranked: why the second stage could not rank; "": it ranked, or there is none.
         by_candidates: whether only a part of the stream was searched, because it is long and its columns (its index in
             memory) are still being filled.
@@ -473,10 +483,11 @@ class Recaller:
         """Return the records that answer `query` best, at most k. This changes no record.
 
         Args:
-            floor: return no records if the certainty (the estimated probability that one of them answers the query) is
-                below this.
+            floor: minimum certainty. The certainty is the estimated probability that one of the records answers the
+                query. If it is lower, no records are returned.
             second: reranks the best of the found records; None: the records keep the order of the policy.
-            confidence: False: compute no certainty, confidences and parts of scores, which takes a seventh less time.
+            confidence: whether to compute the certainty, confidences and parts of scores. False saves a seventh of the
+                time.
 
         Raises:
             InputError: the query is empty, or k is not a whole number of at least 1.
@@ -556,8 +567,11 @@ class Recaller:
     async def _recalled(
         self, columns: Columns, scored: Scored, ranking: Ranking, k: int, certain: float | None, size: int
     ) -> Recall:
-        """Return the k best records, read from the store if necessary, and the ids of those that were passed over;
-        `certain` None: without confidences and parts of the scores."""
+        """Return the k best records, read from the store if necessary, and the ids of the records that were passed
+        over.
+
+        If `certain` is None, confidences and parts of the scores are left out.
+        """
         ids = columns.ids_at(ranking.rows)
         records = {record.id: record for record in await self._records(columns, ids[:k])}
         scores = ranking.scores[:k].tolist()

@@ -264,8 +264,11 @@ def _find_records(connection: Sql, stream: StreamKey, carriers: Carriers) -> Non
 
 
 def _rewrite(connection: Sql, stream: StreamKey, carriers: Carriers, changed: int) -> None:
-    """Write the new text and data of records that stay (versions of beliefs and plans, answers), also into their rows
-    of the log. `changed`: the number of this change of the store."""
+    """Write the new text and data of records that stay (versions of beliefs and plans, answers), also into the log.
+
+    Args:
+        changed: the number of this change of the store.
+    """
     for id_, record in carriers.rewritten.items():
         connection.execute(
             "UPDATE records SET text = ?, data = ?, vector = NULL, vector_sum = NULL, embedder = '', changed = ?"
@@ -339,8 +342,10 @@ def _redacted_models(value: Any, model: type[BaseModel], seq: int, whole: bool, 
 
 
 def _bare(value: Any) -> Any:
-    """Return the value that replaces a value in a row that loses all its words: an empty object or list, or the mark
-    for a text; other values, such as numbers, stay."""
+    """Return the replacement of a value in a log row that loses all its words.
+
+    A text becomes the mark, an object or list becomes empty, and other values, such as numbers, stay.
+    """
     return (
         {} if isinstance(value, dict) else [] if isinstance(value, list) else MARK if isinstance(value, str) else value
     )

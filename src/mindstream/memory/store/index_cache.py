@@ -55,12 +55,13 @@ checks; then filling starts anyway."""
 
 
 class IndexCache:
-    """Holds the columns (a stream's records as arrays, for ranking) of the streams used last; those of the streams that
-    have not been used for the longest time are dropped.
+    """Caches the columns (a stream's records as arrays, for ranking) of recently used streams.
+
+    If the cache is full, the columns of the least recently used streams are dropped.
 
     Args:
         embedder, width: the name of the embedder of the vectors in the columns, and the length of a vector.
-        streams, records: maximum number of streams and records held; the requested stream is always held.
+        streams, records: maximum number of streams, and of records, in the cache. The requested stream is always kept.
     """
 
     def __init__(
@@ -73,7 +74,7 @@ class IndexCache:
         self._held: dict[str, Columns] = {}
         self._weights: dict[str, int] = {}
         self._texts: dict[str, int] = {}
-        """By stream, in the order of their last use: the number of records that its columns hold with their texts."""
+        """Number of records whose texts the columns hold, by stream. The least recently used stream comes first."""
         self._filling: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._behind: dict[str, asyncio.Task[None]] = {}
         self._keeping: dict[str, asyncio.Task[None]] = {}
@@ -192,7 +193,7 @@ class IndexCache:
         return self._filling.setdefault(stream, asyncio.Lock())
 
     async def _begun(self, stream: StreamKey) -> Columns:
-        """Return the columns in memory; if there are none, those of the file; if there is no file, empty columns."""
+        """Return the columns in memory, else the columns in the file, else empty columns."""
         if stream not in self._held:
             self._held[stream] = await self._kept(stream) or self._empty(stream)
         return self._held[stream]
@@ -207,8 +208,11 @@ class IndexCache:
         return columns
 
     async def _kept(self, stream: StreamKey) -> Columns | None:
-        """Return columns from their file, and begin to verify the rest of the file. None: there is no file, or it was
-        deleted because it cannot be read, is damaged or does not match this store."""
+        """Return columns from their file, and begin to verify the rest of the file.
+
+        Return None if there is no usable file. A file that cannot be read, is damaged or does not match this store is
+        deleted.
+        """
         if self._folder is None or not (path := path_of(self._folder, stream, self._embedder)).is_file():
             return None
         columns = self._empty(stream)
@@ -288,10 +292,11 @@ class IndexCache:
         task.add_done_callback(lambda done: tasks.pop(stream, None) if tasks.get(stream) is done else None)
 
     def _used(self, columns: Columns) -> Columns:
-        """Cache columns as the most recently used ones, and return them; drop the least recently used ones if the cache
-        is full. If the columns have grown enough, start writing them to a file.
+        """Cache columns as the most recently used ones, and return them.
 
-        Columns from which a record was erased while they were filled are returned, but not cached.
+        - If the cache is full, the least recently used columns are dropped.
+        - If the columns have grown enough, writing them to a file begins.
+        - If a record was erased while the columns were filled, the columns are returned, but not cached.
         """
         stream, count = columns.stream, len(columns)
         self._drop(stream)

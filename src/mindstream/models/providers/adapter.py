@@ -57,17 +57,17 @@ class Arrivals(Protocol):
     """The reply of an endpoint to one request."""
 
     async def next(self, gap_s: float = 0.0) -> Sequence[Arrival]:
-        """Wait for arrivals and return all of them in order; an empty sequence means that the reply is complete.
+        """Wait for arrivals and return all of them in order. An empty sequence means that the reply is complete.
 
         A caller may cancel this method and call it again; no arrival is lost.
 
         Args:
-            gap_s: seconds for which further arrivals are gathered, unless the reply ends. This saves CPU: waking all
-                tasks between the endpoint and the reader costs far more than handling the text.
+            gap_s: seconds for which further arrivals are gathered, unless the reply ends. This saves CPU time, because
+                waking the tasks between endpoint and reader costs far more than handling the text.
 
         Raises:
-            ModelError: the endpoint failed or refused the request (`failures`); raised only after everything that
-                arrived before it was returned.
+            ModelError: the endpoint failed or refused the request (`failures`). Everything that arrived earlier is
+                returned first.
         """
 
 
@@ -75,8 +75,11 @@ class Adapter(Protocol):
     """A client of one endpoint. Connections belong to one event loop, and so does an adapter."""
 
     def stream(self, request: Request) -> AbstractAsyncContextManager[Arrivals]:
-        """Send a request; its reply can be read inside the block. A failed request is not repeated, except without a
-        field that the endpoint has refused."""
+        """Send a request, whose reply can be read inside the block.
+
+        A failed request is not repeated, with one exception: if the endpoint has refused a field, the request is
+        repeated without the field.
+        """
 
     async def aclose(self) -> None:
         """Close idle connections."""
@@ -91,8 +94,10 @@ class Gathered:
         self._error: BaseException | None = None
 
     async def next(self, gap_s: float = 0.0) -> list[Arrival]:
-        """Wait for arrivals and return all of them; [] at the end (see `Arrivals.next`). Raise the generator's error
-        after everything that arrived before it was returned."""
+        """Wait for arrivals and return all of them; [] at the end (see `Arrivals.next`).
+
+        An error of the generator is raised only after everything that arrived earlier was returned.
+        """
         if gap_s and not self._ended.is_set():
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(gap_s):
@@ -188,7 +193,7 @@ def waits(patience_s: float | None = None, *, local: bool = False) -> Waits:
     """Return the timeouts of a model.
 
     Args:
-        patience_s: the user's own limit, in seconds, for the time before the first part and between two parts; a whole
+        patience_s: the user's own limit, in seconds, for the time before the first part and between two parts. A whole
             reply may take at least three times as long. None: the usual timeouts.
         local: whether the model runs on this machine or network, so that the usual timeouts are longer.
     """
@@ -209,8 +214,8 @@ class Tally:
     """Counts the content of one reply, and compares it with the limits.
 
     Attributes:
-        full: a description of the limit that was reached; "" if none was.
-        late: whether this limit was the timeout of the whole reply.
+        full: a description of the limit that was reached; "": no limit was reached.
+        late: whether the limit that was reached is the timeout of the whole reply.
         said: whether the reply has text.
         called: whether the reply has a call.
     """
@@ -239,13 +244,14 @@ class Tally:
 
 
 def price(model: str, at: Address, asked: int, answered: int, cached: int = 0) -> float | None:
-    """Return the price of tokens in US dollars by genai-prices; None if it is not known, 0 for GGUF files and models of
-    Ollama.
+    """Return the price of tokens in US dollars by genai-prices.
+
+    Return None if the price is not known, and 0 for GGUF files and models of Ollama.
 
     Args:
-        model: the model's name in the endpoint's reply; if it has no price, the name in the address is used.
+        model: the model's name in the endpoint's reply. If this name has no price, the name in the address is used.
         asked, answered: numbers of input and output tokens.
-        cached: number of the input tokens that were read from the endpoint's cache, usually at a lower price.
+        cached: number of input tokens that were read from the endpoint's cache, usually at a lower price.
     """
     if at.vendor in ("gguf", "ollama"):
         return 0.0

@@ -212,8 +212,10 @@ class Address:
         return ". The address usually ends in /v1" if self.vendor in ("compatible", "ollama") else ""
 
     def key_source(self) -> str:
-        """Return, for error messages, the name of the environment variable for the key; for a bare URL, also how to
-        name the model so that the key is sent."""
+        """Return the name of the environment variable for the key, for error messages.
+
+        For a bare URL, add how to name the model so that the key is sent.
+        """
         own = KEYS.get(self.name.partition(":")[0])
         return (
             " or ".join(own)
@@ -223,8 +225,10 @@ class Address:
 
 
 def address(name: str, *, base_url: str | None = None, api_key: str | None = None) -> Address:
-    """Parse a model's name. `OPENAI_API_KEY` is sent only to OpenAI, to `OPENAI_BASE_URL`, and for names that begin
-    with `openai:` or `decisions:` also to `base_url` or the URL after @.
+    """Parse a model's name.
+
+    `OPENAI_API_KEY` is sent only to OpenAI and to `OPENAI_BASE_URL`. For names that begin with `openai:` or
+    `decisions:`, it is also sent to `base_url` or the URL after @.
 
     Raises:
         SettingsError: the name has none of the forms, its address or file cannot be used, the key is missing or
@@ -269,8 +273,8 @@ def gguf_file(name: str) -> Path:
     """Return the file that `gguf:FILE` or `local` names.
 
     Raises:
-        SettingsError: the file cannot be read, or is not a GGUF file; or a package is not installed: the one that
-            contains the file (`local`), or the one that runs it.
+        SettingsError: the file cannot be read or is not a GGUF file, or a package is not installed: the package with
+            the file (`local`), or the package that runs the file.
     """
     has_engine = find_spec("xllamacpp") is not None
     if name == "local":
@@ -316,7 +320,7 @@ def _url(url: str, source: str = "") -> str:
     A URL of OpenAI, or of a server in the local network, gets the path `/v1` if it has no path.
 
     Args:
-        source: the environment variable that holds the URL, for the error message.
+        source: the environment variable with the URL, for the error message.
 
     Raises:
         SettingsError: the text is not an http or https URL, or contains a password or a key.

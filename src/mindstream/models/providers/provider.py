@@ -52,8 +52,8 @@ def provider(
     """Return the model of this name; nothing is sent yet.
 
     Args:
-        patience_s: maximum time in seconds before the first word and between two words; by default it depends on the
-            address (see `waits`).
+        patience_s: maximum time in seconds before the first word and between two words; None: it depends on the address
+            (see `waits`).
         window: context window in tokens of a model in this process; None: 4,096. Ignored for endpoints.
 
     Raises:
@@ -122,8 +122,11 @@ class Provider:
             await adapter.aclose()
 
     def _check(self, request: Request, withheld: Withheld | None, tally: Tally, reading: _Reading) -> None:
-        """Raise an error if a reply without calls was cut off at a limit, unless it is free text; if the model
-        refused; or if the reply has neither words nor calls because the model was still thinking."""
+        """Raise an error if a reply cannot be used:
+
+        - It was cut off at a limit and has no calls, unless it is free text.
+        - It has neither words nor calls, and the model refused, or was still thinking at its token limit.
+        """
         label = request.prompt.label()
         if tally.full and not tally.called and not (tally.said and request.schema is None):
             error = ModelSilent if tally.late else ReplyInvalid  # after a timeout, another attempt would take as long
@@ -174,8 +177,9 @@ class _Deadlines:
         self._until = self._now() + self._patience_s
 
     async def wait(self, coming: Awaitable[T], tally: Tally, held_until: float | None = None) -> T | None:
-        """Return the result of `coming` (the next arrivals); None if the time for the complete reply is up before,
-        which is noted in `tally`.
+        """Return the result of `coming` (the next arrivals).
+
+        Return None if the time for the complete reply is over before; `tally` notes this.
 
         Raises:
             _HeldLongEnough: the loop's clock reached `held_until`, and nothing arrived.
@@ -205,18 +209,20 @@ class _HeldLongEnough(Exception):  # noqa: N818
 class _Reading:
     """Processes the arrivals of one reply: counts them, separates thoughts, and learns how the endpoint marks thoughts.
 
-    Some endpoints mark only the end of thoughts, so free text may have to be held back until that mark. If the endpoint
-    is known to mark the beginning, nothing is held back. If it is known not to, text is held back. If neither is known
-    yet, text is held back, but for HOLD_S only, unless the model's name says that it thinks.
+    Some endpoints mark only the end of thoughts, so free text may have to be held back until this mark:
+
+    - The endpoint is known to mark the beginning of thoughts: nothing is held back.
+    - It is known not to mark the beginning, or the model's name says that the model thinks: text is held back.
+    - Neither is known: text is held back for HOLD_S only.
 
     Attributes:
-        until: the time on the loop's clock at which text that is held back is passed on; None: only a closing mark or
-            the end of the reply releases it.
+        until: the time on the loop's clock at which held-back text is passed on; None: only a closing mark or the end
+            of the reply releases the text.
         truncated: whether the endpoint's token limit was reached.
         thought: whether there were thoughts.
-        came: number of characters that arrived (reply, thoughts, arguments); of an arrival with a `]`, only those after
-            it. So a talker's decision (`[ALONE]`), which no user sees, does not count, and the first word after it is
-            passed on at once.
+        came: number of characters that arrived (reply, thoughts, arguments). Of an arrival with a `]`, only the
+            characters after the last `]` count. So a talker's decision (`[ALONE]`), which no user sees, does not count,
+            and the first word after the decision is passed on at once.
     """
 
     def __init__(self, request: Request, tally: Tally, at: Address) -> None:
@@ -231,8 +237,10 @@ class _Reading:
         self.truncated = self.thought = False
 
     def take(self, arrival: Delta | Call) -> Part | None:
-        """Count an arrival, and pass thoughts to the listener; return the part of the reply that it holds, None if it
-        holds none yet."""
+        """Count an arrival, and pass thoughts to the listener.
+
+        Return the part of the reply that can be passed on now; None if there is none yet.
+        """
         if isinstance(arrival, Call):
             self._tally.count("calls", 1)
             return Call(legible(arrival.tool), legible(arrival.arguments), legible(arrival.id))
@@ -254,7 +262,7 @@ class _Reading:
         return self._piece(answer)
 
     def release(self) -> Piece | None:
-        """Return the text that was held back (None: no text was), and hold back no further text of this reply."""
+        """Return the held-back text (None: there is none), and hold back no further text of this reply."""
         self.until, self._briefly = None, False
         return self._piece(self._thinking.release())
 

@@ -141,8 +141,10 @@ class _Spoken(Layer):
 
 
 def _complaints(request: Request, text: str, calls: tuple[Call, ...]) -> tuple[tuple[Message, ...], str, Any]:
-    """Return the turns that show a model its mistake, the mistake ("" for none), and the parsed reply (None for tool
-    calls, or after a mistake)."""
+    """Return the turns that show a model its mistake, the mistake, and the parsed reply.
+
+    The mistake is "" if there is none. The parsed reply is None for tool calls, or after a mistake.
+    """
     if not calls:
         try:
             return (), "", request.prompt.parse(text)
@@ -208,10 +210,9 @@ def complaint(call: Call, tools: Sequence[ToolSpec]) -> str | None:
 
 
 class Mend(Layered):
-    """Wraps `Repair`, for requests with a schema: after its last attempt, accepts the last reply if it is valid when
-    parsed as JSON5.
+    """Wraps `Repair`: after the last attempt, the last reply is accepted if it is valid when parsed as JSON5.
 
-    The call is reported as `mended`; such a reply is checked like any other.
+    This applies to requests with a schema. The call is reported as `mended`. The reply is checked like any other.
     """
 
     def layer(self, request: Request) -> Layer | None:
@@ -280,10 +281,14 @@ LINES = 2
 class Guard(Layered):
     """Passes a reply on until it degenerates, and ends it there.
 
-    The text before that point stays: free text is an answer; structured data is parsed, and is invalid if incomplete. A
-    mark of a prompt or of another turn (`<|im_end|>`, `### User:`) does not count in a code block or after a backtick.
-    A line such as `User:` counts only if another turn follows, or if the reply ends with it after a blank line.
-    `only_words`: pass on structured data unchecked, for a model whose grammar limits the length of the data.
+    - The text before this point stays. Free text is an answer. Structured data is parsed, and is invalid if incomplete.
+    - A mark of a prompt or of another turn (`<|im_end|>`, `### User:`) does not count in a code block or after a
+      backtick.
+    - A line such as `User:` counts only if another turn follows, or if the line ends the reply after a blank line.
+
+    Args:
+        only_words: whether to pass on structured data unchecked, for a model whose grammar limits the length of the
+            data.
     """
 
     def __init__(self, inner: Model, *, only_words: bool = False) -> None:
@@ -340,9 +345,11 @@ class GuardedText:
         return "" if self.ended or alone else rest
 
     def _safe(self, text: str) -> int:
-        """Return how many characters of a text can be passed on: those before a mark of a prompt (`<|im_end|>`, …), a
-        turn of another speaker, or the possible beginning of one of these. Set `ended` if there is a mark or such a
-        turn."""
+        """Return how many characters of a text can be passed on.
+
+        The characters end before a mark of a prompt (`<|im_end|>`, …), before a turn of another speaker, or before the
+        possible beginning of a mark or turn. Set `ended` if there is a mark or a turn of another speaker.
+        """
         line = text.rfind("\n", 0, self._shown) + 1
         for found in self._marks.finditer(text, line):
             if not _is_quoted(text, found.start()):
@@ -357,8 +364,10 @@ class GuardedText:
         return min(ends)
 
     def _turn(self, text: str, line: int) -> int:
-        """Return the position at which another speaker's turn begins or may begin; the text's length if none does. Set
-        `ended` to whether a turn begins there."""
+        """Return the position at which another speaker's turn begins or may begin; the text's length if there is none.
+
+        Set `ended` to whether a turn certainly begins there.
+        """
         for found in USER.finditer(text, max(line, self._judged)):
             if _is_quoted(text, found.start()):
                 continue
@@ -388,17 +397,17 @@ TIMES, MIN_LENGTH = 12, 48
 """Minimum number of repetitions of a few words, and their minimum total length in characters, for a text to be in a
 loop."""
 LONG_UNIT, LONG_TIMES = 40, 4
-"""Minimum length, in characters, of a repeated unit that counts as long, and minimum number of its adjacent repetitions
-for a text to be in a loop."""
+"""LONG_UNIT: minimum length, in characters, of a repeated unit that counts as long. LONG_TIMES: minimum number of
+adjacent repetitions of a long unit for a text to be in a loop."""
 MIN_SIGNS = 400
-"""Minimum total length, in characters, of repeated signs without a letter (such as the lines of a table) for a text to
-be in a loop."""
+"""Minimum total length, in characters, of repetitions without a letter (such as the lines of a table) for a text to be
+in a loop."""
 LINE_TIMES, LINE_LETTERS = 8, 12
-"""A reply repeats itself if its end has the same line (apart from list numbers) at least LINE_TIMES times, and the line
-has at least LINE_LETTERS letters."""
+"""A reply repeats itself if its end has the same line (apart from list numbers) at least LINE_TIMES times. The line
+must have at least LINE_LETTERS letters."""
 MIN_WORDS, MIN_NEW = 150, 0.12
-"""Minimum number of words of a text that is checked; if the share of distinct sequences of three words at its end is
-below MIN_NEW, it is in a loop."""
+"""MIN_WORDS: minimum number of words of a text that is checked. MIN_NEW: minimum share of distinct sequences of three
+words at the end of a text. Below this share, the text is in a loop."""
 NUMBER = re.compile(r"^\s*(?:\d+[.):]|[-*•])\s*")
 
 
@@ -457,8 +466,9 @@ def room(request: Request, window: int) -> tuple[int, int]:
 class Fit(Layered):
     """Shortens requests that do not fit the model's context window.
 
-    A request is shortened before it is sent if `window` (in tokens) is known; otherwise after the endpoint refused it,
-    and sent again. The window's size and the token count that the endpoint reports are stored for later requests.
+    If `window` (in tokens) is known, a request is shortened before it is sent. Otherwise a request is shortened after
+    the endpoint refused it, and sent again. The window's size and the token count that the endpoint reports are stored
+    for later requests.
     """
 
     def __init__(self, inner: Model, window: int | None = None) -> None:
@@ -469,9 +479,11 @@ class Fit(Layered):
         return _Fitted(self, request)
 
     def learn(self, asked: Request, error: PromptTooLong) -> int | None:
-        """Store the limits that the error reports. Return None if they show how far to shorten the request: its longest
-        reply, or a new context window. Otherwise return the number of tokens to which the request must be shortened:
-        two thirds."""
+        """Store the limits that the error reports, and return the number of tokens to which to shorten the request.
+
+        Return None if the error reports the maximum length of a reply, or a new context window: these limits show how
+        far to shorten the request. Otherwise return two thirds of the request's tokens.
+        """
         if error.longest_reply:
             self._longest_reply = error.longest_reply
             return None
@@ -483,8 +495,11 @@ class Fit(Layered):
         return asked.tokens * 2 // 3
 
     def fitted(self, request: Request, aim: int | None = None) -> Request:
-        """Return the request with the known limits: of the length of its reply, and of its own length (the window, and
-        at most `aim` tokens, if given), to which it is shortened."""
+        """Return the request with the known limit of its reply, shortened to the known context window.
+
+        Args:
+            aim: maximum number of tokens of the request, in addition to the window; None: no further limit.
+        """
         if self._longest_reply and not request.longest_reply:
             request = request.but(longest_reply=self._longest_reply)
         if self._window:
@@ -513,10 +528,15 @@ class _Fitted(Layer):
 
 
 def shorten(request: Request, room: int) -> Request:
-    """Return a request of at most `room` tokens if possible: the same, or one whose `cut` lists the removed parts.
+    """Return a request of at most `room` tokens if possible. The `cut` of a shortened request lists the removed parts.
 
-    Items of the prompt's lists are removed first, in the order of `Prompt.trim_order`; then tool results are shortened,
-    the oldest first; then the middle of long texts is removed, even of the newest utterance. Static text stays.
+    Parts are removed in this order:
+
+    - items of the prompt's lists, in the order of `Prompt.trim_order`,
+    - parts of tool results, the oldest result first,
+    - the middle of long texts, even of the newest utterance.
+
+    Static text stays.
     """
     if request.tokens <= room:
         return request
@@ -571,7 +591,7 @@ def _cut_texts(request: Request) -> Iterator[Request]:
 
 
 def _without_middle(value: Any, longest: int) -> Any:
-    """Return a text, or a tuple of texts, of limited length, without the middle; any other value as it is."""
+    """Return a text, or each text of a tuple, without its middle if it is too long. Return any other value as it is."""
     if isinstance(value, tuple) and all(isinstance(item, str) for item in value):
         return tuple(_without_middle(item, longest) for item in value)
     half = longest // 2
@@ -614,9 +634,9 @@ class _Limited(Layer):
 class Pauses:
     """Computes the pauses before a failed request is repeated, for at most `attempts` attempts.
 
-    The pause is the one that the endpoint asks for; otherwise `base_s`, doubled after each attempt up to `longest_s`,
-    minus a random part of up to half. A request is not repeated if the endpoint asks for more than `longest_s`, or
-    timed out.
+    The pause is as long as the endpoint asks for. If it does not ask, the pause is `base_s`, doubled after each attempt
+    up to `longest_s`, minus a random part of up to half. A request is not repeated if the endpoint asks for more than
+    `longest_s`, or timed out.
     """
 
     def __init__(
@@ -644,8 +664,10 @@ class Pauses:
 
 
 class Retry(Layered):
-    """Repeats requests that failed because the model was unavailable, with pauses between the attempts (`Pauses`),
-    unless a part of the answer has been passed on."""
+    """Repeats requests that failed because the model was unavailable, with pauses between the attempts (`Pauses`).
+
+    A request is not repeated after a part of its answer has been passed on.
+    """
 
     def __init__(
         self,
@@ -681,12 +703,11 @@ class _Retried(Layer):
 
 
 class Breaker(Layered):
-    """A circuit breaker: after an outage, calls fail at once during a rest; then a single call is made as a trial.
+    """A circuit breaker: after an outage, calls fail at once during a rest. Then a single call is made as a trial.
 
-    A rest lasts FIRST_REST_S, doubled after each failed trial up to `longest_s`; or, if that is longer, as long as the
-    endpoint asks for, up to MAX_WISH_S. The outage ends with a reply, or with a refusal, because an endpoint that
-    refuses is available.
-    All callers of a model share one breaker.
+    The first rest lasts FIRST_REST_S, and each failed trial doubles the rest, up to `longest_s`. If the endpoint asks
+    for a longer rest, the rest lasts as long as it asks for, up to MAX_WISH_S. The outage ends with a reply, or with a
+    refusal, because an endpoint that refuses is available. All callers of a model share one breaker.
     """
 
     def __init__(self, inner: Model, *, clock: Clock | None = None, longest_s: float = 60.0) -> None:
@@ -699,7 +720,8 @@ class Breaker(Layered):
         return _Watched(self, request)
 
     def admit(self) -> tuple[bool, int]:
-        """Let a call through unless the model rests; return whether it is a trial, and the number of outages so far.
+        """Let a call through unless the model rests. Return whether the call is a trial, and the number of outages so
+        far.
 
         Raises:
             ModelResting: the model rests, or another call is a trial.

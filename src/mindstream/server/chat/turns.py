@@ -37,7 +37,7 @@ ZONE = "x-timezone"
 UNKEPT = ("temporary:", "local:", "channel:")
 """Prefixes of the ids of Open WebUI chats that are not stored: temporary chats, and channels with several people."""
 MAX_CHAT_ID = 60
-"""Maximum length, in characters, of a chat id that is used as it is; of a longer one a digest is used."""
+"""Maximum length, in characters, of a chat id that is used as it is. A longer id is replaced by its digest."""
 AUTHOR = "mind"
 """The author that is given for messages that the user did not write."""
 
@@ -167,8 +167,8 @@ def user_of(
 ) -> Principal:
     """Return the caller with the user that the chat page names.
 
-    The user is named by the header USER, else by the field `user`. If neither names a user, it is the user that the
-    token is for; if the token is for all users, it is the user in the operator's settings.
+    The first of these that exists is the user: the name in the header USER, the name in the field `user`, the only user
+    of the token, the user in the operator's settings.
 
     Raises:
         Forbidden: the token is for another user.
@@ -188,7 +188,7 @@ def _talk_of(request: Request, metadata: Mapping[str, JsonValue] | None, begins:
     """Return the name of the conversation, and whether the chat page gave it.
 
     Args:
-        begins: the user's first message; if the page gives no name, the name is a digest of it.
+        begins: the user's first message. If the page gives no name, the name is a digest of this message.
     """
     held = (metadata or {}).get("chat_id")
     given = normal_name(_header(request, CHAT) or (held if isinstance(held, str) else ""))

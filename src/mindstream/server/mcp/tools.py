@@ -139,8 +139,10 @@ def every_tool() -> Mapping[str, MemoryTool]:
 
 
 def set_of(tool: MemoryTool) -> str:
-    """Return the name of the set (see SETS) in which a client can request a tool; "" for a tool in USUAL, which is
-    always listed."""
+    """Return the name of the set (see SETS) with which a client can request a tool.
+
+    Return "" for a tool in USUAL, which is always listed.
+    """
     return "" if tool.name in USUAL else SETS.get(tool.operation.package, "plan")
 
 
@@ -286,10 +288,11 @@ def has_all(principal: Principal) -> bool:
 
 
 async def require_scope(scope: Scope, receive: Receive, caller: Caller) -> Receive:
-    """Refuse a call of a tool that the token does not allow; return a `receive` that delivers the body again.
+    """Refuse a call of a tool that the token does not allow. Return a `receive` that delivers the body again.
 
     Raises:
-        Refusal: the token lacks the scope: 403 with `insufficient_scope` and that scope (RFC 6750, section 3.1).
+        Refusal: the token lacks the scope. The response is 403 with `insufficient_scope` and the missing scope (RFC
+            6750, section 3.1).
     """
     if has_all(caller.principal):
         return receive

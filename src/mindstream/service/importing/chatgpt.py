@@ -58,8 +58,10 @@ def _conversation(raw: dict[str, Any], tally: Tally) -> Iterator[Item]:
 
 
 def _newest(nodes: Mapping[str, Any]) -> str:
-    """Return the id of the newest message, or of the last one in the file if none has a date; "": there is no
-    message."""
+    """Return the id of the newest message; "": there is no message.
+
+    If no message has a date, return the id of the last message in the file.
+    """
     dated = {id_: node["message"] for id_, node in nodes.items() if isinstance(node.get("message"), dict)}
     return max(reversed(dated), key=lambda id_: read_moment(dated[id_].get("create_time")) or 0, default="")
 
@@ -135,7 +137,7 @@ def _content(message: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _part(part: object) -> str:
-    """Return the text of a part that is an object, such as the transcript of audio; "" if it has none."""
+    """Return the text of a part that is an object, such as the transcript of audio; "" if the part has no text."""
     text = _object(part).get("text")
     return text if isinstance(text, str) else ""
 

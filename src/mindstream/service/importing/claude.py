@@ -44,8 +44,11 @@ def _conversation(raw: dict[str, Any], tally: Tally) -> Iterator[Item]:
 
 
 def _branch(messages: list[dict[str, Any]], leaf: str) -> set[str] | None:
-    """Return the ids of the messages of one branch: the one that ends at `leaf`, or at the newest message if no message
-    has that id. None: no message names another one as its parent, so there are no branches."""
+    """Return the ids of the messages of the branch that ends at `leaf`.
+
+    If no message has the id `leaf`, the branch ends at the newest message. Return None if no message names another
+    message as its parent: then there are no branches.
+    """
     parents = {str(each.get("uuid")): each.get("parent_message_uuid") for each in messages}
     if not any(isinstance(parent, str) and parent in parents for parent in parents.values()):
         return None

@@ -96,8 +96,11 @@ def _parts(raw: Any) -> Iterator[Any]:
 
 
 def _messages(raw: Any) -> list[Any]:
-    """Return the messages of a conversation, each with the fields of the conversation; of an object with a question and
-    its answer, these two as messages. Any other value is returned as the only message."""
+    """Return the messages of a conversation, each with the fields of the conversation.
+
+    Of an object with a question and its answer, return question and answer as two messages. Return any other value as
+    the only message.
+    """
     if isinstance(raw, dict) and isinstance(chat := raw.get("chat"), dict):  # Open WebUI
         raw = {**{name: value for name, value in raw.items() if name != "chat"}, **chat}
     if not isinstance(raw, dict) or _has_text(raw):
@@ -112,8 +115,10 @@ def _messages(raw: Any) -> list[Any]:
 
 
 def _question_and_answer(raw: Mapping[str, Any]) -> list[Any]:
-    """Return a question and its answer as two messages (of an empty text, no message is made); [] if the object has no
-    such fields."""
+    """Return a question and its answer as two messages; [] if the object has no such fields.
+
+    No message is made of an empty text.
+    """
     keys = {bare_name(key): key for key in raw}
     for asked, answered in PAIRS:
         if asked in keys and answered in keys:
@@ -132,8 +137,8 @@ def _question_and_answer(raw: Mapping[str, Any]) -> list[Any]:
 def _with_text(raw: Any) -> Any:
     """Return a value as an object that has its text in one field.
 
-    The value may be a plain text, an object that nests its message, or one that splits its text into parts. Any other
-    value is returned unchanged.
+    The value may be a plain text, an object that nests its message, or an object that splits its text into parts. Any
+    other value is returned unchanged.
     """
     if isinstance(raw, str):
         return {"text": raw}

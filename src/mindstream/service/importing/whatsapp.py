@@ -65,9 +65,12 @@ def _chat(name: str) -> str:
 def _order(stamps: Sequence[re.Match[str]]) -> str:
     """Return the order of day, month and year in the dates.
 
-    "ymd" if the first date begins with four digits. Otherwise "dmy" or "mdy": the one with which more dates are valid
-    or, if these numbers are equal, fewer dates are earlier than the date before them. If both counts are equal, "mdy"
-    for dates with slashes and times with AM or PM, else "dmy".
+    If the first date begins with four digits, the order is "ymd". Otherwise it is "dmy" or "mdy", decided by the first
+    of these rules that distinguishes the two:
+
+    - the order with which more dates are valid,
+    - the order with which fewer dates are earlier than the date before them,
+    - "mdy" if any date has slashes and a time with AM or PM, else "dmy".
     """
     if stamps and len(stamps[0][2]) == 4:
         return "ymd"
@@ -82,7 +85,7 @@ def _order(stamps: Sequence[re.Match[str]]) -> str:
 
 
 def _moment(stamp: re.Match[str], order: str) -> Moment | None:
-    """Return the time of a message, as if it were in UTC; None if its date does not exist."""
+    """Return the time of a message, read as UTC; None if the date does not exist."""
     parts = [int(stamp[place]) for place in (2, 4, 5)]
     year, month, day = (parts[place] for place in ORDERS[order])
     hour = int(stamp[6])

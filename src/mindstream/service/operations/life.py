@@ -31,8 +31,8 @@ class LifeRequest(Ask):
 
 
 class GoalRequest(Ask):
-    """The goal, and standing orders: each a time and a task, such as "every day at 8:00: ask me how I slept"; without
-    orders, the current ones stay."""
+    """The goal, and standing orders. An order is a time and a task, such as "every day at 8:00: ask me how I slept".
+    Without orders, the current orders stay."""
 
     goal: str = Field(min_length=1, max_length=20_000)
     orders: list[str] = Field([], max_length=50)
@@ -57,8 +57,10 @@ class SayRequest(Ask):
 
 
 class AnswerRequest(SayRequest):
-    """An answer to a question of the life; `id`: the id of the question, "": the oldest open question, or the last
-    expired one if none is open."""
+    """An answer to a question of the life.
+
+    `id`: the id of the question; "": the oldest open question, or the last expired question if none is open.
+    """
 
     id: Short = ""
 
@@ -118,8 +120,11 @@ class LifeShape(Reply):
 
 
 class Lived(Reply):
-    """The life after this server stopped running it; `ended`: why it stopped: `done` (nothing is left to do), `halted`,
-    or `turns` (the requested number was reached)."""
+    """The life after this server stopped running it.
+
+    `ended`: why the server stopped: `done` (nothing is left to do), `halted`, or `turns` (the requested number of turns
+    was reached).
+    """
 
     ended: str
     life: LifeShape

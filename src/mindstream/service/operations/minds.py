@@ -60,8 +60,10 @@ class Sent(Reply):
 
 
 ONCE: ContextVar[str] = ContextVar("once", default="")
-"""The idempotency key of the current request; "": none. A message that arrives repeatedly with the same key, at any
-server of the data, is processed once."""
+"""The idempotency key of the current request; "": none.
+
+A message that arrives repeatedly with the same key is processed once, whichever server of the data receives it.
+"""
 
 
 async def answer(runtime: Runtime, principal: Principal, request: SendRequest) -> AsyncGenerator[Logged]:

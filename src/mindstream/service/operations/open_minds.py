@@ -59,17 +59,17 @@ class OpenMind:
     """An open mind.
 
     Attributes:
-        last_used: when a request last used it, by the clock's elapsed seconds.
-        uses: how many requests use it at the moment.
-        budget: the budget of the token with which it was used last; its model calls are charged to this budget. None:
-            that token has no budget.
+        last_used: when a request last used the mind, by the clock's elapsed seconds.
+        uses: number of requests that use the mind at the moment.
+        budget: the budget of the last token with which the mind was used. The mind's model calls are charged to this
+            budget. None: this token has no budget.
         payer: the id of the token that the store names as the payer; "": none.
-        zone: its user's time zone; may change with each message.
+        zone: the time zone of the mind's user; may change with each message.
         on_usage: called with the role and the usage of each model call.
-        answers: how many messages are being answered, or wait for their turn.
+        answers: number of messages that are being answered, or wait for their turn.
         answering: the tasks that answer these messages.
-        hearing: the tasks of `answering` whose message is not stored yet; for each of them, whether to cancel it once
-            the message is stored.
+        hearing: the tasks in `answering` whose message is not stored yet. The value says whether to cancel the task
+            once the message is stored.
     """
 
     key: MindKey
@@ -87,8 +87,8 @@ class OpenMind:
 
     @contextlib.contextmanager
     def answers_now(self) -> Iterator[bool]:
-        """Register the current task as an answer, so that `break_off` cancels it; yield whether another answer is
-        running already."""
+        """Register the current task as an answer, so that `break_off` cancels it. Yield whether another answer is
+        already running."""
         is_busy, task = self.answers > 0, asyncio.current_task()
         self.answers += 1
         if task is not None:
@@ -162,7 +162,8 @@ class OpenMinds:
 
     @contextlib.asynccontextmanager
     async def use(self, key: MindKey) -> AsyncIterator[OpenMind]:
-        """Yield a mind, opened if necessary; it stays open during the `with` block, and until it was idle for a while.
+        """Yield a mind, and open it if necessary. The mind stays open during the `with` block, and then until it was
+        idle for a while.
 
         Raises:
             Conflict: the server is shutting down.
@@ -191,8 +192,11 @@ class OpenMinds:
         return made
 
     async def _sweep(self) -> None:
-        """Close idle minds without unfinished work, and, while too many are open, the least recently used ones even
-        with such work; return when no mind is open. A mind in use stays open."""
+        """Close minds from time to time; return when no mind is open. A mind in use stays open.
+
+        Idle minds without unfinished work are closed. While too many minds are open, the least recently used minds are
+        closed even with unfinished work.
+        """
         while self._open:
             await self._clock.sleep(POLL_S)
             now = self._clock.elapsed()
@@ -220,7 +224,7 @@ class OpenMinds:
         """Close a stream's minds at once, even if they are in use, because the stream was erased.
 
         Args:
-            before: the number of that erasure; minds that were opened after it stay open. None: close all.
+            before: the number of the erasure. Minds that were opened after the erasure stay open. None: close all.
         """
         of_it = [each for key, each in self._open.items() if key.stream == stream]
         for one in [each for each in of_it if before is None or each.mind.memory.was_opened_before(before)]:
@@ -232,7 +236,7 @@ class OpenMinds:
                     await one.close()
 
     async def close(self) -> None:
-        """Close all minds; the next process that opens a mind resumes its unfinished background reasoning."""
+        """Close all minds. The next process that opens a mind resumes the mind's unfinished background reasoning."""
         self._closed = True
         sweeping, self._sweeping = self._sweeping, None
         if sweeping is not None:
@@ -283,8 +287,11 @@ class _Reported(Layer):
 
 
 def charged(model: Model, budget: Budget | None) -> Model:
-    """Return the model, wrapped so that it reserves tokens in the budget before each call and records the actual usage
-    after it; without a budget, the model itself."""
+    """Return the model, wrapped so that each call is charged to the budget.
+
+    Tokens are reserved before a call, and the actual usage is recorded after it. Without a budget, return the model
+    itself.
+    """
     return model if budget is None else _Reserving(model, budget)
 
 

@@ -169,7 +169,8 @@ class Runtime:
         """Close the memories and minds of a stream that this or another process erased. `caches` calls this.
 
         Args:
-            before: the number of the erasure; memories and minds that were opened after it stay open. None: close all.
+            before: the number of the erasure. Memories and minds that were opened after the erasure stay open. None:
+                close all.
         """
         self._call_here(self._end_now, stream, before)
 
@@ -431,10 +432,10 @@ class Runtime:
         """Yield a user's open mind; `opened.mind.hear(text)` sends it a message.
 
         Args:
-            session: the conversation to continue; None: the user's most recent open one with this responder, or a new
-                one if none is open.
+            session: the conversation to continue. None: the user's most recent open conversation with this responder,
+                or a new one if none is open.
             responder: the name of a responder or pack; "": the operator's choice.
-            holds: the owner of the leases on orphaned work, if the mind is opened to resume such work; "": it is not.
+            holds: the owner of the leases on orphaned work; "": the mind is not opened to resume such work.
 
         Raises:
             NotFound: no responder has this name.
@@ -454,10 +455,10 @@ class Runtime:
             yield opened
 
     async def _store_payer(self, opened: OpenMind, principal: Principal) -> None:
-        """Store the id of the token whose budget pays for reasoning about this message, or remove it if the
-        token has no budget.
+        """Store the id of the token whose budget pays for reasoning about this message.
 
-        The process that reasons, which may be another one, charges that budget.
+        If the token has no budget, remove the stored id. The process that reasons, which may be another one, charges
+        the budget.
         """
         payer = principal.key if principal.budget is not None else ""
         if payer != opened.payer and self.part != "thinks":
@@ -495,8 +496,10 @@ class Runtime:
         return sorted({*shipped_packs(), *self.responders, Path(self.settings.pack).name})
 
     def listed_names(self) -> list[str]:
-        """Return the names of the offered responders: only the bots that the operator added (`add_bots`), if there are
-        any and the settings name no pack."""
+        """Return the names of the offered responders.
+
+        If the operator has added bots (`add_bots`) and the settings name no pack, only the bots are offered.
+        """
         return list(self._bots) if self._only_bots else self.responder_names()
 
     @property
@@ -505,10 +508,10 @@ class Runtime:
 
     @property
     def default_responder(self) -> str:
-        """The name of the responder for messages that name none: the operator's pack; or the first bot that the
-        operator added, if there are bots and the settings name no pack.
+        """The name of the responder for messages that name none: the operator's pack.
 
-        For a pack in a folder, the name is the last part of the folder's path.
+        If the operator has added bots and the settings name no pack, it is the first bot. For a pack in a folder, the
+        name is the last part of the folder's path.
         """
         return self._bots[0] if self._only_bots else Path(self.settings.pack).name
 

@@ -76,11 +76,11 @@ async def collect_personal_data(
 
     Args:
         folder: the folder with files next to the database; None: there is none.
-        others: other stores that may contain data of the person, such as that of a town.
-        ours: the store of the users on this machine, the only one that can read the audit; None: it is `store`.
+        others: other stores that may contain data of the person, such as the store of a town.
+        ours: the store of the users on this machine, which alone can read the audit; None: `store`.
 
     Raises:
-        InputError: there are no data of that person.
+        InputError: there are no data of this person.
         StorageError: the data cannot be read.
     """
     key = store.key(StreamName("user", person))

@@ -94,8 +94,11 @@ async def drop_rule(store: SqlStore, tenant: str) -> None:
 
 
 async def rules_of(store: SqlStore, tenant: str | None = None) -> list[Rule]:
-    """Return a tenant's retention rule as a list. A tenant's store returns only its own tenant's rule; a store without
-    a tenant returns that of `tenant`, or the rules of all tenants for None."""
+    """Return retention rules, at most one for each tenant.
+
+    A tenant's store returns only its own tenant's rule. A store without a tenant returns the rule of `tenant`; None:
+    the rules of all tenants.
+    """
     seen = store.tenant.name or tenant
     return await store.read(lambda rows: retention.read(rows, seen))
 
@@ -132,8 +135,10 @@ async def _memories(place: TenantData) -> AsyncIterator[Memory]:
 
 
 async def _of_user(place: TenantData, memory: Memory, rule: Rule, until: Moment, *, erase: bool) -> Expired:
-    """Erase one user's expired data and return their numbers; if `erase` is false, only count them (the lines of the
-    input history are not counted then)."""
+    """Erase one user's expired data and return their numbers.
+
+    If `erase` is false, only count the data, without the lines of the input history.
+    """
     kinds: tuple[Kind, ...] = rule.kinds  # type: ignore[assignment]
     removal = await find_removal(memory, ForgetRequest(until=until, kinds=kinds))
     rows = frozenset() if kinds else await _wordy_rows(memory, until)

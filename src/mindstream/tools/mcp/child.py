@@ -70,8 +70,10 @@ async def serve() -> None:
 
 
 async def _read(asked: asyncio.StreamReader, session: Session, calls: dict[int, asyncio.Task[None]]) -> None:
-    """Read calls until the input ends, and start each without waiting for earlier ones; cancel a call if a message asks
-    for it."""
+    """Read calls until the input ends, and start each call without waiting for earlier calls.
+
+    A message can also ask to cancel a call.
+    """
     while line := await asked.readline():
         allow_seconds(SECONDS)
         wish = json.loads(line)

@@ -38,7 +38,8 @@ MAX_LINE = 16_000_000
 LOADING_S = 30.0
 """Seconds for the child to load its modules, in addition to the server's `start_s`."""
 REST_S = 5.0
-"""Seconds for which a server that could not be opened is not tried again; until then, its last error is raised."""
+"""Seconds for which a server that could not be opened is not tried again. During this time, the server's last error is
+raised."""
 CLOSE_S = 8.0
 """Seconds for closing, before the remaining processes are killed."""
 MAX_FAULT = 500
@@ -52,7 +53,7 @@ class Listing(NamedTuple):
 
 
 class Connection:
-    """The connection to a server, as a series of child processes; calls run at the same time."""
+    """The connection to a server, as a series of child processes. Several calls can run at the same time."""
 
     def __init__(self, server: McpServer, allow: Collection[str]) -> None:
         self.server, self._allow = server, allow
@@ -62,7 +63,7 @@ class Connection:
         self._rests_until, self._fault = 0.0, ""
 
     async def list_tools(self) -> Listing:
-        """Return the tools that the server offered when the connection was opened; open it if needed.
+        """Return the tools that the server offered when the connection was opened. Open the connection if needed.
 
         Raises:
             ToolError: the server is not available.
@@ -70,7 +71,8 @@ class Connection:
         return await (await self._ready()).listing
 
     async def call(self, accepted: Definition, arguments: Mapping[str, Any]) -> tuple[str, bool]:
-        """Call a tool unless it has changed since it was accepted; return its text, and whether it reports a failure.
+        """Call a tool unless it has changed since it was accepted. Return the tool's text, and whether the tool reports
+        a failure.
 
         Raises:
             ToolError: the tool has changed or failed, the server asked for input, or the server is not available.
@@ -297,7 +299,7 @@ async def mcp_tools(
     approve: Approve | None = None,
     taken: Collection[str] = (),
 ) -> AsyncIterator[McpTools]:
-    """Open servers and yield their tools; a server that fails does not affect the others.
+    """Open servers and yield their tools. A server that fails does not affect the other servers.
 
     Args:
         servers: command lines or URLs, or `McpServer`s.
@@ -384,8 +386,11 @@ def _tool(connection: Connection, accepted: Definition, *, reads: bool) -> McpTo
 
 
 def _named(tools: list[McpTool], taken: Collection[str]) -> list[McpTool]:
-    """Give each tool a unique name: a name that is taken, or that several tools have, gets the server's name as a
-    prefix, and a number if it is still taken."""
+    """Give each tool a unique name.
+
+    A name that is taken, or that several tools have, gets the server's name as a prefix. If the new name is also taken,
+    it gets a number.
+    """
     wanted = Counter([*taken, *(tool.spec.name for tool in tools)])
     used = set(taken)
     named = []
@@ -408,7 +413,7 @@ def _readable(text: str) -> str:
 
 
 def _readable_schema(value: Any, key: str = "") -> Any:
-    """Return a schema whose descriptions and titles are readable; names and values stay as they are.
+    """Return a schema whose descriptions and titles are readable. Names and values stay as they are.
 
     A list without `items` gets `{}`, because OpenAI and Google refuse the request otherwise.
     """
@@ -427,12 +432,12 @@ MAX_DEPTH = 10
 
 
 def object_schema(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema of one object with named properties; a schema without composition at its top is not changed.
+    """Return a schema of one object with named properties. A schema without composition at its top is not changed.
 
     OpenAI and Anthropic refuse a whole request if a tool has `anyOf`, `oneOf`, `allOf`, `not`, `enum` or `$ref` at the
-    top of its schema. This function merges the branches: the model sees all arguments; required are those that the
-    schema itself, every branch of `anyOf` or `oneOf`, or a branch of `allOf` requires. The server still checks the
-    arguments by its own schema.
+    top of its schema. This function merges the branches, so the model sees all arguments. An argument is required if
+    the schema itself, every branch of `anyOf` or `oneOf`, or any branch of `allOf` requires it. The server still checks
+    the arguments by its own schema.
     """
     if not schema.keys() & REFUSED:
         return schema

@@ -23,10 +23,10 @@ from mindstream.tools.mcp.server import MAX_BYTES
 MAX_LINES = 10_000
 """Maximum number of lines that a server may send without a new request to it."""
 TAIL = 2_000
-"""Maximum number of bytes that are reported if the server ends: of the end of its error output or, if that is empty, of
-a line of its output that is no message."""
+"""Maximum number of bytes that are reported if the server ends. They are the end of the server's error output or, if
+this output is empty, of a line of its output that is no message."""
 END_S = 1.0
-"""Seconds that the server gets to end after its input is closed, and again after each signal."""
+"""Seconds in which the server must end after its input is closed, and again after each signal."""
 MAX_WORDS = 2_000
 """Maximum length in characters of an error message that is made from an invalid answer."""
 LIST_CHANGED = "notifications/tools/list_changed"
@@ -40,10 +40,10 @@ class Ending:
     """The state of a connection to a server's process, and the reason of its end.
 
     Attributes:
-        over: is set when the server's output has ended or cannot be read any more.
+        over: set when the server's output has ended or cannot be read any more.
         lines: number of lines that the server has sent since the last request.
         is_over: whether no more calls can be made.
-        fault: the reason of the end, if it is not the end of the process.
+        fault: the reason why the connection ended, unless the process ended.
         code: the exit code of the process; None: not known.
         tail: the end of the process's error output.
         other: the last line of the process's output that is not a message.
@@ -63,8 +63,10 @@ class Ending:
 
     @property
     def written(self) -> str:
-        """The end of an error message, `; it wrote: …`, with the last text that the server wrote apart from protocol
-        messages; "" if there is none."""
+        """The end of an error message, `; it wrote: …`; "" if there is no text.
+
+        The text is the last one that the server wrote, apart from protocol messages.
+        """
         said = _shown(self.tail) or _shown(self.other)
         return f"; it wrote: {said}" if said else ""
 

@@ -105,10 +105,12 @@ def ensemble(
     yes: Yes = False,
     json: AsJson = False,
 ) -> int:
-    """Run one town many times, with different seeds or with abilities of residents switched off, and compare the runs.
+    """Run one town many times and compare the runs.
 
-    Each measure has its mean, spread and 95 % interval (Student) over the seeds. A condition (parts that are switched
-    off) is compared with the whole town seed by seed (sign test, corrected by Holm). A run lasts one day by default.
+    The runs differ in their seeds, or in abilities of residents that are switched off (a condition).
+
+    Each measure is given with mean, spread and 95 % interval (Student) over the seeds. Each condition is compared with
+    the whole town, seed by seed (sign test, corrected by Holm). A run lasts one day by default.
     """
     span = Span(days, hours, until, steps)
     design = Design(questions=measuring.questions, pairs=measuring.pairs) if measuring.evaluate else None

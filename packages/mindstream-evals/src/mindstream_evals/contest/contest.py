@@ -230,12 +230,14 @@ class Tally:
 
 @dataclass
 class Contest:
-    """Plays each conversation once with each side (the coach, or an opponent) and stores it in a file; a repeated run
-    plays only the missing conversations.
+    """Plays each conversation once with each side (the coach, or an opponent) and stores it in a file.
+
+    A repeated run plays only the conversations that have no file.
 
     Args:
         folder: one file per conversation and side, `ID.SIDE.json`.
-        constitution: constitution of the opponents. against: names of the opponents.
+        constitution: constitution (system prompt) of the opponents.
+        against: names of the opponents.
         told: called after each finished conversation.
     """
 
@@ -479,8 +481,8 @@ def _cost(turns: Sequence[Turn]) -> dict[str, float]:
 
 
 COACH_TURN, PLAIN_TURN, COACH_TALK = 1_700, 700, 1.1
-"""Constants of the cost estimate: tokens of a turn of the coach and of a plain agent, in addition to the conversation;
-and how many times the coach reads the conversation (`benchmarks/coach_tokens.py`)."""
+"""Constants of the cost estimate: tokens of a turn of the coach and of a turn of a plain agent, without the
+conversation; and how many times the coach reads the conversation (`benchmarks/coach_tokens.py`)."""
 
 
 @dataclass(frozen=True)
@@ -488,10 +490,12 @@ class Terms:
     """The options of a contest.
 
     Attributes:
-        talks: file of the conversations. out: folder of the results; the same call resumes.
+        talks: file of the conversations.
+        out: folder of the results. If the folder has results, the contest resumes.
         judge: model that judges; "": people judge on a page.
         against: names of the opponents.
-        constitution: file with the opponents' constitution; None: the pack's `plain_agent.md`, else the pack's own.
+        constitution: file with the opponents' constitution. None: the pack's `plain_agent.md`, or without this file the
+            pack's own constitution.
     """
 
     talks: Path
@@ -502,8 +506,11 @@ class Terms:
 
 
 def opponent(pack: Pack, terms: Terms) -> str:
-    """Return the constitution (system prompt) of the opponents: the file in `terms`, else the one that the pack ships
-    for a plain agent, else the pack's own."""
+    """Return the constitution (system prompt) of the opponents.
+
+    It is the file named in `terms`, else the pack's `plain_agent.md` if this file exists, else the pack's own
+    constitution.
+    """
     # A pack may ship a constitution for the plain agent next to its own.
     beside = SHIPPED / pack.name / "plain_agent.md"
     path = terms.constitution or (beside if beside.is_file() else None)
@@ -555,8 +562,10 @@ async def run_contest(
 async def _judged(
     model: Model, folder: Path, script: Script, side: str, played: Sequence[Played], told: Callable[[str], None]
 ) -> tuple[str, list[str]]:
-    """Judge a conversation, or read its stored verdicts; return its id, and the side that the judge prefers (or "same")
-    in each order."""
+    """Judge a conversation twice, once in each order of the two sides, or read its stored verdicts.
+
+    Return the id of the conversation, and for each order the side that the judge prefers (or "same").
+    """
     path = folder / f"{script.id}.{side}.votes.json"
     if not path.is_file():
         texts = {each.side: each.written() for each in played if each.id == script.id}
@@ -623,7 +632,10 @@ class Vote(BaseModel):
 
 
 async def vote(model: Model, first: tuple[str, str], second: tuple[str, str], who: str) -> Vote:
-    """Ask which of two transcripts is better, each given as (side, transcript), without naming the sides."""
+    """Ask a model which of two transcripts is better, without naming the sides.
+
+    Each transcript is given as (side, transcript).
+    """
     found = await ask(model, Judge(a=first[1], b=second[1], who=who))
     sides = {"A": first[0], "B": second[0], "same": "same"}
     return Vote(first=first[0], preferred=sides[found.preferred], why=found.why)

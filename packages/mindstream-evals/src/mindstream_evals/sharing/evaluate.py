@@ -155,11 +155,11 @@ class Evaluation:
     """An evaluation in one workplace.
 
     Args:
-        models: role `worker` (or planner and solver) answers; `scorer` writes the lessons, notes and facts that are
-            learned from the answers.
+        models: the role `worker` (or the roles planner and solver) answers the tasks; the role `scorer` writes lessons,
+            notes and facts from the answers.
         mistaken: share of the corrections that state a convention wrongly.
-        separate: for each arm (kind of experience that agents are shown), the training tasks are solved anew with that
-            kind; else all arms learn from one training, in which agents are shown lessons.
+        separate: whether the training tasks are solved anew for each arm (kind of experience that agents are shown).
+            False: all arms learn from one training, in which agents are shown lessons.
     """
 
     place: str
@@ -237,8 +237,8 @@ class Evaluation:
     def _groups(self, arms: Iterable[str]) -> dict[str, Arm]:
         """Return the experiences to build, in order, each with the arm (the condition) that trains with it.
 
-        The pool comes first, because the other experiences learn from its training; but if the arms train alone
-        (`separate`), each of them has an experience of its own.
+        If the arms train alone (`separate`), each arm has its own experience. Else the pool comes first, because the
+        other experiences learn from the pool's training.
         """
         known = [each for each in ARMS if each in arms]
         if self.separate:

@@ -109,7 +109,7 @@ class Cell:
     """A test question, answered by one agent under one condition.
 
     Attributes:
-        pool: the pool to recall from: that of the agent's domain, that of all agents, or none (zero-shot).
+        pool: the pool to recall from: the pool of the agent's domain, the pool of all agents, or none (zero-shot).
         form: the embedded form of the exemplars.
         stage: how many fifths of the stream of exchanges were offered to the pool before the test, 1 to 5.
         control: "random": exemplars drawn at random; "shuffled": exemplars with answers of other questions; "": none.
@@ -130,7 +130,10 @@ class Cell:
 
 
 def zero_shot(agent: str, test: int) -> Cell:
-    """Return the cell (a test that an agent answers) without exemplars; the other conditions do not matter for it."""
+    """Return the cell for a test that an agent answers without exemplars.
+
+    Pool, form and stage have no effect without exemplars, so they are the same in all these cells.
+    """
     return Cell(agent, test, 0, "none", "bare", 0)
 
 
@@ -150,12 +153,12 @@ class CellAnswer:
 
 
 class Ledger:
-    """Answers by cell; with a file, each answer is appended at once as a line of JSON.
+    """Answers by cell. If a file is given, each answer is appended to the file at once, as a line of JSON.
 
     Args:
         header: settings that the answers depend on; a file with other settings is refused.
-        part: "": this process writes `file`. If another process does: a name for this one, which writes a file of its
-            own until the other merges it.
+        part: name of this process if another process writes `file`. This process then writes a separate file, which the
+            other process merges later. "": this process writes `file`.
 
     Raises:
         InputError: the file cannot be used, or belongs to another experiment.
@@ -282,8 +285,7 @@ def arms(design: Design) -> Iterator[Arm]:
 
 
 def cells(design: Design, agents: Sequence[Agent]) -> list[Cell]:
-    """Return what a design has to answer: the cells (a test question, an agent and a condition) of all its arms, each
-    once."""
+    """Return the cells of all arms of a design, each once. A cell is a test question, an agent and a condition."""
     wanted = (
         arm.cell(agent.name, at) for arm in arms(design) for agent in agents for at in range(design.tests_of(agent))
     )

@@ -133,7 +133,7 @@ def live_a_morning() -> None:
 
 
 async def play(recording: Demo, pause: Pause) -> None:
-    """Print a recording, with a line before and after it that says that it is a recording."""
+    """Print a recording. The lines before and after the recording say that it is a recording."""
     console = PlainConsole(highlight=False)
     head = recording.head
     source = f" ({head.source})" if head.source else ""
@@ -283,10 +283,10 @@ Continue in a terminal: `{command} chat`, or pipe one utterance per line: echo "
 
 
 def play_then_talk(settings: Settings, name: str, speed: float | None) -> int:
-    """Play a recording, then hold a conversation; without a terminal print how to start one. Return the exit code.
+    """Play a recording, then hold a conversation. Return the exit code.
 
-    If no model is set, ask before the conversation whether to use the best one that is found; without a terminal list
-    those that are found.
+    - Without a terminal, print the command that starts a conversation instead of holding one.
+    - If no model is set, search for models first: ask whether to use the best one, or without a terminal list them.
 
     Args:
         speed: speed factor of the recording (see `play_out`).

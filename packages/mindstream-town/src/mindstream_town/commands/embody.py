@@ -127,11 +127,12 @@ async def _run_until(town: Town, when: str) -> None:
 
 
 async def _follow(screen: Screen, script: Path) -> int:
-    """Run the commands of a file and return the exit code: 0, or SPOKEN_TO if a resident spoke to the user and so ended
-    a command early.
+    """Run the commands of a file and return the exit code.
+
+    The code is SPOKEN_TO if a resident spoke to the user before all commands were done; else 0.
 
     Raises:
-        InputError: the file cannot be read; or a line cannot be run, and the lines before it have been run.
+        InputError: the file cannot be read, or a line cannot be run. The lines before this line have been run.
     """
     with prefixed(script):
         rows = enumerate(read_text(script, LARGEST).splitlines(), 1)
@@ -154,11 +155,10 @@ def _undone(lines: int) -> str:
 
 
 async def _obey(screen: Screen) -> int:
-    """Run typed or piped commands, with time passing only during commands, and return the exit code.
+    """Run typed or piped commands and return the exit code. Time passes only during commands.
 
-    A user who types, or a program that reads the output, sees each result before it sends the next line. Lines that are
-    already in the pipe were written before the last result was known: after an interruption or a mistake, they are not
-    run.
+    Typed lines are all run. Piped lines can have been written before the previous result was known: after an
+    interruption or a mistake, the lines that are already in the pipe are not run.
     """
     lines, code, typed = Lines(), 0, sys.stdin.isatty()
     while not screen.left:

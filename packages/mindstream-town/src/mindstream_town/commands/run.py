@@ -370,8 +370,11 @@ def _command(name: str, settings: Settings, *more: str) -> str:
 
 
 def _models(settings: Settings, name: str) -> list[str]:
-    """Return the command-line flags of the models in these settings, for the printed command that continues a run; []
-    if the command takes none, or no model costs anything."""
+    """Return the command-line flags that select the models of these settings, for the printed command that continues a
+    run.
+
+    Return [] if the command `name` takes no models, or if the models cost nothing.
+    """
     if name not in ("run", "resume") or towns.is_free(settings):
         return []
     roles = [word for role, model in settings.roles.items() for word in ("--role", f"{role}={model}")]

@@ -44,9 +44,11 @@ class Typed:
 
     Attributes:
         at: time of the day (HH:MM) to wait for before the command; "": none.
-        verb: one of the verbs in HELP. words: its arguments.
-        minutes: duration of `do` or `wait`; None: not given. place: place of `do`; "": not given. until: end of `wait`
-            (HH:MM); "": not given.
+        verb: one of the verbs in HELP.
+        words: arguments of the verb.
+        minutes: duration of `do` or `wait`; None: not given.
+        place: place of `do`; "": not given.
+        until: end of `wait` (HH:MM); "": not given.
     """
 
     verb: str
@@ -99,10 +101,10 @@ def _do(rest: str, at: str) -> Typed:
 
 
 def addressee(text: str, near: Iterable[str]) -> tuple[str, str]:
-    """Split "hello to Ada" into "hello" and "Ada", if exactly one person nearby has this name or first name, or if the
-    name is `all`; else return the whole text and "".
+    """Split "hello to Ada" into "hello" and "Ada".
 
-    Only the text after the last " to " can be an addressee.
+    The addressee is the text after the last " to ". It must be `all`, or the name or first name of exactly one person
+    nearby. Else return the whole text and "".
     """
     said, to, who = text.rpartition(" to ")
     wanted = who.strip().casefold()

@@ -70,9 +70,11 @@ class Happening(Frozen):
     """An event from the view of a controlled resident.
 
     Attributes:
-        kind: saw, heard, said, did, talked (a talk is over), agreed, left (the user's control has ended), or unanswered
-            (`who` did not answer: the resident or its partner; `text`: the partner).
-        waited: the partner has waited for an answer of the resident and has stopped waiting.
+        kind: saw, heard, said, did, talked (a talk is over), agreed, left (the user's control has ended), or
+            unanswered.
+        who: for `unanswered`, the person who did not answer: the resident or the partner.
+        text: for `unanswered`, the partner.
+        waited: whether the partner has waited for an answer of the resident and has stopped waiting.
     """
 
     step: int
@@ -146,8 +148,13 @@ class _Telling:
 
 
 class PersonSeen(Frozen):
-    """A person in sight; `known_as`: its relation to the controlled resident; `distance`: from the controlled resident,
-    in tiles (a diagonal step counts as one), or in steps along roads."""
+    """A person in sight of the controlled resident.
+
+    Attributes:
+        known_as: relation of the person to the controlled resident.
+        distance: distance from the controlled resident, in tiles (a diagonal step counts as one) or in steps along
+            roads.
+    """
 
     name: str
     doing: str

@@ -103,7 +103,8 @@ class Drawing:
         ground: character for tiles outside of places; in `things`, this character and a blank mean that nothing is
             there.
         places: address of the place, by character.
-        objects: name of the object, by character; an object belongs to the arena (room) that `rows` has at its tile.
+        objects: name of the object, by character. An object belongs to the arena (room) that `rows` shows at the
+            object's tile.
         spawns: name of the spawn point, by character.
     """
 
@@ -120,12 +121,13 @@ def world_of_drawing(world: Address, drawing: Drawing, faults: list[str] | None 
     """Build a world from a drawing.
 
     Args:
-        faults: a list to which the faults of tiles are added, instead of raising them; these tiles stay empty.
+        faults: a list to which faults of tiles are added; faulty tiles stay empty. None: faults of tiles raise
+            InputError.
 
     Raises:
         InputError: the size or the legend is invalid, rows are missing or differ in length, a character has no meaning,
-            an object is outside of a room, or a spawn point is on a wall. If tiles are faulty, the message has one line
-            with row and column for each kind of fault, at its first tile.
+            an object is outside of a room, or a spawn point is on a wall. For faulty tiles, the message has one line
+            for each faulty pair of characters, with row and column of its first tile.
     """
     _check_legend(drawing)
     width, height = len(drawing.rows[0]) if drawing.rows else 0, len(drawing.rows)

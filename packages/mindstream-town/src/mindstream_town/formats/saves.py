@@ -83,7 +83,8 @@ class ConceptNode:
 
     @property
     def evidence(self) -> tuple[str, ...]:
-        """The ids of the nodes that the node is based on; () for a conversation, whose `filling` is its lines."""
+        """The ids of the nodes that this node is based on. () for a conversation, whose `filling` has its lines instead
+        of ids."""
         if isinstance(self.filling, str):
             return (self.filling,) if self.filling else ()
         return () if self.type == "chat" else tuple(each for each in self.filling or () if isinstance(each, str))
@@ -209,7 +210,8 @@ Schedule = tuple[tuple[str, Number], ...]
 
 @dataclass(frozen=True)
 class Scratch:
-    """A resident's `scratch.json`: 47 keys in the order of the file; times are texts (`parse_time`), tiles (x, y)."""
+    """A resident's `scratch.json`: 47 keys in the order of the file. Times are texts (see `parse_time`), and tiles are
+    pairs (x, y)."""
 
     vision_r: Whole
     att_bandwidth: Whole
@@ -382,8 +384,10 @@ class Built(Mapping[int, bytes]):
 
 
 def _read_played(path: Path) -> Built:
-    """Read the short form of a simulation, which has only changes: the movement of a step is built from the last change
-    of each resident up to that step."""
+    """Read the short form of a simulation, which contains only changes.
+
+    The movement of a step has, for each resident, the last change up to this step.
+    """
     data = load_object(path, MOST_ARCHIVE_BYTES)
     if wrong := [key for key in data if not NUMBER.fullmatch(key)]:
         raise InputError(f"{path}: expected whole numbers (steps) as keys, found {wrong[0]!r:.60}")
@@ -477,8 +481,8 @@ def read_save(folder: Path) -> Save:
     """Read a saved simulation.
 
     Raises:
-        InputError: a file is missing or invalid; or the list of residents is empty or too long, or has a name that
-            occurs twice or has no folder. The message has file and key.
+        InputError: a file is missing or invalid. The list of residents is invalid if it is empty or too long, names a
+            resident twice, or names one without a folder. The message has file and key.
     """
     path = find_meta(folder)
     meta = _read_meta(path, folder)
@@ -558,8 +562,10 @@ def is_folder_name(name: str) -> bool:
 
 
 def _read_meta(path: Path, folder: Path) -> SaveMeta:
-    """Read a meta file; keys that can be derived (start date, residents) or have a default (such as the map) may be
-    missing."""
+    """Read a meta file.
+
+    Missing keys are derived (start date, residents) or have a default (such as the map).
+    """
     data = load_object(path)
     if isinstance(now := data.get("curr_time"), str):
         data.setdefault("start_date", now.rpartition(", ")[0])
@@ -595,11 +601,11 @@ def _write(path: Path, data: JsonValue, indent: int | None = None) -> None:
 
 
 def settle_clock(save: Save, tell: Callable[[str], None]) -> Save:
-    """Return the save with step number and step length that fit its times; report corrections with `tell`.
+    """Return the save with a step number and a step length that fit its times. Report a correction with `tell`.
 
-    The number of steps times their length in the meta file must be the time since the first day began. Otherwise the
-    time between the residents' last time and the current time of the meta file becomes the step length, if all
-    residents have the same last time and the number of steps is then a whole number.
+    Step number times step length must be the time from the start of the first day to the current time. If it is not,
+    the step length becomes the time from the residents' last time to the current time of the meta file. The save stays
+    unchanged if the residents differ in their last time, or if the new number of steps is not a whole number.
     """
     meta = save.meta
     now = parse_time(meta.curr_time)

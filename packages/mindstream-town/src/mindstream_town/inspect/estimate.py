@@ -118,8 +118,10 @@ class Counting:
 
 
 def _a_day_out(who: str, date: str, places: Sequence[str]) -> list[tuple[str, str]]:
-    """Return times and places of a typical day: work; at noon and after work, a place that is drawn for the date and
-    is the same for all residents; at other times home ("")."""
+    """Return times and places of a typical day: work, noon, work, evening, and at other times home ("").
+
+    The places for noon and evening are drawn for the date, and are the same for all residents.
+    """
     work = chance.pick(places, who, "work") if places else ""
     noon, evening = (chance.pick(places, date, hour) if places else "" for hour in ("noon", "evening"))
     return [("06:30", ""), ("08:30", work), ("12:00", noon), ("13:00", work), ("17:00", evening), ("18:30", "")]
@@ -165,8 +167,11 @@ async def _answered(rules: Rules, request: Request) -> str:
 
 
 async def _reply(rules: Rules, request: Request) -> AsyncGenerator[Part]:
-    """Answer as a model typically would if the prompt has no rule, or if with the rule's reply the residents would
-    behave, and so call models, otherwise than with a model. Answer all other prompts by their rules."""
+    """Answer a prompt as a typical model would, or by the rules.
+
+    A prompt is answered as by a model if it has no rule, or if the rule's reply would change how many calls the
+    residents make. All other prompts are answered by their rules.
+    """
     match request.prompt:
         case SalientQuestions() as ask:
             questions = [f"What matters to {ask.who}? ({number})" for number in range(ask.count)]
@@ -208,8 +213,8 @@ async def count_calls(
     """Run a number of steps from the beginning without a model, and count the calls that models would get.
 
     Args:
-        models: model name by role, as in `Models.named`. For roles with a model, residents behave as with that model,
-            and replies count with their average length; the other roles are answered by rules.
+        models: model name by role, as in `Models.named`. For a role with a model, replies are as those of a typical
+            model and count with their average length. The other roles are answered by rules.
     """
     counting = Counting()
     lived = replace(counting, name=LIVED)  # shares its counts with `counting`

@@ -246,8 +246,10 @@ def _lines(text: str, longest: float) -> list[str]:
 
 
 def _loops(tiles: Collection[Spot]) -> list[list[Spot]]:
-    """Return the closed outlines of a set of tiles, including outlines of holes, as lists of all corners of tiles along
-    them; the last corner is the first one again."""
+    """Return the closed outlines of a set of tiles, including outlines of holes.
+
+    An outline is a list of all tile corners along it. The last corner repeats the first.
+    """
     here = tiles if isinstance(tiles, set) else set(tiles)
     edges: dict[Spot, list[Spot]] = {}
     for x, y in sorted(here):

@@ -21,11 +21,11 @@ class Moment:
     """An act, utterance, percept or thought on the timeline.
 
     Attributes:
-        end: step at which it ended; equal to `step` if it has no duration.
+        end: step at which the moment ended; equal to `step` if the moment has no duration.
         tasks: the parts of an act, in order.
-        aside: whether it is a note on a talk or an overheard line, which is shown only in the full form or if it
-            contains the text that is searched for.
-        place, because: place and reason in words; "" if there is none.
+        aside: whether the moment is a note on a talk or an overheard line. Such moments are shown only in the full
+            form, or if they contain the searched text.
+        place, because: place and reason in words; "": none.
     """
 
     step: int
@@ -94,8 +94,10 @@ def timeline(history: History, name: str, start: int = 0, end: int | None = None
 
 
 def _joined(moments: list[Moment]) -> list[Moment]:
-    """Combine adjacent moments of the same act, such as `cooking (peeling)` and `cooking (frying)`, into one; a talk
-    between them does not separate them, but a moment with a reason of its own begins a new act."""
+    """Combine adjacent moments of the same act, such as `cooking (peeling)` and `cooking (frying)`, into one.
+
+    A talk between two moments of an act does not separate them. A moment with a reason begins a new act.
+    """
     found: list[Moment] = []
     at = -1
     for each in moments:
@@ -119,8 +121,10 @@ def _split(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _wider(before: Moment, each: Moment) -> str:
-    """Return, in words, the narrowest place that contains the places of two moments: the same object, room or house; ""
-    if there is none. If only the first moment has a place, return that place."""
+    """Return, in words, the narrowest place that contains the places of two moments: an object, a room or a house.
+
+    Return "" if there is none. If only the first moment has a place, return this place.
+    """
     if before.place == each.place or not each.place:
         return before.place
     here, there = (place.split(" in ", 1)[-1].removeprefix("the ") for place in (before.place, each.place))

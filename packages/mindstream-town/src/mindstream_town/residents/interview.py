@@ -45,8 +45,8 @@ class Interview:
     """A question and its answer.
 
     Attributes:
-        memories: the recalled memories: first those for the question, then those for each resident that it names, then
-            those for the previous question; each group is ordered by relevance.
+        memories: the recalled memories: for the question, then for each resident whom the question names, then for the
+            previous question. Each group is ordered by relevance.
         rests_on: the recalled memories whose words occur in the answer.
     """
 
@@ -71,8 +71,11 @@ class Interviewer:
     async def ask(
         self, name: str, question: str, condition: Condition = "full", lines: Sequence[str] = ()
     ) -> Interview:
-        """Ask one question; `condition`: the kinds of memory that the resident may use; `lines`: the interview so far,
-        as `name: words`.
+        """Ask one question.
+
+        Args:
+            condition: the kinds of memory that the resident may use.
+            lines: the interview so far, as `name: words`.
 
         Raises:
             InputError: the resident or the condition does not exist, or the question is empty.
@@ -173,8 +176,11 @@ class Interviewer:
         return words_of(str(self.setting.world.places[arena])) if arena else ""
 
     def _words(self, record: Record) -> str:
-        """Return a memory as text for the prompt: its time (unless it is from before the town), its speaker if it is a
-        message, and its text, which is cut off if it is too long."""
+        """Return a memory as text for the prompt: time, speaker, text.
+
+        The time is left out if it is before the town began. The speaker is left out if the memory is no message. A long
+        text is cut off.
+        """
         said = f"{record.by}: " if record.kind == "chat" else ""
         step = step_of(self.setting, record.created)
         dated = f"({self.setting.when(step):%A %Y-%m-%d %H:%M}) " if step > 0 else ""
@@ -204,12 +210,13 @@ def _policy(setting: Setting, is_past: bool) -> Policy:
 
 
 def day_lines(setting: Setting, state: ResidentState, step: int, around: int | None = None) -> tuple[str, ...]:
-    """Return the plan of the step's day as lines, `HH:MM what (place)`; () if that day is not planned. Consecutive
-    equal tasks are combined.
+    """Return the plan of the step's day as lines, `HH:MM what (place)`; () if this day is not planned.
+
+    Consecutive equal tasks are combined.
 
     Args:
-        around: a minute of the day; None: all tasks are shown in detail. Tasks far from it are replaced by the part of
-            the day that they belong to, and count as equal even at different places.
+        around: a minute of the day. A task far from this minute is replaced by its part of the day; such tasks count as
+            equal even at different places. None: all tasks are shown in detail.
     """
     if state.day != setting.day(max(step, 0)):
         return ()
@@ -227,11 +234,13 @@ def day_lines(setting: Setting, state: ResidentState, step: int, around: int | N
 
 
 def is_source(memory: str, answer: str, names: Collection[str] = ()) -> bool:
-    """Return whether an answer uses a memory. It does if it contains at least two words of one sentence of the memory;
-    among the words of this sentence that are not names, it must contain at least one and at least half (SHARE).
+    """Return whether an answer uses a memory.
+
+    One sentence of the memory must share at least two words with the answer. Of the sentence's words that are not
+    names, the answer must contain at least one and at least the share SHARE.
 
     Args:
-        names: stemmed words of names; they count only towards the two words.
+        names: stemmed words of names. They count among the two words, but not for SHARE.
     """
     said = set(terms(answer))
     told = (set(terms(sentence)) for sentence in sentences(memory))

@@ -76,8 +76,8 @@ def show(records: Iterable[Record], written: Sequence[str] = ()) -> tuple[Memory
 
 
 ALIKE = 0.75
-"""Minimum share of the runs of four letters of the shorter of two texts that the other must contain, so that the two
-count as a repetition."""
+"""Minimum similarity of two texts that count as a repetition: the share of four-letter runs of the shorter text that
+the longer text contains."""
 
 
 def repeats(text: str, others: Iterable[str]) -> bool:
@@ -94,6 +94,8 @@ def runs(text: str) -> set[str]:
 
 
 def are_alike(one: set[str], other: set[str]) -> bool:
-    """Return whether two texts, given as sets of their runs of four letters, are alike: the larger set contains at
-    least the share ALIKE of the smaller one."""
+    """Return whether two texts are alike. Each text is given as the set of its runs of four letters.
+
+    They are alike if the larger set contains at least the share ALIKE of the smaller set.
+    """
     return len(one & other) >= ALIKE * min(len(one), len(other))

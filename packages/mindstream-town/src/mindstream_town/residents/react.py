@@ -50,8 +50,8 @@ async def react_to_things(turn: ResidentTurn, others: Mapping[str, ResidentState
 def _undecided(turn: ResidentTurn) -> list[Percept]:
     """Return the objects about which the resident must decide, dangers first.
 
-    While it talks or repairs something, a resident notices only dangers; while it deals with a danger in sight, it
-    notices nothing else.
+    A resident who talks or repairs something decides only about dangers. A resident who deals with a danger in sight
+    decides about nothing else.
     """
     state, step = turn.state, turn.step
     block = state.block_at(turn.setting.minute(step))
@@ -66,11 +66,14 @@ def _undecided(turn: ResidentTurn) -> list[Percept]:
 
 
 def _is_settled(turn: ResidentTurn, percept: Percept) -> bool:
-    """Return whether a resident in the mode `paper` need not decide about an object again: its own act has left this
-    condition or is changing it, the town file calls it fine, or an act that needed the object was not changed because
-    of it today.
+    """Return whether a resident in the mode `paper` need not decide about an object again.
 
-    Dangers and occupied objects are never settled.
+    Dangers and occupied objects are never settled. Any other object is settled in one of these cases:
+
+    - The resident's current act changes the condition of the object, or an earlier act left the object in this
+      condition.
+    - The town file calls the condition fine.
+    - Today the resident has decided not to change its act because of this condition.
     """
     state, setting = turn.state, turn.setting
     if percept.danger or percept.object == OCCUPIED or not turn.is_paper("decider"):
@@ -103,8 +106,10 @@ def _leave_to_another(turn: ResidentTurn, others: Mapping[str, ResidentState]) -
 
 
 def _is_left(turn: ResidentTurn, percept: Percept, others: Mapping[str, ResidentState]) -> bool:
-    """Return whether to ignore an object that is no danger and that the current act does not need: another resident
-    repairs or uses it, or its condition is fine."""
+    """Return whether to ignore an object: another resident repairs or uses it, or its condition is fine.
+
+    A danger, or an object that the current act needs, is never ignored.
+    """
     act, rules = turn.state.act, turn.setting.conditions
     if percept.danger or (act is not None and act.needs(percept.place)):
         return False
@@ -113,9 +118,12 @@ def _is_left(turn: ResidentTurn, percept: Percept, others: Mapping[str, Resident
 
 
 def _put_off(turn: ResidentTurn, percept: Percept, others: Mapping[str, ResidentState]) -> bool:
-    """If the planned act needs an object that the resident has already reported or waited for today, begin the next
-    part of the plan at another place instead (before bedtime: be at home); return whether this was done. It is not done
-    if the object is a danger or in use, if the resident is in charge of it, or if another repairs it."""
+    """Begin the next part of the plan at another place, if the planned act needs an object that is out of order.
+
+    This is done only if the resident has already reported the object or waited for it today. If the next part is sleep,
+    the resident is at home until then. Return whether this was done. It is not done if the object is a danger or in
+    use, if the resident is in charge of it, or if another resident repairs it.
+    """
     state, step = turn.state, turn.step
     act, minute = state.act, turn.setting.minute(step)
     if act is None or act.why != "plan" or not act.needs(percept.place):
@@ -136,8 +144,8 @@ def _put_off(turn: ResidentTurn, percept: Percept, others: Mapping[str, Resident
 
 
 def _has_told(turn: ResidentTurn, percept: Percept) -> bool:
-    """Return whether the resident has already reported an object, or waited for it, today and since its present
-    condition began."""
+    """Return whether the resident has reported an object, or waited for it, today and since its present condition
+    began."""
     midnight = turn.setting.step_at(turn.day, 0)
     return any(
         each.why == "wait"
@@ -231,8 +239,10 @@ def _numbers(things: Sequence[str], meant: Sequence[str], place: str) -> tuple[i
 
 
 def _aside(things: Sequence[str], place: str) -> int:
-    """Return the number, from 1, of an object in another room of the house of `place`, where a resident can wait; 0:
-    there is none."""
+    """Return the number, from 1, of an object in another room of the house of `place`; 0: there is none.
+
+    The resident can wait at this object.
+    """
     room, house = place.rpartition(":")[0], sector_of(place)
     found = (n for n, each in enumerate(things, 1) if sector_of(each) == house and each.rpartition(":")[0] != room)
     return next(found, 0)
@@ -250,8 +260,10 @@ def _minutes_waited(state: ResidentState, place: str, minute: int) -> int:
 def _rewrite_plan(
     turn: ResidentTurn, percept: Percept, remedy: Remedy, things: Sequence[str], minute: int
 ) -> tuple[Block, ...]:
-    """Return the tasks of the remedy with the walks to them. If the resident resumes its plan afterwards, add the
-    current tasks, delayed; but not if the town runs in scenes, where each part of the day keeps its time.
+    """Return the tasks of a remedy, with the walks to them.
+
+    If the resident resumes its plan afterwards, add the current tasks, delayed. In a town that runs in scenes they are
+    not added: each part of the day keeps its time.
 
     Blocks that are not broken down keep their ends, so that the day continues as planned.
     """

@@ -42,8 +42,10 @@ def _was_first(deed: Act, name: str, act: Act, own: str, step: int) -> bool:
 
 
 def _counted_place(setting: Setting, act: Act) -> tuple[str, int] | None:
-    """Return the place whose users count for an act's capacity rule, and the capacity; None: there is no limit, or the
-    resident sleeps."""
+    """Return the place whose users count towards the capacity at an act's place, and this capacity.
+
+    Return None if there is no limit, or if the resident sleeps.
+    """
     address = setting.addresses.get(act.place)
     if address is None or act.asleep:
         return None
@@ -58,14 +60,16 @@ def look(
     step: int,
     known: Collection[tuple[str, str, str]] = (),
 ) -> list[Percept]:
-    """Return what a resident notices: people, objects that are not in order, and the room or object that it is about to
-    use if others have filled it. Of these, it notices the nearest, at most `profile.attention`, and every danger.
+    """Return what a resident notices: people, objects that are not in order, and a full place.
 
-    In the mode `paper`, it also notices objects in use. The partner of its current talk is left out.
+    - Of these, the resident notices the nearest, at most `profile.attention`, and in addition every danger.
+    - A full place is noticed only if it is the room or object that the resident is about to use.
+    - In the mode `paper`, objects in use are noticed, too.
+    - The partner of the resident's current talk is left out.
 
     Args:
-        known: percepts (as triples) that are no news. If it sees nothing but people whose percepts are all known, the
-            result is empty.
+        known: percepts (as triples) that are no news. If the resident sees only people whose percepts are all known,
+            the result is empty.
     """
     setting, profile, spot, state = where.setting, where.setting.profile, where.spots[name], residents[name].state
     if not profile.observes:
@@ -123,9 +127,9 @@ def on_the_way(place: str) -> str:
 
 
 def _deed(resident: Resident, act: Act, where: Whereabouts, step: int) -> tuple[str, str, str]:
-    """Return an act as subject, predicate and object; a talk gives the same percept for both speakers.
+    """Return an act as subject, predicate and object. A talk gives the same percept for both speakers.
 
-    In the mode `paper`, a resident that walks to another room is seen on its way there, because its act has not begun.
+    In the mode `paper`, a resident who walks to another room is seen "on the way", because the act has not begun.
     """
     state, setting = resident.state, where.setting
     if resident.is_paper(setting.profile) and not act.has_arrived(step) and act.place in setting.addresses:
@@ -181,8 +185,8 @@ def dangers_of(percepts: Sequence[Percept]) -> list[Percept]:
 
 
 PEOPLE, THING, ADDRESSED, DANGER = 1.0, 3.0, 4.0, 8.0
-"""Importance of percepts if the town runs in scenes, where no model rates percepts: acts of others, conditions of
-objects, acts that name the resident, and dangers."""
+"""Importance of percepts in a town that runs in scenes, where no model rates percepts. In this order: acts of others,
+conditions of objects, acts that name the resident, dangers."""
 
 
 def is_news(percepts: Sequence[Percept], state: ResidentState) -> bool:
@@ -193,8 +197,11 @@ def is_news(percepts: Sequence[Percept], state: ResidentState) -> bool:
 def is_undecided(state: ResidentState, percept: Percept) -> bool:
     """Return whether a resident still has to decide about an object in sight.
 
-    A resident decides once, and again if the condition changes, if a new act needs the object, or, for a danger, with
-    each new act.
+    A resident decides once, and again in these cases:
+
+    - The condition of the object changes.
+    - A new act needs the object.
+    - The object is a danger, and the resident begins a new act.
     """
     if percept.who or percept.passing or state.act is None or state.act.sees_to == percept.place:
         return False
@@ -205,7 +212,7 @@ def is_undecided(state: ResidentState, percept: Percept) -> bool:
 
 
 async def perceive(turn: ResidentTurn) -> list[Percept]:
-    """Store as memories what the resident has newly in sight (percepts), and note the newly seen places; return the new
+    """Store what the resident newly sees (percepts) as memories, and note the newly seen places. Return the new
     percepts."""
     new = [each for each in turn.percepts if each.triple not in turn.state.seen]
     if not (new or turn.places):

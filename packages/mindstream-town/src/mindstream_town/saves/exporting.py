@@ -108,8 +108,10 @@ def _restore_node(now: ConceptNode, saved: ConceptNode | None) -> ConceptNode:
 
 
 def _restore_vectors(now: Embeddings, saved: Embeddings) -> Embeddings:
-    """Return vectors of equal width: the recorded ones, and new ones padded with zeros; only new ones if new ones are
-    wider than recorded ones."""
+    """Return vectors of equal width: the recorded vectors, and for other texts new vectors padded with zeros.
+
+    If nothing was recorded, or the new vectors are wider than the recorded ones, return only new vectors.
+    """
     ours, recorded = now.vectors.shape[1], saved.vectors.shape[1]
     if not len(saved.keys) or ours > recorded:
         return now

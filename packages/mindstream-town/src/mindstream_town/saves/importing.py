@@ -152,8 +152,10 @@ ASLEEP = "sleeping"
 
 
 def rows_of_scratch(setting: Setting, persona: PersonaSave, step: int) -> Iterator[Event]:
-    """Yield the events that bring a resident to its state after a step; for step -1 (no step was simulated yet), only
-    its arrival."""
+    """Yield the events that bring a resident to its state after a step.
+
+    For step -1 (no step was simulated yet), yield only the resident's arrival.
+    """
     scratch, person = persona.scratch, setting.people[persona.name]
     spot, knows = find_home(setting, person)
     yield MovedIn(step=max(step, 0), spot=spot, knows=knows)
@@ -196,7 +198,10 @@ def _act(setting: Setting, scratch: Scratch, spot: Spot, step: int) -> Act:
 
 
 def _way(setting: Setting, scratch: Scratch, spot: Spot) -> Sequence[Spot]:
-    """Return the rest of a walk; if it is impossible on this map, a shortest path to its end; () if there is none."""
+    """Return the rest of a saved walk.
+
+    If the walk is impossible on this map, return a shortest path to its end; () if there is no path.
+    """
     way = scratch.planned_path
     apart = [abs(a[0] - b[0]) + abs(a[1] - b[1]) for a, b in pairwise((spot, *way))]
     if max(apart, default=0) <= 1 and all(map(setting.world.walkable, way)):
@@ -211,9 +216,9 @@ def _step_of(setting: Setting, clock: str) -> int:
 
 
 def _blocks(setting: Setting, scratch: Scratch, here: str) -> tuple[Block, ...]:
-    """Return the day's plan, which ends with sleep if the save's plan ends before midnight.
+    """Return the day's plan. If the save's plan ends before midnight, sleep is added.
 
-    Saves have no places for tasks: the current task is done where the resident is (`here`), sleep is at home, and other
+    A save has no places for tasks. The current task is done where the resident is (`here`), sleep is at home, and other
     tasks have no place.
     """
     home = setting.people[scratch.name].home
@@ -269,14 +274,14 @@ def setting_of_save(
     """Return the setting of the town in a saved simulation, with the same step numbers.
 
     Args:
-        profile: constants of the town; None: those of the residents in the save. The step length is always that of the
-            save.
+        profile: constants of the town; None: the constants of the residents in the save. The step length is always
+            taken from the save.
         whispers: memories from before the town began, by resident.
         tell: called with each difference and how it was resolved.
 
     Raises:
-        InputError: the world has no such or similar home, a resident is in a wall or cannot reach its home, a constant
-            of the residents is invalid, or the town would begin before 1970.
+        InputError: the world has no home with an equal or similar name, a resident is in a wall or cannot reach the
+            home, a constant of the residents is invalid, or the town would begin before 1970.
     """
     save = settle_clock(save, tell)
     start = parse_time(save.meta.curr_time) - save.meta.step * save.meta.sec_per_step
@@ -390,8 +395,10 @@ async def _begin(store: Store, save: Save, setting: Setting, vectors: Embedder) 
 
 
 async def _remember_who(stream: Memory, setting: Setting, persona: PersonaSave) -> None:
-    """Write a resident's memories from before the town began (description, relations, whispers), except texts that a
-    node of the save has already."""
+    """Write a resident's memories from before the town began (description, relations, whispers).
+
+    Texts that a node of the save already has are left out.
+    """
     there = {node.description for node in persona.memory.nodes}
     texts = [each.text for each in setting.people[persona.name].first_memories() if each.text not in there]
     if not texts:
@@ -470,8 +477,11 @@ class PlaceNames:
         return name in self._within.get(parent, {})
 
     def find(self, place: str, where: str) -> str:
-        """Return the address whose names are equal or most similar (at least CLOSE), level by level; "" if a level has
-        no such name."""
+        """Return the address on the map that matches a place, level by level.
+
+        At each level, an equal name is used, else the most similar one (similarity at least CLOSE). Return "" if a
+        level has no such name.
+        """
         found = self._name
         for name in [part.strip() for part in place.split(":")][1:]:
             names = self._within.get(found, {})
@@ -555,8 +565,9 @@ def pack(folder: Path, file: Path) -> int:
 
 
 def unpack(file: Path, folder: Path) -> None:
-    """Unpack a packed file as the database of a data folder, which is created if it is missing; compute the vectors
-    that `pack` left out.
+    """Unpack a packed file as the database of a data folder. The folder is created if it is missing.
+
+    The vectors that `pack` left out are computed.
 
     Raises:
         StorageError: the folder cannot be used.

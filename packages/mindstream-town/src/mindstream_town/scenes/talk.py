@@ -93,13 +93,17 @@ FILLERS = (FREE, AT_HOME)
 PASSING = 2.0
 """Importance (1 to 10) of a meeting that was not rated, and of overhearing one, as a reason to reflect."""
 SHORTEST = 6
-"""Minimum minutes of a scene. Only after them the town needs the model's reply, which contains what is said: until
-then others perceive only that the two talk with each other."""
+"""Minimum duration of a scene, in minutes.
+
+Until these minutes have passed, others perceive only that the two talk with each other. Only then is the model's reply
+needed, which contains what is said.
+"""
 
 
 async def begin_scene(first: ResidentTurn, second: ResidentTurn, near: Sequence[str]) -> None:
-    """Begin the scene of two residents who meet: a model is asked about it, and until the reply is needed
-    (`finish_scene`), others see only that the two talk with each other.
+    """Begin the scene of two residents who meet, and ask a model for it.
+
+    The reply is needed only later (`finish_scene`). Until then, others see only that the two talk with each other.
 
     Args:
         near: other residents in sight who are awake.
@@ -208,11 +212,14 @@ def _request(setting: Setting, begun: Sequence[SceneBegan], minds: Sequence[Sequ
 
 
 async def settle_in_short(people: Sequence[ResidentTurn]) -> None:
-    """Ask for the result of an appointment of several residents, or of one, or of an errand to another resident, for
-    which the daily budget allows no talk; let all remember the result. They share the tokens of the call.
+    """Ask a model for the result of a meeting for which the daily budget allows no talk, and let all remember the
+    result.
+
+    The meeting is an appointment (of several residents, or of one), or an errand to another resident. The residents
+    share the tokens of the call.
 
     Args:
-        people: those who are there.
+        people: the residents who are there.
     """
     if len(people) == 2 and _begins(people[1], people[0].name) > _begins(people[0], people[1].name):
         people = people[::-1]
@@ -355,11 +362,14 @@ def _where(turn: ResidentTurn, place: str) -> str:
 
 
 async def _come_to_mind(turn: ResidentTurn, other: ResidentTurn, place: str) -> list[Record]:
-    """Return what the other resident has to be told, untold news, appointments, the most important memories of today,
-    recent results of acts, and memories about the other, the place and what matters to the resident; without secrets.
+    """Return the memories that a resident may use in a talk, without secrets and disproved memories.
 
-    Appointments are left out if they are over, or if the other knows them and the plan in the prompt contains them.
-    Each remaining appointment is shown once.
+    They are, in this order: what the other resident has to be told, untold news, appointments, the most important
+    memories of today, recent results of acts, and memories about the other resident, about what matters to the
+    resident, and about the place.
+
+    An appointment is left out if it is over, or if the other resident knows it and the plan in the prompt contains it.
+    Each other appointment is shown once.
     """
     shared = turn.state.shared.get(other.name, frozenset())
     secret, false = {each.id for each in await secrets_of(turn)}, await disproved(turn)
@@ -402,12 +412,15 @@ judges new memories of the same day."""
 
 
 async def _brief(turn: ResidentTurn, mind: Sequence[Record]) -> None:
-    """Let a resident with secrets decide what its conversations of the day may show: once a day, with the rest of the
-    day's plan; again for a new secret, or for a memory that a user has added since. JUDGED_AGAIN minutes later it is
-    asked about this conversation's new memories alone if one of them is important (IMPORTANT). A conversation does not
-    show memories that have not been judged.
+    """Let a resident with secrets decide what its conversations of the day may show.
 
-    Judgements of memories hold until the resident has a new secret whose evidence contains none of the earlier secrets.
+    - The resident decides once a day, with the rest of the day's plan.
+    - It decides again if it has a new secret, or a memory that a user has added since.
+    - JUDGED_AGAIN minutes or more after a decision, it judges the new memories of a conversation alone, if one of them
+      is important (IMPORTANT).
+
+    A conversation does not show memories that have not been judged. Judgements hold until the resident has a new secret
+    whose evidence contains none of the earlier secrets.
 
     Args:
         mind: the memories that the next conversation would show.
@@ -507,8 +520,11 @@ def _side(turn: ResidentTurn, other: ResidentTurn, plan: Mapping[int, Block], pr
 
 
 def _heard(turn: ResidentTurn, other: ResidentTurn, record: Record) -> str:
-    """Return a remark about a memory: that the other has been told of it, is to be told now, or that no one has heard
-    it yet; "" otherwise."""
+    """Return a remark about a memory that is shown for a talk with another resident; "": none.
+
+    The remark says that the other resident has been told of the memory, that it is to be told now, or that no one has
+    heard it yet.
+    """
     if record.id in turn.state.shared.get(other.name, frozenset()):
         return "told before"
     if other.name in still_to_tell(turn.state).get(record.id, ()):
@@ -517,23 +533,30 @@ def _heard(turn: ResidentTurn, other: ResidentTurn, record: Record) -> str:
 
 
 def _day_of(when: datetime, record: Record) -> str:
-    """Return the weekday on which a memory was created; "" if it was today, or for a note (a plan, a user's whisper, or
-    a memory from before the town began)."""
+    """Return the weekday on which a memory was created.
+
+    Return "" if it was created today, or is a note (a plan, a user's whisper, or a memory from before the town began).
+    """
     written = datetime.fromtimestamp(record.created, UTC)
     return "" if record.kind == "note" or written.date() == when.date() else f"{written:%A}"
 
 
 def _lets_on(turn: ResidentTurn, other: ResidentTurn) -> tuple[str, ...]:
-    """Return what a resident would reveal of its own secrets to another resident today; () if nothing, if it has no
-    briefing, or if the two have met today: then it could have said it already."""
+    """Return what a resident would reveal of its own secrets to another resident today.
+
+    Return () if there is nothing to reveal, or if the resident has no briefing. Return () also if the two have met
+    today: the resident could have revealed it then.
+    """
     briefing = briefing_of(turn)
     has_met = turn.state.scenes.get(other.name, -1) >= turn.setting.step_at(turn.day, 0)
     return briefing.lets_on.get(other.name, ()) if briefing and not has_met else ()
 
 
 def _doing(turn: ResidentTurn) -> str:
-    """Return a resident's act for the prompt; only its place, if the act reveals a secret and has no text for others
-    (`Act.seen`)."""
+    """Return a resident's act for the prompt.
+
+    If the act reveals a secret and has no text for others (`Act.seen`), return only its place.
+    """
     act = turn.state.act
     if act and act.why == "plan" and not act.seen and hides_act(turn, act):
         return f"({words_of(act.place)})"
@@ -677,8 +700,10 @@ async def _new_agreements(
 
 
 async def _heard_now(turn: ResidentTurn, told: Sequence[Record], remembered: Sequence[str]) -> list[Record]:
-    """Return those memories in `told` that the resident keeps word for word, because it neither knew them nor remembers
-    them in other words. Memories with an appointment are left out, because `keep` adds them.
+    """Return the memories in `told` that the resident keeps word for word.
+
+    Left out are memories that the resident already knew or remembers in other words, and memories with an appointment,
+    which `keep` adds.
 
     Args:
         told: memories that the other resident told in the talk.

@@ -57,8 +57,9 @@ class PlaceWorld:
         return self._numbers[self.ends[spot[0]].upto(ARENA)] if spot[1] == 0 else 0
 
     def spots(self, address: Address) -> tuple[Spot, ...]:
-        """Return the spots in a place; if it has none, the spot of the narrowest place around it that has one; () if no
-        place around it has one.
+        """Return the spots in a place.
+
+        If the place has none, return the spot of the narrowest surrounding place that has one; () if there is none.
 
         Raises:
             InputError: the world has no such place.
@@ -168,8 +169,11 @@ class PlaceRoutes:
 
 
 def spread(neighbours: Mapping[Spot, Sequence[Spot]], ends: Iterable[Spot], most: int | None = None) -> dict[Spot, int]:
-    """Return the distance of each spot to the nearest of `ends`, the nearest spots first; spots that are farther than
-    `most` are left out (None: no limit)."""
+    """Return the distance of each spot to the nearest of `ends`, the nearest spots first.
+
+    Args:
+        most: maximum distance; farther spots are left out. None: no limit.
+    """
     field = dict.fromkeys(ends, 0)
     wave, steps = list(field), 0
     while wave and (most is None or steps < most):
@@ -181,7 +185,7 @@ def spread(neighbours: Mapping[Spot, Sequence[Spot]], ends: Iterable[Spot], most
 
 
 def build_places(world: Address, places: Iterable[Address], roads: Sequence[Road]) -> PlaceWorld:
-    """Build a world of places and roads; places that contain a given place are added.
+    """Build a world of places and roads. Places that contain a given place are added.
 
     Raises:
         InputError: a place or the end of a road is outside of `world`, a road has less than one step, a place is

@@ -79,7 +79,7 @@ class TileRoutes:
         return self._world.walkable(start) and bool(self._ends(self._label(start), goal))
 
     def path(self, start: Spot, goal: Address | Spot) -> tuple[Spot, ...]:
-        """Return the spots of a shortest path, without `start`; among equal paths, up, left, down, right are preferred.
+        """Return the spots of a shortest path, without `start`. Among equal steps, the order is up, left, down, right.
 
         Raises:
             InputError: the goal cannot be reached, or there is no such place.
@@ -91,8 +91,11 @@ class TileRoutes:
         return tuple(spots)
 
     def _field(self, start: Spot, goal: Address | Spot) -> Field:
-        """Return the field of distances to a goal that contains `start`; compute or extend it if necessary. Raise
-        InputError if the goal cannot be reached from there."""
+        """Return the field of distances to a goal that contains `start`; compute or extend the field if necessary.
+
+        Raises:
+            InputError: the goal cannot be reached from `start`.
+        """
         label = self._label(start)
         key = (goal, label)
         field = self._fields.get(key)
@@ -154,7 +157,8 @@ class TileRoutes:
 
 
 def path_around(world: TileWorld, start: Spot, goal: Spot, shunned: Container[Spot], most: int) -> tuple[Spot, ...]:
-    """Return a shortest path, without `start`, that avoids some spots; () if none has at most `most` steps."""
+    """Return a shortest path, without `start`, that avoids the spots in `shunned`; () if none has at most
+    `most` steps."""
     came: dict[Spot, Spot] = {start: start}
     wave = [start]
     for _ in range(most):
@@ -238,7 +242,8 @@ _RUN = re.compile(r"([RLDUS])(\d{1,6})|;(-?\d{1,9}),(-?\d{1,9})")
 
 
 def write_walk(tiles: Sequence[Spot]) -> str:
-    """Encode a walk of at least one tile as text; a jump to a tile that is not a neighbour is written as that tile."""
+    """Encode a walk of at least one tile as text. A jump to a tile that is not a neighbour is written as the tile's
+    position."""
     (x, y), *_ = tiles
     moves = [_LETTERS.get((bx - ax, by - ay), f";{bx},{by}") for (ax, ay), (bx, by) in pairwise(tiles)]
     runs = "".join(f"{move}{len(list(run))}" if move in _STEPS else "".join(run) for move, run in groupby(moves))

@@ -24,12 +24,15 @@ class Condition(NamedTuple):
 
 
 Change = tuple[int, str, Condition | None]
-"""A change of an object: step, address, and the condition before; None: nothing was wrong with it."""
+"""A change of an object: step, address, and the condition before the change. None: nothing was wrong with the object
+before."""
 
 
 def set_condition(conditions: dict[str, Condition], change: ObjectChanged) -> Change:
-    """Set the condition of an object ("": nothing is wrong with it); return the change: the step, the object, and its
-    condition before."""
+    """Set the condition of an object ("": nothing is wrong with it).
+
+    Return the step, the object, and the condition of the object before.
+    """
     before = conditions.get(change.place)
     if change.condition:
         conditions[change.place] = Condition(change.condition, change.step, change.danger)
@@ -43,7 +46,7 @@ class Whereabouts:
 
     Args:
         conditions: conditions of the objects that are not in order, by address.
-        changes: changes of objects in the last step that all residents have finished, or later.
+        changes: changes of objects, from the last step that all residents have finished on.
 
     Attributes:
         spots: the position of each resident.
@@ -75,14 +78,13 @@ class Whereabouts:
         return not is_still or any(each[0] >= step for each in self.changes)
 
     def residents_around(self, name: str) -> Collection[str]:
-        """Return the residents in the arena of a resident whose positions are of the same step as its own; it is among
-        them."""
+        """Return the residents, this one included, in the resident's arena whose positions are of the same step."""
         steps, step = self.steps, self.steps[name]
         return [other for other in self._residents[self._arena[name]] if steps[other] == step]
 
     def odd_around(self, name: str) -> dict[str, Condition]:
-        """Return, for each object in a resident's arena with which something is wrong at the resident's step, its
-        condition."""
+        """Return the condition of each object in a resident's arena with which something is wrong at the resident's
+        step."""
         odd = self._odd.get(self._arena[name], ())
         return {place: now for place in odd if (now := self.condition(place, self.steps[name]))} if odd else {}
 
@@ -143,14 +145,16 @@ class Whereabouts:
                 self.marked.update(name for name in names if self._sees(name, place))
 
     def change(self, change: ObjectChanged) -> None:
-        """Change the condition of an object. In the next step, residents who can see it are added to `marked` (those
-        who may see something new)."""
+        """Change the condition of an object.
+
+        In the next step, residents who can see the object are added to `marked` (residents who may see something new).
+        """
         self.changes.append(set_condition(self.conditions, change))
         self._update_odd(change.place)
 
     def forget_changes(self, step: int) -> None:
-        """Remove the changes of objects before a step that all residents have finished, since no resident can still be
-        at an earlier one."""
+        """Remove the changes of objects before a step. All residents have finished this step, so none is at an earlier
+        one."""
         if self.changes and self.changes[0][0] < step:
             old = {place for at, place, _ in self.changes if at < step}
             self.changes = [each for each in self.changes if each[0] >= step]
@@ -158,8 +162,10 @@ class Whereabouts:
                 self._update_odd(place)
 
     def mark_around(self, name: str) -> None:
-        """Add a resident who has moved or begun an act, and the residents who see it, to `marked`. Add none if no other
-        resident is in sight, and no object with which something is wrong."""
+        """Add a resident who has moved or begun an act, and the residents who see it, to `marked`.
+
+        Add none if the resident sees no other resident and no object with which something is wrong.
+        """
         arena = self._arena[name]
         if len(self._residents[arena]) == 1 and not self._odd.get(arena):
             return

@@ -318,8 +318,10 @@ def written(vector: Any) -> str:
 
 
 def _index_vectors(connection: Connection, schema: str) -> None:
-    """Create a graph (pgvector's index) for each width of vectors up to 4,000, because the vectors of different
-    embedders have different widths, and one index allows only one width."""
+    """Create a graph (pgvector's index) for each width of vectors up to 4,000.
+
+    One index allows only one width, and the vectors of different embedders have different widths.
+    """
     widths = (
         "WITH RECURSIVE w(width) AS (SELECT min(width) FROM nearness UNION ALL"
         " SELECT (SELECT min(width) FROM nearness WHERE width > w.width) FROM w WHERE w.width IS NOT NULL)"

@@ -41,8 +41,10 @@ COMPACTED = (
 """Resets the counters, unless something was erased while the tables were rewritten."""
 HELD = "SELECT coalesce(sum(count), 0)::int8, coalesce(max(last), 0) FROM segments WHERE stream = ? AND ready"
 CANCELS_S = 0.1
-"""Interval, in seconds, at which the task that fills an index is cancelled again until it ends: a cancellation between
-two of its statements has no effect."""
+"""Interval, in seconds, at which the task that fills an index is cancelled again until it ends.
+
+A cancellation between two statements of the task has no effect.
+"""
 
 
 class IsolatedTenant(Tenant):
@@ -150,8 +152,8 @@ class PostgresStore(SqlStore):
     def _count_changed(self, connection: Rows, stream: StreamKey, since: int) -> int:
         """Return the number of a stream's records that were written or changed after the change `since`.
 
-        For a whole stream (`since` 0), this adds up the stored numbers of records per segment and counts only records
-        after the last segment: counting all records takes a second.
+        For a whole stream (`since` 0), add up the stored numbers of records per segment, and count only the records
+        after the last segment. Counting all records would take a second.
         """
         held, last = connection.execute(HELD, (stream,)).fetchone() or (0, 0)
         column, after = ("changed", since) if since or not held else ("number", last)

@@ -193,8 +193,11 @@ def _nearest(numbers: Ints, apart: NDArray[np.uint16], n: int) -> Ints:
 
 
 class Built(NamedTuple):
-    """A segment to be written, the segments that it replaces, and the count that the query CHANGES returned before the
-    records were read."""
+    """A segment to be written, and the segments that it replaces.
+
+    Attributes:
+        changes: the count that the query CHANGES returned before the segment's records were read.
+    """
 
     packed: Packed
     vectors: tuple[int, bytes, bytes] | None
@@ -267,12 +270,11 @@ def _read(
 
 
 def _signs(vectors: Sequence[Vector | None], episode: NDArray[np.int32]) -> tuple[int, bytes, bytes] | None:
-    """Return the width of the vectors, their mean, and the signs of their differences from it; None if there are no
-    vectors.
+    """Return the width of the vectors, their mean, and the signs of their differences from the mean.
 
-    The mean and the signs are computed from blended vectors: to each record's vector, the vectors of its neighbours in
-    the episode are added with the weight NEIGHBOUR, and the sum is normalised. For a record without a vector, or with
-    one of another width than most, all signs are 0.
+    Return None if there are no vectors. The mean and the signs are computed from blended vectors: to each record's
+    vector, the vectors of the record's neighbours in the episode are added with the weight NEIGHBOUR, and the sum is
+    normalised. All signs are 0 for a record without a vector, or with a vector of another width than most.
     """
     widths = Counter(len(each) for each in vectors if each is not None)
     if not widths:
@@ -309,8 +311,8 @@ def _signs(vectors: Sequence[Vector | None], episode: NDArray[np.int32]) -> tupl
 def put(connection: sqlite3.Connection, stream: StreamKey, built: Built) -> bool:
     """Write a segment; return whether it was written.
 
-    It is not written if it is empty, or if a record was changed or another segment was written after the segment's
-    records were read.
+    An empty segment is not written. A segment is also not written if a record was changed, or another segment was
+    written, after the segment's records were read.
     """
     packed, old = built.packed, set(built.instead_of)
     if not len(packed.numbers) or connection.execute(CHANGES).fetchone() != (built.changes,):
@@ -428,8 +430,10 @@ def _less_said(connection: sqlite3.Connection, segment: int, record: Record, wor
 
 
 def _end_at_record(connection: sqlite3.Connection, stream: StreamKey, segment: int, gone: set[int]) -> None:
-    """Make a segment end at a record that still exists, or delete the segment if none does. Otherwise, if the deleted
-    record was the last one of the table, SQLite may give its number to a new record, which would count as indexed.
+    """Make a segment end at a record that still exists. If no record of the segment exists, delete the segment.
+
+    If the deleted record was the last one of the table, SQLite may give its number to a new record. Without this
+    change, the new record would count as indexed.
 
     Args:
         gone: the numbers of the deleted records.
@@ -450,7 +454,7 @@ def _end_at_record(connection: sqlite3.Connection, stream: StreamKey, segment: i
 SCANNED = 2_000
 """Maximum number of records that are searched by one statement."""
 LOOK_S = 0.4
-"""Maximum time, in seconds, for reading the texts of records, newest first; enough for a few hundred thousand
+"""Maximum time, in seconds, for reading the texts of records, newest first. It is enough for a few hundred thousand
 records."""
 MOST_WORDS = 16
 ENDS = " UNION ALL ".join(
@@ -464,8 +468,10 @@ HOLDS = "(text LIKE ? OR ifnull(keywords LIKE ?, 0))"
 def find_by_words(
     connection: sqlite3.Connection, stream: StreamKey, words: Sequence[str], n: int, after: int = 0
 ) -> list[int]:
-    """Return the numbers of the n records with the most of these words (text/words.terms), weighted by their rarity; []
-    if `words` is empty.
+    """Return the numbers of the n records with the most of these words (text/words.terms), weighted by the words'
+    rarity.
+
+    Only the first MOST_WORDS different words count. Return [] if `words` is empty.
 
     Records with numbers up to `after` are left out, and so are records that cannot be read within LOOK_S seconds.
     """
