@@ -136,9 +136,9 @@ async def export_person(
 ) -> None:
     """Write all data of a person into one archive: every row, every file, and an HTML page to read them.
 
-    The archive holds the person's utterances, notes, beliefs and plans, the log, background work, checkpoints, the
-    terminal's input history, results of operations, spending, the person's rows in pools, in the memories of other
-    users and in towns, and the audit.
+    From the person's memory, the archive holds utterances, notes, beliefs and plans, the log, background work and
+    checkpoints. It also holds the terminal's input history, results of operations, spending and the audit, and the
+    person's rows in pools, towns and the memories of other users.
     """
     at, folder, tenant = SystemClock().now(), settings.data.beside, tenant_key_of(tenant)
     async with open_store(settings.data) as ours, open_store(settings.data, tenant) as store:

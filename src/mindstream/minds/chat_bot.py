@@ -290,7 +290,7 @@ class BotFactory:
         tools: the tools that the bot may call.
         approve: decides which calls of tools that change the world are made (tools/call.py).
         name: the author of the bot's answers.
-        exemplars: finds lessons, and good answers of other agents, for an utterance, such as a `Member` of a pool.
+        exemplars: a source of lessons and good answers of other agents, such as a `Member` of a pool.
     """
 
     models: AnyModels | None = None
@@ -447,7 +447,7 @@ class ChatBot:
                 function that decides about each call (tools/call.py). By default no such call is made.
             session: the conversation to continue; None begins a new one. All conversations share the memory.
             embed, policy: see `Memory.open`.
-            exemplars: finds lessons, and good answers of other agents, for an utterance, such as a `Member` of a pool.
+            exemplars: a source of lessons and good answers of other agents, such as a `Member` of a pool.
 
         Raises:
             SettingsError: no model is named, or the named model does not exist.

@@ -156,11 +156,11 @@ def _is_general(plan: Plan, task: str, swaps: Mapping[str, str]) -> bool:
 
     The conditions concern the arguments of the plan's steps:
 
-    - The texts among them contain every name and number that differs between the two tasks (`swaps`).
-    - Any other name or number in the texts occurs in the plan's own task (`task`) or in CONSTANTS, or stands before a
-      colon.
-    - If a text is a formula, no number in CONSTANTS differs.
-    - No number that is not a text differs.
+    - The text arguments contain every name and number that differs between the two tasks (`swaps`).
+    - Any other name or number in a text argument occurs in the plan's own task (`task`) or in CONSTANTS, or stands
+      before a colon.
+    - If a text argument is a formula, no number in CONSTANTS differs between the tasks.
+    - No argument that is a number, not a text, differs between the tasks.
     """
     values = [value for step in plan.steps for value in _literals(dict(step.arguments))]
     literals = [value for value in values if isinstance(value, str)]

@@ -115,8 +115,8 @@ REMEMBERED = 50
 class Offering:
     """Offer a member's answers to its pool.
 
-    A mind takes this object as `exemplars=`. The object returns exemplars of the pool, and remembers which ones it
-    returned for which question, because a later offer of the answer has to name them.
+    A mind takes this object as `exemplars=`. The object returns exemplars of the pool for a question, and remembers
+    them. A later offer of the answer to this question has to name the exemplars.
 
     Attributes:
         scorer: the model that grades the offers; None: not set yet.

@@ -203,12 +203,16 @@ def erase(
 ) -> None:
     """Permanently erase all data of a user.
 
-    This erases records, vectors, the log, background work and the terminal's input history; the user's pairs and
-    queries in pools, and the user's name there; passages of documents that no other user searches; and forks of towns
-    that the user visited. The command asks for the name again. The database file is then rewritten and searched, byte
-    by byte, for the user's text (with --tenant it is only rewritten; in PostgreSQL the tables are rewritten and
-    searched for the user's name). An interrupted erasure is finished when the folder is opened next. First close other
-    programs that use this memory. Exports and recordings in other places are not erased: delete them yourself.
+    First close other programs that use this memory. The command asks for the name again.
+
+    It erases records, vectors, the log, background work and the terminal's input history. In pools, it erases the
+    user's pairs, queries and name. It also erases passages of documents that no other user searches, and forks of towns
+    that the user visited.
+
+    The database file is then rewritten and searched, byte by byte, for the user's text. With --tenant, the file is only
+    rewritten. In PostgreSQL, the tables are rewritten and searched for the user's name. An interrupted erasure is
+    finished when the folder is opened next. Exports and recordings in other places are not erased: delete them
+    yourself.
     """
     if tenant_key_of(tenant):
         _erase_of_tenant(settings, user, tenant, yes=yes, json=json)

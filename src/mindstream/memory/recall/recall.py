@@ -346,8 +346,10 @@ SELECTS_UP_TO = BY_WORDS // (2 * FOUND_PER_RETURNED)
 """Maximum k (number of records to return) for which only a selection of a long stream is ranked. For a larger k, all
 records of the stream are ranked."""
 CANDIDATES = 1_000
-"""Number of possible results that are requested from the store by each criterion (words, vectors and so on) while a
-stream's columns (its index in memory) are not available."""
+"""Number of possible results that each criterion (words, vectors and so on) requests from the store.
+
+It applies while a stream's columns (its index in memory) are not available.
+"""
 
 
 @dataclass(frozen=True, slots=True)

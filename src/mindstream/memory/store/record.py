@@ -266,10 +266,11 @@ def _number(words: str) -> int:
 
 
 MAX_TEXT, MAX_UTTERANCE = 100_000, 32_000
-"""Maximum length of a record's text (MAX_TEXT), and of one message to a mind, a life or a town (MAX_UTTERANCE), in
-characters (Unicode code points, like in Python and JSON Schema).
+"""MAX_TEXT: maximum length of a record's text, in characters. MAX_UTTERANCE: maximum length of one message to a mind, a
+life or a town, in characters.
 
-The REST and MCP schemas use these values as `maxLength`.
+Characters are Unicode code points, like in Python and JSON Schema. The REST and MCP schemas use these values as
+`maxLength`.
 """
 MAX_COUNT = 2**63 - 1
 """Maximum number of records that a call can request."""

@@ -77,8 +77,8 @@ class Adapter(Protocol):
     def stream(self, request: Request) -> AbstractAsyncContextManager[Arrivals]:
         """Send a request, whose reply can be read inside the block.
 
-        A failed request is not repeated, with one exception: if the endpoint has refused a field, the request is
-        repeated without the field.
+        A failed request is not repeated, with two exceptions: without a field that the endpoint has refused, and if a
+        model in this process wrote nothing or unfinished JSON.
         """
 
     async def aclose(self) -> None:

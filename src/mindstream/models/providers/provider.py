@@ -1,8 +1,8 @@
 """Models by name: `local`, `gguf:…`, `openai:…`, `anthropic:…`, `google:…`, `ollama:…`, any OpenAI-compatible URL.
 
 An adapter is imported in a thread when the first request is made, because importing a client library takes a moment.
-A request that failed is repeated by the wrapper `Retry`. (An adapter repeats a request itself only if the endpoint
-refused one of its fields, which is then left out, or if a model in this process wrote nothing or unfinished JSON.)
+A request that failed is repeated by the wrapper `Retry`. An adapter repeats a request itself in two cases only: the
+endpoint refused a field, which is then left out, or a model in this process wrote nothing or unfinished JSON.
 
 The replies of an `EngineModel` are fetched by the workers of an engine (see `mindstream.engines`); counters, limits and
 caches stay in this process.
@@ -209,10 +209,11 @@ class _HeldLongEnough(Exception):  # noqa: N818
 class _Reading:
     """Processes the arrivals of one reply: counts them, separates thoughts, and learns how the endpoint marks thoughts.
 
-    Some endpoints mark only the end of thoughts, so free text may have to be held back until this mark:
+    Some endpoints mark only the end of thoughts. So free text may have to be held back until the end mark:
 
     - The endpoint is known to mark the beginning of thoughts: nothing is held back.
-    - It is known not to mark the beginning, or the model's name says that the model thinks: text is held back.
+    - The endpoint is known not to mark the beginning, or the model's name says that the model thinks: text is held
+      back.
     - Neither is known: text is held back for HOLD_S only.
 
     Attributes:

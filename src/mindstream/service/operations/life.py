@@ -146,8 +146,10 @@ async def goal(runtime: Runtime, principal: Principal, request: GoalRequest) -> 
 
 @operation("life.live", "write", "POST /users/{user}/life/live", long=True, cli="live")
 async def live(runtime: Runtime, principal: Principal, request: LiveRequest, one: RunningOperation) -> Lived:
-    """Run a life in this server, with the tools that the operator offers, until nothing is left to do, the life is
-    halted, or the requested number of turns is reached."""
+    """Run a life in this server, with the tools that the operator offers.
+
+    The run ends when nothing is left to do, the life is halted, or the requested number of turns is reached.
+    """
     from mindstream.service.living import LifeSettings, open_life
 
     memory = await runtime.memory(principal)

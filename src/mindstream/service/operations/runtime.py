@@ -510,8 +510,8 @@ class Runtime:
     def default_responder(self) -> str:
         """The name of the responder for messages that name none: the operator's pack.
 
-        If the operator has added bots and the settings name no pack, it is the first bot. For a pack in a folder, the
-        name is the last part of the folder's path.
+        If the operator has added bots and the settings name no pack, the default is the first bot. For a pack in a
+        folder, the name is the last part of the folder's path.
         """
         return self._bots[0] if self._only_bots else Path(self.settings.pack).name
 

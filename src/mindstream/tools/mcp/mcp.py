@@ -282,8 +282,8 @@ class McpTools(list[McpTool]):
     """The tools that may be called, as a list.
 
     Attributes:
-        refused: reasons why a tool may not be called (key `server/tool`), why further tools were not read (key
-            `server/(more)`), or why a server is not available (key `server`).
+        refused: reasons by key. `server/tool`: why a tool may not be called; `server/(more)`: why further tools were
+            not read; `server`: why a server is not available.
     """
 
     def __init__(self, tools: Iterable[McpTool] = (), refused: Mapping[str, str] | None = None) -> None:

@@ -481,8 +481,8 @@ def read_save(folder: Path) -> Save:
     """Read a saved simulation.
 
     Raises:
-        InputError: a file is missing or invalid. The list of residents is invalid if it is empty or too long, names a
-            resident twice, or names one without a folder. The message has file and key.
+        InputError: a file is missing or invalid. Or the list of residents is empty or too long, names a resident twice,
+            or names a resident without a folder. The message has file and key.
     """
     path = find_meta(folder)
     meta = _read_meta(path, folder)

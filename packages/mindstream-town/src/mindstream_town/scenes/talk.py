@@ -364,9 +364,12 @@ def _where(turn: ResidentTurn, place: str) -> str:
 async def _come_to_mind(turn: ResidentTurn, other: ResidentTurn, place: str) -> list[Record]:
     """Return the memories that a resident may use in a talk, without secrets and disproved memories.
 
-    They are, in this order: what the other resident has to be told, untold news, appointments, the most important
-    memories of today, recent results of acts, and memories about the other resident, about what matters to the
-    resident, and about the place.
+    They are, in this order:
+
+    - what the other resident has to be told, and untold news,
+    - appointments,
+    - the most important memories of today, and recent results of acts,
+    - memories about the other resident, about what matters to the resident, and about the place.
 
     An appointment is left out if it is over, or if the other resident knows it and the plan in the prompt contains it.
     Each other appointment is shown once.
