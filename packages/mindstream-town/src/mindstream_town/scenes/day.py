@@ -1169,9 +1169,12 @@ def keep_appointment(setting: Setting, step: int, state: ResidentState, other: R
 def settles_in_short(setting: Setting, step: int, state: ResidentState, other: ResidentState) -> bool:
     """Return whether two residents settle what they have met for by a short request for the result, without a talk.
 
-    For an appointment (`is_appointment_due`), a budget must allow no talk. For an errand (`is_errand_to`), a budget
-    must allow no talk, or the errand must be too unimportant for a talk (WORTH_LINES). Both budgets must allow the
-    request. An errand that may reveal a secret is settled only in a talk, because the request would show the act.
+    - An appointment (`is_appointment_due`) is settled so if a budget allows no talk.
+    - An errand (`is_errand_to`) is settled so if a budget allows no talk; or if the errand is too unimportant for a
+      talk (WORTH_LINES) and neither resident has news for the other (`has_to_tell`).
+
+    Both budgets must allow the request. An errand that may reveal a secret is settled only in a talk, because the
+    request would show the act.
     """
     both = (state, other)
     calls, tokens = setting.profile.day_calls, setting.profile.day_tokens
@@ -1192,8 +1195,11 @@ def settles_in_short(setting: Setting, step: int, state: ResidentState, other: R
 
 
 def tells_in_passing(setting: Setting, step: int, state: ResidentState, other: ResidentState) -> bool:
-    """Return whether a resident has to tell the other something (`has_to_tell`), no other reason to speak with it, and
-    a budget allows no talk: then it tells the news in passing, without a model."""
+    """Return whether a resident tells the other its news in passing, without a model.
+
+    It does if it has news for the other (`has_to_tell`), neither of the two has an errand to the other, and a budget
+    allows no talk.
+    """
     return (
         has_to_tell(setting, step, state, other.name)
         and not is_errand_to(setting, state, other.name, step)

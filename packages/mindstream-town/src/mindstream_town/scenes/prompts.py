@@ -87,24 +87,15 @@ class SceneItem(BaseModel, frozen=True, populate_by_name=True):
 
 
 class SceneTell(Frozen):
-    """News that a person should pass on.
-
-    Attributes:
-        number: the number of the memory.
-        to: names of the people who should still hear the news.
-    """
+    """News that a person should pass on. `number`: number of the memory. `to`: names of people who should hear it."""
 
     number: int = 0
     to: Names = Field(default_factory=list)
 
 
 class SceneDay(Frozen):
-    """The plan of a person's day.
-
-    Attributes:
-        keeps: the numbers of the memories that the person keeps secret.
-        tell: the news that the person should pass on.
-    """
+    """The plan of a person's day. `keeps`: the numbers of the memories that the person keeps secret. `tell`: the news
+    that the person should pass on."""
 
     items: list[SceneItem] = Field(min_length=1, max_length=MOST)
     keeps: Numbers = Field(default_factory=list)
@@ -288,13 +279,8 @@ class SceneMemory(Frozen):
 
 
 class SceneChange(BaseModel, frozen=True, populate_by_name=True):
-    """A changed part of a resident's plan for the day, after a talk.
-
-    Attributes:
-        number: the number of the part in the prompt.
-        becomes: what the resident does instead.
-        whom: the people who are asked, told or met.
-    """
+    """A part of a resident's plan for the day that the talk has changed. `number`: the number of the part in the list.
+    `whom`: people to ask, tell or meet."""
 
     number: int
     becomes: Words
@@ -310,11 +296,8 @@ class SceneResult(Frozen):
 
 
 class SceneStance(Frozen):
-    """One person's attitude towards the other person after a meeting.
-
-    Attributes:
-        avoids: whether the person keeps away from the other; None: as before.
-    """
+    """One person's attitude towards the other after a meeting. `avoids`: whether the person keeps away from the other
+    (None: as before)."""
 
     who: Short
     text: Short = ""
