@@ -357,8 +357,8 @@ def surroundings_of(turn: ResidentTurn, *, of_day: bool = False) -> str:
 async def rewrite_day(turn: ResidentTurn, kept: Sequence[Agreement]) -> None:
     """Plan the rest of the day again in one call, if there are agreements for the rest of the day.
 
-    The prompt also shows the resident's other appointments for the rest of the day. Agreements and appointments that
-    the reply leaves out are added.
+    The prompt also shows the resident's other appointments for the rest of the day. Agreements that the reply leaves
+    out are added.
     """
     agreed = [each for each in kept if is_ahead_today(turn, each.appointment)]
     if not agreed:
