@@ -89,7 +89,7 @@ class Probes:
         rows: the positions of the exemplars whose queries are used.
         held_out: whether the exemplars in `rows` are excluded from training.
         questions: vectors of the queries. memories: vectors of all exemplars.
-        hidden: for each query, the exemplars that are not ranked: the query's own pair, and similar pairs.
+        hidden: for each query, the exemplars that must not be shown: the query's own pair, and similar pairs.
         helps: for each query and exemplar, the similarity of the exemplar's answer to the query's own answer.
     """
 

@@ -51,7 +51,7 @@ class Retriever:
 
 @dataclass(frozen=True)
 class Served:
-    """A ranking policy: rank exemplars that may be served by `policy`, with a bonus for exemplars that helped before.
+    """Apply a ranking policy only to exemplars that may be served, with a bonus for exemplars that helped before.
 
     Attributes:
         policy: the ranking policy of the retriever.
