@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from keys import key_of_resident
-from mindstream_town.events import Block, Met, SceneBegan
+from mindstream_town.events import Block, Met
 from mindstream_town.formats.town_file import parse_town
 from mindstream_town.journal import rows_after
 from mindstream_town.residents.person import Person, Relation
@@ -1149,17 +1149,6 @@ async def test_an_errand_for_which_the_budget_allows_no_talk_is_settled_in_short
         assert (block.start, {*block.agreed}) == (20 * 60, {HOST, HERMIT}), "both agreed to it"
 
 
-async def test_people_who_meet_by_chance_do_not_talk_beside_others_who_talk(tmp_path: Path) -> None:
-    """From eight on, five people sit in one café."""
-    mind = SceneMind(plan_scenes=out_all_day)
-    async with Town.open(tmp_path, five(), model=Models(mind)) as town:
-        await town.run(until=12 * HOUR)
-        events = [row.event async for row in rows_after(town.store)]
-    begun = sorted({each.step for each in events if isinstance(each, SceneBegan) and each.step > 8 * HOUR})
-    ended = sorted({each.step for each in events if isinstance(each, Met) and each.step > begun[0]})
-    assert len(begun) > 3 and all(one <= two for one, two in zip(ended, begun[1:], strict=False))
-
-
 async def test_an_errand_of_little_weight_is_settled_in_short_and_corrects_what_was_false(tmp_path: Path) -> None:
     """The host believes that the hermit's hoe is lost; in the evening it does not remember that any more."""
     rumour = "石婆婆的锄头丢了。"
@@ -1176,6 +1165,26 @@ async def test_an_errand_of_little_weight_is_settled_in_short_and_corrects_what_
         assert bool(mind.of(Settle)) == is_short
         evening = [ask for ask in mind.of(ReflectScenes) if ask.who == HOST]
         assert evening and not (is_short and any(rumour in line for line in evening[-1].memories))
+
+
+async def test_an_errand_to_two_is_settled_with_both(tmp_path: Path) -> None:
+    """The host has to decide something with the hermit and the guest at four, in the inn where all three sit."""
+
+    def plans(ask: PlanScenes) -> dict[str, Any]:
+        plan = errand_at_four(9)(ask)
+        for each in plan["items"] if ask.who == HOST else ():
+            each |= {"with": [HERMIT, GUEST]} if each["what"] == ASK else {}
+        return plan  # type: ignore[no-any-return]
+
+    mind = SceneMind(plan_scenes=plans, settle=lambda _: {"text": "锄头归赵林。", "weight": 8})
+    async with Town.open(tmp_path, liucun(), model=Models(mind)) as town:
+        await town.run(until=18 * HOUR)
+        for name in (HOST, GUEST, HERMIT):
+            assert (await remembered(town, name, ("thought",))).count("锄头归赵林。") == 1
+        (deed,) = [each for each in await remembered(town, HOST, ("observation",)) if f"{HOST}: {ASK}" in each]
+    (asked,) = mind.of(Settle)
+    assert [side.who for side in asked.sides] == [HOST, *sorted((HERMIT, GUEST))] and asked.did == ASK
+    assert "no talk" not in deed
 
 
 async def test_an_act_with_several_partners_stays_open_for_those_who_were_not_asked(tmp_path: Path) -> None:

@@ -28,7 +28,15 @@ from mindstream_town.residents.converse import (
 from mindstream_town.residents.plan import take_up
 from mindstream_town.residents.sight import is_in_sight, people_seen
 from mindstream_town.residents.turn import Resident, ResidentTurn
-from mindstream_town.scenes.day import is_appointment_due, is_purposeful, may_meet, settles_in_short, tells_in_passing
+from mindstream_town.scenes.day import (
+    can_be_spoken_to,
+    is_appointment_due,
+    may_meet,
+    partners_of_errand,
+    settles_in_short,
+    tells_in_passing,
+    waits_for_partners,
+)
 from mindstream_town.scenes.talk import begin_scene, finish_scene, overhear_scene, settle_in_short, tell_in_passing
 from mindstream_town.setting import Setting
 from mindstream_town.state import ResidentState
@@ -268,11 +276,12 @@ class Encounters:
                 for each in self._hearers(name, {name, partner}) if text else ():
                     await overhear_scene(self._turn_of(each), (name, partner), text, weight, is_clear=is_clear)
 
-    async def _meet(self, name: str, other: str, busy: Collection[str]) -> set[str]:
+    async def _meet(self, name: str, other: str, busy: set[str]) -> set[str]:
         """Let two residents meet if both are free; return the names of all who meet.
 
         A scene begins, with two exceptions. One short request settles the matter if others have come for the same
-        appointment, or if `settles_in_short`. A resident tells its news without a model if `tells_in_passing`.
+        appointment or errand, or if `settles_in_short`. A resident tells its news without a model if
+        `tells_in_passing`.
         """
         first, second = self._turn_of(name), self._turn_of(other)
         if not may_meet(self.setting, self.step, first.state, second.state):
@@ -283,9 +292,15 @@ class Encounters:
             if not self._state_of(each).asleep
         ]
         where = self.setting, self.step
-        talks = any(self._state_of(each).is_talking(self.step) for each in near)
-        if talks and not is_purposeful(*where, first.state, second.state):
-            return set()  # people who meet by chance listen to those who talk
+        for one in (first, second):
+            if partners := partners_of_errand(self.setting, one.state, self.step):
+                seen = {first.name, second.name, *near} & partners
+                free = {name for name in seen if can_be_spoken_to(self._state_of(name), self.setting, self.step)} - busy
+                if free < partners and waits_for_partners(self.setting, one.state, self.step):
+                    return set()
+                if len(free) > 1:
+                    await settle_in_short([one, *(self._turn_of(each) for each in sorted(free))])
+                    return {one.name, *free}
         is_due = is_appointment_due(*where, first.state, second.state)
         rest = [self._turn_of(each) for each in near if each not in busy] if is_due else []
         rest = [each for each in rest if is_appointment_due(*where, first.state, each.state)]

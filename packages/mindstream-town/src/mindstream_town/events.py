@@ -368,9 +368,10 @@ class SceneBegan(TownEvent):
         side: what the request says of this resident, as JSON, without the memories.
         mind: ids of this resident's memories in the prompt.
         heard: a remark about each of the memories in `mind`.
-        plan: the parts of this resident's day plan in the prompt.
+        plan: the parts of this resident's day plan in the prompt; of a talk in short, the current part.
         places: addresses of the places in the prompt.
         lets_on: whether this resident may reveal a secret.
+        short: whether the reply gives only the result of the talk, without lines.
     """
 
     kind = "scene_began"
@@ -384,6 +385,7 @@ class SceneBegan(TownEvent):
     plan: tuple[Block, ...]
     places: Names
     lets_on: bool
+    short: bool = Field(False, exclude_if=not_)
 
 
 class Met(TownEvent):

@@ -822,26 +822,25 @@ def change_day(turn: ResidentTurn, changes: Mapping[int, SceneChange], blocks: M
         turn.write(TasksPlanned(step=turn.step, blocks=(new,), because=why[:300]))
 
 
-def mark_settled(turn: ResidentTurn) -> None:
-    """Mark the resident's current part of the plan as settled for the rest of its time."""
-    block = turn.state.block_at(turn.minute)
-    if block is not None:
-        now = {"start": turn.minute, "minutes": block.end - turn.minute, "settled": True, "open": ""}
-        turn.write(TasksPlanned(step=turn.step, blocks=(block.model_copy(update=now),)))
+def mark_settled(turn: ResidentTurn, block: Block) -> None:
+    """Mark a part of the plan as settled."""
+    if block in turn.state.blocks:
+        now = block.model_copy(update={"settled": True, "open": ""})
+        turn.write(TasksPlanned(step=turn.step, blocks=(now,)))
 
 
-def close_questions(turn: ResidentTurn, blocks: Iterable[Block], other: str) -> None:
-    """Close the questions of planned acts that a talk with the resident `other` has answered.
+def close_questions(turn: ResidentTurn, blocks: Iterable[Block], others: Collection[str]) -> None:
+    """Close the questions of planned acts that a talk with the residents `others` has answered.
 
     The act is marked as settled (an appointment is not), and its open question is removed. No model is then asked for
-    the result, and the resident does not speak to `other` about it again. An act with further partners stays open for
+    the result, and the resident does not speak to `others` about it again. An act with further partners stays open for
     them.
     """
     minute = turn.setting.minute(turn.step)
     for block in blocks:
         is_waiting = block.open or block.whom or not (block.agreed or block.settled)
         if is_waiting and block.end > minute and block in turn.state.blocks:
-            start, left = max(block.start, minute), tuple(name for name in block.whom if name != other)
+            start, left = max(block.start, minute), tuple(name for name in block.whom if name not in others)
             now: dict[str, object] = {"start": start, "minutes": block.end - start, "whom": left}
             if not left:
                 now |= {"open": "", "settled": not block.agreed}  # the resident still goes to an appointment
@@ -1236,15 +1235,33 @@ def is_appointment_due(setting: Setting, step: int, state: ResidentState, other:
 def gathers_at(setting: Setting, state: ResidentState, step: int) -> int:
     """Return the step at which a resident's current act needs attention next.
 
-    If the act is an appointment of more than two that is not due yet, this is the step at which the appointment is due.
-    Otherwise it is the end of the act.
+    If the act is an appointment of more than two, or an errand to several people, that is not due yet, this is the step
+    at which it is due. Otherwise it is the end of the act.
     """
     act = state.act
     assert act is not None  # it is asked for a resident with an act
-    if len(act.agreed) < 3 or act.why != "plan" or (block := state.block_at(setting.minute(step))) is None:
+    is_of_several = len(act.agreed) > 2 or len(whom_to_speak_to(setting, act, state.name)) > 1
+    if not is_of_several or act.why != "plan" or (block := state.block_at(setting.minute(step))) is None:
         return act.until
     due = setting.step_at(setting.day(step), block.start + _wait_of(block))
     return due if step < due < act.until else act.until
+
+
+def waits_for_partners(setting: Setting, state: ResidentState, step: int) -> bool:
+    """Return whether a resident still waits for partners of its errand to several people (see `gathers_at`)."""
+    minute = setting.minute(step)
+    block = state.block_at(minute)
+    return block is not None and minute < block.start + _wait_of(block)
+
+
+def partners_of_errand(setting: Setting, state: ResidentState, step: int) -> frozenset[str]:
+    """Return the partners whom a resident has come to speak to, if there are several and the act is no secret."""
+    act = state.act
+    if act is None or act.secret or (state.briefing and act.what in state.briefing.plan):
+        return frozenset()
+    partners = whom_to_speak_to(setting, act, state.name)
+    is_errand = len(partners) > 1 and any(is_errand_to(setting, state, name, step) for name in partners)
+    return partners if is_errand else frozenset()
 
 
 def _wait_of(block: Block) -> int:
@@ -1277,7 +1294,7 @@ def may_meet(setting: Setting, step: int, state: ResidentState, other: ResidentS
     in_short |= tells and any(tells_in_passing(setting, step, one, two) for one, two in (both, both[::-1]))
     if not in_short and not all(affords(each, setting, step, weight) for each in both):
         return False
-    if not all(_can_be_spoken_to(each, setting, step) and _is_guest_or_home(each, setting, step) for each in both):
+    if not all(can_be_spoken_to(each, setting, step) and _is_guest_or_home(each, setting, step) for each in both):
         return False
     last = max(state.scenes.get(other.name, -1), other.scenes.get(state.name, -1))
     if last >= 0 and any(
@@ -1286,15 +1303,6 @@ def may_meet(setting: Setting, step: int, state: ResidentState, other: ResidentS
         return False
     rest = REST_BEFORE_ERRAND * setting.profile.a_minute if errands else _rest(setting, state.name, other.name)
     return last < 0 or step - last >= rest
-
-
-def is_purposeful(setting: Setting, step: int, state: ResidentState, other: ResidentState) -> bool:
-    """Return whether two residents have a reason to speak now: an appointment, an errand, or news that one of them has
-    to tell the other."""
-    return is_appointment_due(setting, step, state, other) or any(
-        is_errand_to(setting, one, two.name, step) or has_to_tell(setting, step, one, two.name)
-        for one, two in ((state, other), (other, state))
-    )
 
 
 def _weight_of(errands: Sequence[ResidentState]) -> int:
@@ -1358,7 +1366,7 @@ def is_sought(turn: ResidentTurn, other: str) -> bool:
     return act is not None and (other in act.whom or other in _hosts(turn, act))
 
 
-def _can_be_spoken_to(state: ResidentState, setting: Setting, step: int) -> bool:
+def can_be_spoken_to(state: ResidentState, setting: Setting, step: int) -> bool:
     """Return whether a resident is awake, not in bed, not talking, not busy and not reacting to an event."""
     act = state.act
     return (

@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import count, zip_longest
+from itertools import chain, count, zip_longest
 from typing import Any, Literal
 
 from mindstream.memory.store.record import Record, RecordDraft, normalised
@@ -80,7 +80,7 @@ from mindstream_town.scenes.day import (
     worth_telling,
     written_since,
 )
-from mindstream_town.scenes.prompts import LetOn, Scene, SceneMemory, SceneStance, Settle, Side, TalkScene
+from mindstream_town.scenes.prompts import LetOn, Scene, SceneMemory, SceneStance, Settle, Settled, Side, TalkScene
 from mindstream_town.setting import Setting
 from mindstream_town.world.tree import ARENA, SECTOR
 
@@ -92,7 +92,7 @@ FILLERS = (FREE, AT_HOME)
 """Acts that fill the gaps of a plan."""
 PASSING = 2.0
 """Importance (1 to 10) of a meeting that was not rated, and of overhearing one, as a reason to reflect."""
-SHORTEST = 6
+SHORTEST = 8
 """Minimum duration of a scene, in minutes.
 
 Until these minutes have passed, others perceive only that the two talk with each other. Only then is the model's reply
@@ -158,8 +158,9 @@ async def begin_scene(first: ResidentTurn, second: ResidentTurn, near: Sequence[
     first.ask_later(_request(first.setting, begun, minds))
     for turn, row in zip(both, begun, strict=True):
         turn.write(row)
-        if keeps and turn.state.act and len(turn.state.act.agreed) > 2:
-            mark_settled(turn)  # otherwise, the same two would keep it again
+        block = turn.state.block_at(turn.minute)
+        if keeps and block and len(block.agreed) > 2:
+            mark_settled(turn, block)  # otherwise, the same two would keep it again
 
 
 async def finish_scene(turn: ResidentTurn, begun: SceneBegan, other: Resident) -> None:
@@ -177,6 +178,12 @@ async def finish_scene(turn: ResidentTurn, begun: SceneBegan, other: Resident) -
         await resident.written()
         known = {each.id: each for each in await resident.memory.records(list(row.mind))}
         minds.append([known[id_] for id_ in row.mind if id_ in known])
+    if begun.short:
+        ask = _short_request(both, minds)
+        came = await turn.reply_to(ask, pair[0][0]) or Rules().answer(ask)
+        turn.count_later(ask, came, both=True)
+        await _keep_result(turn, [other.name], came, minds, minds[turn.name != begun.by], begun)
+        return
     prompt = _request(turn.setting, both, minds)
     scene = await turn.reply_to(prompt, pair[0][0]) or Rules().answer(prompt)
     began = turn.name == begun.by
@@ -212,11 +219,10 @@ def _request(setting: Setting, begun: Sequence[SceneBegan], minds: Sequence[Sequ
 
 
 async def settle_in_short(people: Sequence[ResidentTurn]) -> None:
-    """Ask a model for the result of a meeting for which the daily budget allows no talk, and let all remember the
-    result.
+    """Ask a model for the result of an appointment or an errand, without lines.
 
-    The meeting is an appointment (of several residents, or of one), or an errand to another resident. The residents
-    share the tokens of the call.
+    Two people talk for SHORTEST minutes before they know the result (`finish_scene`). More than two know the result at
+    once, and share the tokens of the call.
 
     Args:
         people: the residents who are there.
@@ -226,71 +232,119 @@ async def settle_in_short(people: Sequence[ResidentTurn]) -> None:
     first, names, place = people[0], [each.name for each in people], _place(people[0])
     act = first.state.act
     assert act is not None  # a resident at an appointment or on an errand has an act
-    is_errand = not {*names} <= {*act.agreed}
     for turn in people:
         await find_out(turn)
     minds = [await _come_to_mind(turn, people[turn is first], place) for turn in people]
     await together(*(_brief(turn, mind) for turn, mind in zip(people, minds, strict=True)))
     minds = [[each for each in mind if _may_show(turn, each)][:SHORT] for turn, mind in zip(people, minds, strict=True)]
     lets_on = [_lets_on(turn, people[turn is first]) if len(people) == 2 else () for turn in people]
-    before, is_hidden, numbers = first.tokens, hides_act(first, act), count(1)
-    came = await first.ask(
-        Settle(
-            sides=tuple(
-                Side(
-                    who=turn.name,
-                    text=identity_for_talk(turn, names),
-                    doing="",
-                    memories=(
-                        *(f"{next(numbers)}. {cut_at_word(each.line, LONGEST)}" for each in show(mind)),
-                        *(f"(may tell) {each}" for each in told),
-                    ),
-                    plan=tuple(line_of(each) for each in rest_of_day(turn)[1:] if not hides_act(turn, each)),
-                )
-                for turn, mind, told in zip(people, minds, lets_on, strict=True)
-            ),
-            did=act.outwardly if is_hidden else act.what,
-            question="" if is_hidden else act.open,
-            when=first.date_and_time,
-            place=_where(first, place),
+    is_hidden = hides_act(first, act)
+    prompt = {
+        "did": act.outwardly if is_hidden else act.what,
+        "question": "" if is_hidden else act.open,
+        "when": first.date_and_time,
+        "place": _where(first, place),
+    }
+    known = tuple(dict.fromkeys(place for turn in people for other in names for place in meeting_places(turn, other)))
+    begun = []
+    for turn, mind, told in zip(people, minds, lets_on, strict=True):
+        side = Side(
+            who=turn.name,
+            text=identity_for_talk(turn, names),
+            doing="",
+            memories=tuple(f"(may tell) {each}" for each in told),
+            plan=tuple(line_of(each) for each in rest_of_day(turn)[1:] if not hides_act(turn, each)),
         )
-    )
+        block = turn.state.block_at(turn.minute)
+        row = SceneBegan(
+            step=turn.step,
+            partner=people[turn is first].name,
+            until=turn.step + SHORTEST * turn.profile.a_minute,
+            by=first.name,
+            prompt=json.dumps(prompt, ensure_ascii=False),
+            side=side.model_dump_json(exclude_defaults=True),
+            mind=tuple(each.id for each in mind),
+            heard=("",) * len(mind),
+            plan=(block,) if block else (),
+            places=known,
+            lets_on=any(lets_on),
+            short=True,
+        )
+        begun.append(row)
+    ask = _short_request(begun, minds)
+    if len(people) == 2:
+        first.ask_later(ask)
+        for turn, row in zip(people, begun, strict=True):
+            turn.write(row)
+        return
+    before = first.tokens
+    came = await first.ask(ask)
     share = (first.tokens - before) // len(people)
-    false = {id_ for n, id_ in enumerate((each.id for mind in minds for each in mind), 1) if n in came.corrects}
-    scene = Scene(talk=True, agreed=came.agreed)
-    places = list(dict.fromkeys(place for turn in people for other in names for place in meeting_places(turn, other)))
-    for turn, mind in zip(people, minds, strict=True):
-        others = [each for each in names if each != turn.name]
-        own = [each.id for each in mind if each.id in false]
-        data = {"place": place} | ({CORRECTS: own} if own else {})
-        outcome = outcome_draft(turn.name, came.text, came.weight, (), others, data)
-        taken = taken_of(turn, others[0], scene, (), places, talked=True)
-        agreed = await _new_agreements(turn, others[0], taken, (), places)
-        made = await turn.build(outcome, *(each.as_thought(turn, others[0], ()) for each in agreed))
-        ids = tuple(each.id for each in made)
-        clear = ids if clears(turn, *mind) and not any(lets_on) else ()
-        for other in others:
-            is_first = other == others[0]
-            turn.write(
-                Met(
-                    step=turn.step,
-                    other=other,
-                    outcome="settled",
-                    records=ids if is_first else (),
-                    gathered=sum(each.importance or 0.0 for each in made) if is_first else 0.0,
-                    clears=clear if is_first else (),
-                ),
-                made if is_first else (),
-            )
+    for turn, mind, row in zip(people, minds, begun, strict=True):
         if turn is not first:
             first.tokens, turn.tokens = first.tokens - share, turn.tokens + share
-        if not is_errand:
-            mark_settled(turn)
-        for each in agreed:
-            if each.appointment and each.comes:
-                take_up(turn, each.appointment, each.text)
-    if is_errand and (block := first.state.block_at(first.minute)) is not None:
-        close_questions(first, [block], names[1])
+        await _keep_result(turn, [each for each in names if each != turn.name], came, minds, mind, row)
+
+
+def _short_request(begun: Sequence[SceneBegan], minds: Sequence[Sequence[Record]]) -> Settle:
+    """Return the request for a talk in short; memories that have been forgotten since it began are left out.
+
+    Args:
+        begun: a row for each of the people. minds: their memories, in the same order.
+    """
+    sides, numbers = [], count(1)
+    for row, mind in zip(begun, minds, strict=True):
+        side = Side.model_validate_json(row.side)
+        shown = (f"{next(numbers)}. {cut_at_word(each.line, LONGEST)}" for each in show(mind))
+        sides.append(side.model_copy(update={"memories": (*shown, *side.memories)}))
+    return Settle.model_validate(json.loads(begun[0].prompt) | {"sides": tuple(sides)})
+
+
+async def _keep_result(
+    turn: ResidentTurn,
+    others: Sequence[str],
+    came: Settled,
+    minds: Sequence[Sequence[Record]],
+    mind: Sequence[Record],
+    begun: SceneBegan,
+) -> None:
+    """Write the result of a talk in short into a resident's stream, and change its day's plan accordingly.
+
+    Args:
+        others: the names of the other people. came: the result.
+        minds: the memories of all in the prompt, in the order of their numbers. mind: those of this resident.
+        begun: the row with which it began for this resident.
+    """
+    every = [each.id for each in chain.from_iterable(minds)]
+    false = {id_ for n, id_ in enumerate(every, 1) if n in came.corrects} & {each.id for each in mind}
+    data = {"place": _place(turn)} | ({CORRECTS: sorted(false)} if false else {})
+    outcome = outcome_draft(turn.name, came.text, came.weight, (), others, data)
+    taken = taken_of(turn, others[0], Scene(talk=True, agreed=came.agreed), (), begun.places, talked=True)
+    agreed = await _new_agreements(turn, others[0], taken, (), begun.places)
+    made = await turn.build(outcome, *(each.as_thought(turn, others[0], ()) for each in agreed))
+    ids = tuple(each.id for each in made)
+    clear = ids if clears(turn, *mind) and not begun.lets_on else ()
+    for other in others:
+        is_first = other == others[0]
+        turn.write(
+            Met(
+                step=turn.step,
+                other=other,
+                outcome="settled",
+                records=ids if is_first else (),
+                gathered=sum(each.importance or 0.0 for each in made) if is_first else 0.0,
+                clears=clear if is_first else (),
+            ),
+            made if is_first else (),
+        )
+    for block in begun.plan:
+        if {turn.name, *others} <= {*block.agreed}:
+            mark_settled(turn, block)
+        elif turn.name == begun.by or len(others) > 1:
+            close_questions(turn, [block], others)
+    for each in agreed:
+        if each.appointment and each.comes:
+            take_up(turn, each.appointment, each.text)
 
 
 async def tell_in_passing(turn: ResidentTurn, other: ResidentTurn) -> None:
@@ -684,7 +738,7 @@ async def _keep(
     settled += [  # an appointment with the other is in both plans
         own for own in plan.values() if any({one.name, other} <= {*own.agreed} & {*block.agreed} for block in shared)
     ]
-    close_questions(one, settled, other)
+    close_questions(one, settled, (other,))
     for each in every:
         if each.appointment and each.comes:
             take_up(one, each.appointment, each.text)
