@@ -412,7 +412,7 @@ async def test_an_appointment_for_which_the_budget_allows_no_talk_has_one_result
     )
     async with Town.open(tmp_path, liucun(), model=Models(mind)) as town:
         await town.run(until=11 * HOUR)
-        _spend(town, 8, 11_200)
+        _spend(town, 8, 12_700)
         await town.run(until=14 * HOUR)
         for name in (HOST, GUEST):
             assert (await remembered(town, name)).count(came) == 1
@@ -435,12 +435,12 @@ async def test_the_result_of_an_act_is_asked_for_at_once_even_if_calls_are_reser
     mind = SceneMind(plan_scenes=plans, talk_scene=partial(agrees_on, what=LUNCH, start="20:00", end="21:00"))
     async with Town.open(tmp_path, liucun(seeds('"茶馆的方桌不稳。"')), model=Models(mind)) as town:
         await town.run(until=11 * HOUR)
-        _spend(town, 6, 10_000)
+        _spend(town, 6, 11_500)
         await town.run(until=13 * HOUR)
         (asked,) = [each for each in mind.of(WhatCame) if each.question]
         assert (asked.when[-5:], asked.did) == ("12:00", "修方桌")
         assert any("方桌不稳" in line for line in asked.memories)
-        _spend(town, 6, 10_000)
+        _spend(town, 6, 11_500)
         await town.run(until=DAY - 1)
     assert LUNCH in {each.together for each in mind.of(TalkScene)}
 
@@ -894,7 +894,7 @@ async def test_news_is_told_in_passing_when_the_budget_allows_no_talk(tmp_path: 
                 await town.whisper("Ada Brook", "The mill is sold.")
             await town.run(until=6 * HOUR)
             for name, resident in town.residents.items():
-                town.residents[name].state = resident.state.model_copy(update={"asked": (9, 13_000)})
+                town.residents[name].state = resident.state.model_copy(update={"asked": (9, 14_500)})
             await town.run(until=20 * HOUR)
             events = [row.event async for row in rows_after(town.store)]
             heard = (await remembered(town, "Emil Kern", ("thought",))).count(NEWS_OF_ALL)
@@ -1137,7 +1137,7 @@ async def test_an_errand_for_which_the_budget_allows_no_talk_is_settled_in_short
     mind = SceneMind(plan_scenes=errand_at_four(5), settle=lends)
     async with Town.open(tmp_path, liucun(), model=Models(mind)) as town:
         await town.run(until=15 * HOUR + HOUR // 2)
-        _spend(town, 8, 11_200)
+        _spend(town, 8, 12_700)
         await town.run(until=18 * HOUR)
         for name in (HOST, HERMIT):
             assert (await remembered(town, name)).count("石婆婆借出锄头。") == 1

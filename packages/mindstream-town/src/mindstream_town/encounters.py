@@ -307,10 +307,10 @@ class Encounters:
         if rest or settles_in_short(*where, first.state, second.state):
             await settle_in_short([first, second, *rest])
             return {name, other, *(each.name for each in rest)}
-        for one, two in ((first, second), (second, first)):
-            if tells_in_passing(*where, one.state, two.state):
-                await tell_in_passing(one, two)
-                return {name, other}
+        both = (first, second)
+        if any(tells_in_passing(*where, one.state, two.state) for one, two in (both, both[::-1])):
+            await tell_in_passing(both)
+            return {name, other}
         await begin_scene(first, second, near)
         return {name, other}
 

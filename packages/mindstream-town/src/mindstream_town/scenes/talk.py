@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import chain, count, zip_longest
+from itertools import chain, count, permutations, zip_longest
 from typing import Any, Literal
 
 from mindstream.memory.store.record import Record, RecordDraft, normalised
@@ -234,6 +234,7 @@ async def settle_in_short(people: Sequence[ResidentTurn]) -> None:
     assert act is not None  # a resident at an appointment or on an errand has an act
     for turn in people:
         await find_out(turn)
+    await tell_in_passing(people)
     minds = [await _come_to_mind(turn, people[turn is first], place) for turn in people]
     await together(*(_brief(turn, mind) for turn, mind in zip(people, minds, strict=True)))
     minds = [[each for each in mind if _may_show(turn, each)][:SHORT] for turn, mind in zip(people, minds, strict=True)]
@@ -347,9 +348,23 @@ async def _keep_result(
             take_up(turn, each.appointment, each.text)
 
 
-async def tell_in_passing(turn: ResidentTurn, other: ResidentTurn) -> None:
-    """Let a resident tell another the news that it has to tell (`to_tell`), without a call of a model: the other keeps
-    the same words if it does not know them. A resident with secrets tells only memories that it has judged."""
+async def tell_in_passing(people: Sequence[ResidentTurn]) -> None:
+    """Let each of these residents tell the others the news that it has to tell them, without a call of a model.
+
+    Two residents without news only pass each other.
+    """
+    for turn, other in permutations(people, 2):
+        await _tell(turn, other)
+    if len(people) == 2 and not any(
+        turn.state.scenes.get(other.name) == turn.step for turn, other in permutations(people)
+    ):
+        for turn, other in permutations(people):
+            turn.write(Met(step=turn.step, other=other.name, outcome="passed"))
+
+
+async def _tell(turn: ResidentTurn, other: ResidentTurn) -> None:
+    """Let a resident tell another its news (`to_tell`). The other keeps the same words if it does not know them. A
+    resident with secrets tells only memories that it has judged."""
     false, keeps_secrets = await disproved(turn), bool(await secrets_of(turn))
     news = [
         each
@@ -359,6 +374,8 @@ async def tell_in_passing(turn: ResidentTurn, other: ResidentTurn) -> None:
         and each.id not in false
         and (is_clear(turn, each) or not keeps_secrets)
     ]
+    if not news:
+        return
     nothing = Taken(about=turn.name, memo=[], agreed=[])
     dated = await _new_agreements(other, turn.name, nothing, news, ())
     heard = [
@@ -373,19 +390,11 @@ async def tell_in_passing(turn: ResidentTurn, other: ResidentTurn) -> None:
     ]
     records = tuple(await other.build(*(each.as_thought(other, turn.name, ()) for each in dated), *heard))
     ids, gathered = tuple(each.id for each in records), sum(each.importance or 0.0 for each in records)
-    outcome: Literal["told", "passed"] = "told" if news else "passed"
+    clear = ids if clears(other) else ()
     other.write(
-        Met(
-            step=other.step,
-            other=turn.name,
-            outcome=outcome,
-            records=ids,
-            gathered=gathered,
-            clears=ids if clears(other) else (),
-        ),
-        records,
+        Met(step=other.step, other=turn.name, outcome="told", records=ids, gathered=gathered, clears=clear), records
     )
-    turn.write(Met(step=turn.step, other=other.name, outcome=outcome, told=tuple(each.id for each in news)))
+    turn.write(Met(step=turn.step, other=other.name, outcome="told", told=tuple(each.id for each in news)))
 
 
 def _begins(turn: ResidentTurn, other: str) -> tuple[bool, ...]:
