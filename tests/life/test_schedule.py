@@ -220,10 +220,10 @@ async def test_an_order_that_never_occurs_is_refused_and_not_stored(when: str, t
 
 def test_the_search_for_a_moment_ends_at_the_horizon() -> None:
     fifth = Calendar("month", (time(9),), every=12, weekdays=frozenset({0}), nth=7)
-    with pytest.raises(InputError, match="no such day of a month in the next 20 years"):
+    with pytest.raises(InputError, match=r"no date in the next 20 years fits .* every 12 months"):
         fifth.next_after(NOW, UTC)
     end = datetime(9999, 12, 30, tzinfo=UTC).timestamp()
-    with pytest.raises(InputError, match="no such day"):
+    with pytest.raises(InputError, match=r"no date .* every 1 day$"):
         Calendar("day", (time(9),)).next_after(end, UTC)
 
 

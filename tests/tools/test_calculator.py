@@ -97,7 +97,9 @@ HOSTILE = {
     "code": ("__import__('os').system('touch here')", "cannot be read"),
     "no number": ("10^308 * exp(700) * exp(700)", "too large"),
     "two meanings": ("6/2(1+2)", "can mean"),
-    "words": ("how many sheep are left", "words are not understood"),
+    "words": ("how many sheep are left", "'many' is misplaced: words are not understood"),
+    "two numbers": ("2 3", "'3' is misplaced: write an operator"),
+    "a number after a name": ("x 3", "'3' is misplaced: write an operator"),
     "division by zero": ("1/(2-2)", "zero"),
     "equations": ("a=1;" * 100, "at most"),
 }

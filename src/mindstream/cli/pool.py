@@ -63,16 +63,16 @@ async def create(
     form: Annotated[
         Literal["composed", "bare", "pair"],
         typer.Option(
-            help="Which text of a pair is embedded: its query with the examples that were in the prompt (composed),"
-            " its query alone (bare), or its query and answer (pair)."
+            help="Which text of a pair is embedded: its query, preceded by the examples that were in the prompt when"
+            " its answer was written (composed), its query alone (bare), or its query and answer (pair)."
         ),
     ] = "composed",
     as_published: Annotated[
         bool,
         switch(
             "--as-published",
-            "As in Gao 2024: when a pair is graded, labelled or served, the examples from the prompt for its answer"
-            " stand before its query.",
+            "As in Gao 2024: a pair is graded, labelled and served with its query preceded by the examples that were in"
+            " the prompt when its answer was written.",
         ),
     ] = False,
     json: AsJson = False,

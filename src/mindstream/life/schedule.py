@@ -102,7 +102,10 @@ class Calendar:
             if near:
                 return min(near)
             day += timedelta(days=1)
-        raise InputError(f"there is no such day of a {self.unit} in the next {HORIZON_DAYS // 366} years")
+        raise InputError(
+            f"no date in the next {HORIZON_DAYS // 366} years fits the days of this rule for every {self.every}"
+            f" {self.unit}{'s' * (self.every > 1)}"
+        )
 
     def _moments(self, day: date, zone: tzinfo) -> list[Moment]:
         if not self._holds(day):

@@ -27,10 +27,11 @@ from mindstream.errors import InputError
 class Strength:
     """The constants of the rules (see the module).
 
-    With the defaults, T(level) is 1, 2, 4, 8, 16 hours, then one day (the cap).
+    A return is a recall that returns the record. T(level) is the minimum time between two returns for the second one to
+    raise the level. With the defaults, T is 1, 2, 4, 8, 16 hours, then one day (the cap).
 
-    - At level 0 every return raises the level.
-    - At higher levels, a return raises the level only if T has passed since the last return. A return always starts T
+    - At level 0 every return raises the level, whatever T is.
+    - At higher levels, a return raises the level only if T has passed since the last return. Every return starts T
       again.
     - Ten returns within an hour thus raise the level once, and a record in daily use becomes long-term within a week.
       With a cap above 32 hours it would not: daily returns come before T(5), 32 hours, has passed.

@@ -368,7 +368,7 @@ class PlannedStep(BaseModel, frozen=True, extra="forbid"):
         return self._parts.needs
 
     def filled(self, part: Callable[[Reference | Text], JsonValue]) -> JsonObject:
-        """Return the arguments, with each reference and each text with references replaced by the result of `part`."""
+        """Return the arguments, in which results of `part` replace all references and all texts with references."""
         if not (known := self.parts):
             return dict(self.arguments)
         return {

@@ -65,7 +65,8 @@ class LifeSettings:
         mcp: MCP servers, as command lines or URLs. Requests to the hosts of these URLs are allowed.
         out: a folder in which the life may write and read files, and after an approval delete files.
         allow: tools with side effects that need no approval.
-        dream_tools: tools that M1 may call while it writes a dream, the summary of memories that a sleep archives.
+        dream_tools: tools that M1 (the role that does tasks) may call while it writes a dream. A dream is the summary
+            of memories that a sleep archives.
         pool: the pool from which M1 is shown exemplars of similar tasks; "": none.
         offer: whether to offer finished tasks of M1 to the pool.
         hours: active hours by this machine's clock, such as "08:00-22:00"; at other times the life only reacts. "": all

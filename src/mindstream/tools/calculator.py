@@ -106,7 +106,9 @@ class _Reader:
             elif self._kind in ("number", "name", "("):
                 if sign == "/":
                     raise ToolError("a formula such as 1/2x can mean (1/2)*x or 1/(2*x): write ( ) and *")
-                if self._kind == "number" or (before == "name" and self._kind == "name"):
+                if self._kind == "number":
+                    raise ToolError(f"{self._word!r} is misplaced: write an operator such as * before this number")
+                if before == "name" and self._kind == "name":
                     raise ToolError(
                         f"{self._word!r} is misplaced: words are not understood, only formulas; write * between two"
                         " names that are multiplied"

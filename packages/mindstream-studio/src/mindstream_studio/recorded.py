@@ -166,8 +166,10 @@ async def last_moment(folder: Path) -> Moment:
 
 
 def build_api(runtime: Runtime, writes: Writes) -> FastAPI:
-    """Return the public API over a runtime. Its error for a write names the command by which users begin data of their
-    own."""
+    """Return the public API over a runtime with recordings.
+
+    A request that would write is refused. The error names the command with which users begin data of their own.
+    """
     api = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     add_rest(api, runtime, writes)
     add_events(api, runtime)

@@ -514,8 +514,10 @@ class ObjectChanged(TownEvent):
 
 
 class StoodIn(TownEvent):
-    """A model's reply could not be parsed. The result of the prompt's rule was used instead. Two exceptions: a
-    reflection yields no insights; in a town that runs in scenes, a day's plan is replaced by the usual day."""
+    """A model's reply could not be parsed. The rule that answers this prompt without a model was used instead.
+
+    Two exceptions: a reflection yields no insights; in a town that runs in scenes, the usual day replaces a day's plan.
+    """
 
     kind = "stood_in"
     prompt: Name
@@ -538,7 +540,7 @@ class TownForked(TownEvent):
     lost: Names = ()
     """Ids of the memories that the fork does not have."""
     withheld: Quotes[dict[str, tuple[str, ...]]] = Field(default_factory=dict)
-    """For each resident, by name: texts that it does not remember if others tell them."""
+    """For each resident, by name: texts that the resident does not remember if others tell them."""
 
 
 class TownReached(TownEvent):

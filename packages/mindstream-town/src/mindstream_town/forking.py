@@ -47,7 +47,8 @@ async def fork(
     Args:
         lost: ids of memories that the copy does not have.
         seed: seed of the copy's later random draws; None: the seed of the town.
-        withheld: texts that a resident of the copy does not remember if others tell them, by the resident's name.
+        withheld: for each resident, by name: texts that the resident does not remember in the copy if others tell
+            them.
 
     From a database, only the rows of the town's tenant are copied.
 

@@ -34,7 +34,7 @@ class Setting:
     conditions: Conditions = field(default_factory=Conditions)
     weather: Weather = field(default_factory=Weather)
     withheld: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """For a fork without some memories: texts by name of a resident, who does not remember them if others tell them."""
+    """For a fork: for each resident, by name, the texts that the resident does not remember if others tell them."""
     _near: dict[Spot, tuple[str, ...]] = field(default_factory=dict, repr=False, compare=False)
 
     def with_people(self, *people: Person) -> Setting:

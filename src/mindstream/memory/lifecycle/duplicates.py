@@ -64,8 +64,8 @@ def _words(text: str) -> list[str]:
 async def near(stream: Stream, after: int = 0, most: int = 1000) -> AsyncIterator[list[Record]]:
     """Yield groups of near-duplicate notes or thoughts, each group beginning with the record to keep.
 
-    Only records among the `most` newest of each kind that were written after the row `after` of the log are compared
-    with all others.
+    Of each kind, only the `most` newest records are considered, and of these only the records written after row
+    `after` of the log. Each considered record is compared with its nearest neighbours among all records of its kind.
     """
     await stream.columns()
     for kind in MERGED:
@@ -79,8 +79,11 @@ async def near(stream: Stream, after: int = 0, most: int = 1000) -> AsyncIterato
 
 
 async def groups(stream: Stream, after: int = 0, leaving: Collection[str] = ()) -> list[list[Record]]:
-    """Return disjoint groups of near-duplicates, each group beginning with the record to keep; ids in `leaving` are
-    ignored. `after`: the row of the log after which records are compared with all others (see `near`).
+    """Return disjoint groups of near-duplicates, each group beginning with the record to keep.
+
+    Args:
+        after: only groups with a record written after this row of the log are found (see `near`).
+        leaving: ids of records that are ignored.
     """
     found: list[list[Record]] = []
     group_of: dict[str, list[Record]] = {}

@@ -132,7 +132,7 @@ class IndexCache:
         return self._used(columns)
 
     async def at_hand(self, stream: StreamKey) -> Columns | None:
-        """Return a stream's columns; None: they have never been complete yet.
+        """Return a stream's columns; None: they are being filled for the first time, or again after an erasure.
 
         A few missing changes are read at once. Many are read in the background; until that is done, the columns are
         `behind` the store.
@@ -179,8 +179,11 @@ class IndexCache:
         return some
 
     def whole(self, stream: StreamKey) -> Columns | None:
-        """Return a stream's columns if they are held and were complete (the newest changes may be missing); else
-        return None."""
+        """Return a stream's columns if they are in the cache and contain all changes up to some earlier time.
+
+        The newest changes may be missing. Return None for other columns, and while many newer changes are read in the
+        background (`behind`).
+        """
         columns = self._held.get(stream)
         return columns if columns is not None and columns.complete and not columns.behind else None
 

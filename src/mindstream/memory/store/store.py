@@ -543,9 +543,10 @@ class PrivacyStore(Protocol):
         """Return the number of the last erasure of any stream; 0: there was none."""
 
     async def erased_since(self, number: int) -> tuple[str, list[Erased]]:
-        """Return the salt with which erasures hash the keys of streams, and the erasures with a number above this one.
+        """Return the salt with which erasures hash the keys of streams, and the erasures with numbers above `number`.
 
-        All erasures of this tenant's streams are returned. Erasures of other tenants may be among the results.
+        Of these erasures, all that concern this tenant's streams are returned. Erasures of other tenants may be among
+        the results.
         """
 
     async def lost_since(self, stream: StreamKey, number: int) -> bool | None:

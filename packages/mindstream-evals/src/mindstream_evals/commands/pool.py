@@ -92,8 +92,9 @@ def experiment(
     form: Annotated[
         Literal["both", "composed", "bare"],
         typer.Option(
-            help="The text of a pair that is embedded: its query with the exemplars of its prompt (composed), its query"
-            " alone (bare), or both, to compare them."
+            help="Which text of a pair is embedded: its query, preceded by the exemplars that were in the prompt when"
+            " its answer was written (composed), its query alone (bare), or each of these in turn, to compare them"
+            " (both)."
         ),
     ] = "both",
     tests: Annotated[int, flag("N", "Maximum number of test questions per agent [all].", min=0)] = 0,

@@ -206,8 +206,10 @@ class Standing:
     """The result of a condition.
 
     Attributes:
-        won, drawn, lost: numbers of comparisons; rating: None if no comparison was judged.
-        claims: number of claims in its answers; None if claims were not checked. unsupported: claims without a fact.
+        won, drawn, lost: numbers of comparisons.
+        rating: the rating by the comparisons; None if no comparison was judged.
+        claims: number of claims in the answers of the condition; None if claims were not checked.
+        unsupported: number of these claims that no fact supports.
     """
 
     condition: str

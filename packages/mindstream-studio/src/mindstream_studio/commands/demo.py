@@ -72,8 +72,9 @@ def demo(
 ) -> int:
     """Play a recording of the coach, a plan, a life, a town or a pool.
 
-    Playing it calls no model, needs no API key and changes no data of yours. In a terminal any key skips the recording,
-    and `demo town` then simulates a morning of the shipped town by rules and writes a page that replays it.
+    Playing it calls no model, needs no API key and changes no data of yours. In a terminal, any key skips the
+    recording. In a terminal, `demo town` also simulates a morning of the shipped town by rules, whether the recording
+    was played or skipped, and writes a page that replays the morning.
     """
     if talk:
         return play_then_talk(settings, name, speed)

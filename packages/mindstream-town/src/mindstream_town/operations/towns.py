@@ -48,7 +48,7 @@ class StatusRequest(TownName):
 
 
 class WhyRequest(StatusRequest):
-    """A resident and a time; the first name is enough."""
+    """A resident of a town, and a time (`at`). The resident's first name is enough."""
 
     resident: NotBlank
 

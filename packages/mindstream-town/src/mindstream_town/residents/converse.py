@@ -36,7 +36,8 @@ class Kept:
 
     Attributes:
         appointment: the appointment that the text is about; None: none.
-        promised: whether the text is about an agreement that the resident made or declined. comes: whether it agreed.
+        promised: whether the text is about an agreement that the resident made or declined.
+        comes: whether the resident agreed.
     """
 
     text: str
@@ -87,12 +88,13 @@ def keep(
 ) -> list[Kept]:
     """Return the resident's memories of a talk: things learned, agreements, and appointments that the other told it.
 
-    In a fork, the texts that the fork withholds from the resident are left out, also as appointments.
+    In a fork, texts that the fork withholds from the resident are left out. If such a text is about an appointment, all
+    memories of this appointment are left out.
 
     Args:
-        told: records that the other passed on, in the order of their numbers in the prompt. places: addresses in the
-            order of their numbers in the prompt.
-        known: appointments that the resident remembers already, which are not repeated.
+        told: records that the other passed on, in the order of their numbers in the prompt.
+        places: addresses, in the order of their numbers in the prompt.
+        known: appointments that the resident remembers already. If the other told one of them again, it is not added.
     """
     news = [appointment_of(record.data) for record in told]
     kept = [Kept(each.text.strip(), _of(news, each.of)) for each in taken.memo]

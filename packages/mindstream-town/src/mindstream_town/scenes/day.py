@@ -1239,7 +1239,7 @@ def gathers_at(setting: Setting, state: ResidentState, step: int) -> int:
     at which it is due. Otherwise it is the end of the act.
     """
     act = state.act
-    assert act is not None  # it is asked for a resident with an act
+    assert act is not None  # callers call this only for a resident that has an act
     is_of_several = len(act.agreed) > 2 or len(whom_to_speak_to(setting, act, state.name)) > 1
     if not is_of_several or act.why != "plan" or (block := state.block_at(setting.minute(step))) is None:
         return act.until

@@ -44,7 +44,7 @@ function Wanted({ wish, editable }) {
   const give = (yes) => ask({ path: "/users/{user}/life/leave", body: { id: wish.id, yes } }).then(askAllAgain, tell);
   return html`
     <div class="card stack">
-      <p>The mind asks for permission to call <b>${wish.tool}</b>, which may change data, with these arguments:</p>
+      <p>The mind asks for permission to call <b>${wish.tool}</b>, because ${wish.foreign ? "the tool may change data, or because the arguments contain an address that no trusted source gave" : "the tool may change data"}. The arguments:</p>
       <p class="words mono">${wish.arguments}</p>
       ${wish.foreign && html`<p class="problem">The arguments may contain text from third parties.</p>`}
       ${editable && html`<div class="row"><button class="main" onClick=${() => give(true)}>Allow this call</button><button onClick=${() => give(false)}>Refuse</button></div>`}
