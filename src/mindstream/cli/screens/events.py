@@ -205,7 +205,8 @@ def describe_life(event: Event) -> str:
         case Answered():
             return f"you answered: {event.text}"
         case PermissionAsked():
-            call = f"{event.tool}({event.arguments}), which may change something"
+            address = " or contains an address that no trusted source gave" if event.foreign else ""
+            call = f"{event.tool}({event.arguments}), which may change something{address}"
             return f"wants permission for {call}{UNTRUSTED if event.foreign else ''}"
         case PermissionGiven():
             return f"you {'allowed' if event.yes else 'refused'} the call {event.id}"

@@ -296,7 +296,7 @@ class Note(Reply):
 
 
 class Wanted(Reply):
-    """A plan that waits for an approval before it is run, or a tool call with side effects that waits for one."""
+    """A plan or a tool call that waits for an approval; `text`: the plan as JSON, or why the call needs approval."""
 
     id: str
     what: Literal["plan", "call"]

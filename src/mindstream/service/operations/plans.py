@@ -315,7 +315,8 @@ def _asking(one: RunningOperation) -> Approver:
     async def approve(wish: ToolRequest) -> bool:
         data: JsonObject = {"tool": wish.tool, "arguments": wish.arguments, "foreign": wish.foreign}
         step = getattr(wish, "step", None)
-        wanted = Wanted(id=step.id if step else wish.tool, what="call", text=f"{wish.tool} has side effects", data=data)
+        why = "gets an address that no trusted source gave" if wish.address else "has side effects"
+        wanted = Wanted(id=step.id if step else wish.tool, what="call", text=f"{wish.tool} {why}", data=data)
         return (await one.ask(wanted)).yes
 
     return approve

@@ -57,7 +57,8 @@ class CreateRequest(PoolName):
     `domain`: the topic of the pool; by default the name of the pool. `members`: the other users that may offer and
     recall pairs; `*`: every user of the tenant. `private`: other members cannot read a user's pairs unless the user
     shares them. `form`: the text by which the exemplars are embedded. `as_published`: each exemplar is also graded,
-    labelled and served as a composed prompt: before its query come the examples that were in the prompt for its answer.
+    labelled and served as a composed prompt: before its query come the examples that were in the prompt when its answer
+    was written.
     """
 
     domain: str = Field("", max_length=1_000)

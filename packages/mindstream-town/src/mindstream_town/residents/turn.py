@@ -271,8 +271,8 @@ class ResidentTurn:
         """Return a typed answer of the model for the prompt's role.
 
         If rules answer for the role, return their answer. If the model's answer cannot be parsed, even after the model
-        saw the error, write the event `StoodIn` and return the result of `instead` (None: the answer of the prompt's
-        rule).
+        saw the error, write the event `StoodIn` and return the result of `instead`. If `instead` is None, return the
+        answer of the rule that answers this prompt without a model.
 
         Raises:
             StepFailed: the model did not answer; no rule replaces an unavailable model.

@@ -1,4 +1,4 @@
-/** Operations that wait for the user's approval (a plan, or a tool call with effects), and those that failed to start. */
+/** Operations that wait for the user's approval (a plan, or a tool call), and those that failed to start. */
 import { html, useState } from "../../html.js";
 import { ask, askAllAgain, useQuery } from "../../api.js";
 import { base, user } from "../../state.js";
