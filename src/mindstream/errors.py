@@ -48,7 +48,7 @@ class SettingsError(UserError):
 
 
 class PackError(UserError):
-    """A pack cannot be used. If a file of it is at fault, the message names the file, and the line if it is known."""
+    """A pack cannot be used. If one of its files is at fault, the message names the file, and the line if known."""
 
 
 class InputError(UserError):
@@ -85,7 +85,10 @@ class Conflict(StorageError):  # noqa: N818 (the field's word)
 
 
 class LeaseLost(Conflict):
-    """This process no longer holds the work: another process has taken it over after the lease expired, or ended it."""
+    """This process no longer holds the work.
+
+    Another process has ended the work, or has taken it over after the lease expired.
+    """
 
 
 class ErasedMeanwhile(StorageError):  # noqa: N818
@@ -101,7 +104,7 @@ class ErasedMeanwhile(StorageError):  # noqa: N818
 
 
 class HeldElsewhere(Conflict):
-    """Another process that is alive holds this work (a run, a life, a town), or serves this data folder."""
+    """Another living process holds this work (a run, a life or a town), or serves this data folder."""
 
 
 class HeardAlready(Conflict):

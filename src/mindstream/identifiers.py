@@ -139,8 +139,11 @@ class StreamName:
 
     @property
     def key(self) -> StreamKey:
-        """The key of the stream. A store may use another key, which an earlier version made from the name as it was
-        typed (`Store.key`)."""
+        """The key of the stream, made from the normalised name.
+
+        If an earlier version wrote the stream under a key made from the name as it was typed, the store uses that key
+        instead (`Store.key`).
+        """
         return self.key_of(self.normal)
 
     @property

@@ -79,8 +79,9 @@ class MindstreamStorage:
         *,
         memory: Memory,
     ) -> list[tuple[MemoryRecord, float]]:
-        """Return at most `limit` records nearest to a vector, with the cosine (0 to 1, at least `min_score`), best
-        first.
+        """Return the records nearest to a vector, best first, each with its cosine (0 to 1).
+
+        At most `limit` records are returned, and none with a cosine below `min_score`.
 
         Raises:
             EmbeddingDimensionMismatchError: a record that passes the filters has a vector of another width.

@@ -95,7 +95,7 @@ class MindstreamRetriever(BaseRetriever, arbitrary_types_allowed=True):
         """Store documents unchanged, in one commit; return the ids of their records.
 
         Raises:
-            InputError: a document is blank, or has over 100,000 characters: split it before.
+            InputError: a document is blank, or has over 100,000 characters. Split long documents before the call.
         """
         return self._handle.wait(partial(_retain, documents))
 

@@ -154,7 +154,7 @@ class MindstreamRetriever(BaseRetriever):
         """Store nodes unchanged, in one commit; return the ids of their records.
 
         Raises:
-            InputError: a node is blank, or has over 100,000 characters: split it before.
+            InputError: a node is blank, or has over 100,000 characters. Split long nodes before the call.
         """
         return self.handle.wait(partial(_retain, nodes))
 

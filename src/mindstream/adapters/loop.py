@@ -147,8 +147,10 @@ def both(work: Callable[..., Work[Any]]) -> tuple[Any, Any]:
 
 
 async def _close_oldest() -> None:
-    """Close the least recently used idle memories, as many as are open beyond MAX_OPEN; their data is on disk
-    already."""
+    """Close the least recently used idle memories, as many as are open beyond MAX_OPEN.
+
+    The records of these memories are on disk already.
+    """
     for key in [key for key in _memories if key not in _working][: len(_memories) - MAX_OPEN]:
         if key not in _working:  # a use may have begun during an earlier close
             # the effects of a recall were not stored, which does not concern this caller

@@ -48,8 +48,8 @@ class MemoryCapability(AbstractCapability[Any]):
     Args:
         data: a folder, a database's URL, or a store.
         user: the owner of a run's memory: a name, or a function of the run's context.
-        recalled: maximum number of facts that are recalled for the prompt before each run. In addition, up to half as
-            many messages (at least one) are recalled. 0: nothing is recalled.
+        recalled: maximum number of facts that are recalled for the prompt before each run; 0: nothing is recalled.
+            Messages are recalled in addition to the facts, up to half as many, but at least one.
         shown: the place of the recalled text: before the user's words (`message`), or in the agent's `instructions`.
         talk: whether to store the prompt and the answer after a run. A run in which `forget` erased something is never
             stored.
@@ -161,8 +161,10 @@ class MemoryCapability(AbstractCapability[Any]):
         return result
 
     async def _keep(self, ctx: RunContext[Any], output: Any) -> None:
-        """Store the text of the prompt and of the answer, in parts if they are long; nothing if the prompt has no
-        text."""
+        """Store the text of the prompt and of the answer, in parts if it is long.
+
+        If the prompt has no text, nothing is stored.
+        """
         answer = output if isinstance(output, str) else to_json(output, fallback=str).decode()
         talk = [{"role": "user", "content": each} for each in split_text(_text(ctx.prompt))]
         if talk:

@@ -193,7 +193,7 @@ async def audit(
 ) -> None:
     """Show who erased, exported, imported, expired, deleted or authorised what, when and through which interface.
 
-    Rows are added and never changed; names of users and tenants are stored as digests, so that only a known name can be
+    Rows are added and never changed. Names of users and tenants are stored as digests, so only a known name can be
     looked up.
     """
     async with open_store(settings.data) as store:

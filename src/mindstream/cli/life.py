@@ -202,7 +202,8 @@ async def _do(
 ) -> None:
     """Call an operation and show its change.
 
-    `did` is the format string of the message; if it is empty, the operation changed a task, and the task is shown.
+    Args:
+        did: format string of the message; "": the operation changed a task, and the task is shown.
     """
     async with calling_life(settings) as call:
         life = await call(operation, **arguments)

@@ -82,7 +82,7 @@ class Asker:
         return await self.ask("Accept these tools? [y/N]", "yn", (str(changes), "")) == "y"
 
     async def approve(self, plan: Plan, tools: Sequence[ToolSpec]) -> Plan | None:
-        """Ask the user whether to run a plan; return the plan, perhaps edited, or None if it is refused."""
+        """Ask the user whether to run a plan. Return the plan, which the user may have edited; None: it is refused."""
         while True:
             faults = [(f"  {fault}", "red") for fault in check(plan, tools)]
             shown = (("The plan:", "bold"), (outline(plan), ""), *faults)
@@ -116,7 +116,7 @@ def edit(plan: Plan, tools: Sequence[ToolSpec]) -> Plan:
     """Open a plan in the user's editor, in its text form, and return the edited plan.
 
     Raises:
-        InputError: there is no editor, it failed, or the text is not a plan.
+        InputError: the editor cannot be run or failed, or the edited text is not a plan.
     """
     named = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     with tempfile.TemporaryDirectory(prefix="mindstream-") as folder:

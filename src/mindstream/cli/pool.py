@@ -319,8 +319,7 @@ async def grant(
 ) -> None:
     """Set the agents that may read your present and future pairs in a pool.
 
-    An agent that is no longer named is served neither these pairs nor exemplars derived from them, from its next recall
-    on.
+    From its next recall on, an agent that is no longer named gets neither your pairs nor exemplars derived from them.
     """
     if (bool(reader), private, everyone).count(True) != 1:
         raise InputError("name the agents that may read your pairs, or use --everyone or --private; only one of these")

@@ -225,7 +225,7 @@ def work(
     ] = None,
     json: AsJson = False,
 ) -> int:
-    """Run the reasoners (background thinking) on the messages that servers received, until a signal stops it."""
+    """Run the reasoners (background thinking) on messages that servers received, until a signal ends this process."""
     from mindstream.cli.shell.stopping import run_until_stopped
     from mindstream.server.tokens import IssuedLimits
 

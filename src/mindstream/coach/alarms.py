@@ -187,7 +187,7 @@ class Alarms:
         self._since = GAPS[-1]  # so that no GAP delays an open question when the user returns
 
     def judge(self, situation: Situation, read: str | None = None) -> Verdict:
-        """Return the verdict on an utterance, from its words and the questions asked before; the state is not changed.
+        """Return the verdict on an utterance, from its words and from earlier questions. Do not change the state.
 
         Args:
             read: the safety classifier's answer (one of ANSWERS or YES_NO); None: there is none.
@@ -275,8 +275,10 @@ class Alarms:
         return self._since >= GAPS[min(self._put, len(GAPS)) - 1]
 
     def _hint(self, text: str, read: str | None) -> Raised | None:
-        """Return the hint in a text; None: there is none, or only the recogniser found one and the classifier found the
-        text harmless."""
+        """Return the hint in a text; None: there is none.
+
+        A hint that only the recogniser found does not count if the classifier found the text harmless.
+        """
         hint = find_hint(self._pack, text)
         return None if hint and hint.basis == "recogniser" and read in HARMLESS else hint
 

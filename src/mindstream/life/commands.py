@@ -217,9 +217,10 @@ async def _write(stream: Memory, event: Event) -> None:
 
 
 async def read_turn(stream: Memory, number: int) -> list[Logged]:
-    """Return the log rows of a turn, even if the turn is folded.
+    """Return the log rows of a turn.
 
-    A folded turn was replaced by a summary in the context of M2 (the role that decides); its rows stay.
+    Folded turns can be read, too. In the context of M2 (the role that decides), a summary replaces a folded turn, but
+    the log keeps the rows.
 
     Raises:
         InputError: the mind has no life, or there was no turn of that number.

@@ -380,8 +380,10 @@ class Life:
         return now + DAY_S - now % DAY_S if self.state.halted.startswith("budget") else None
 
     def _after_budget(self, now: Moment) -> str:
-        """If the budget had halted the life and has room again, end the halt and return the reason for a turn; "" if
-        there is none."""
+        """End a halt by the budget if the budget has room again; return the reason for a turn.
+
+        The result is "" if there is no reason for a turn, or if the budget has not halted the life or has no room.
+        """
         if not self.state.halted.startswith("budget"):
             return ""
         try:

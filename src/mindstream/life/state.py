@@ -103,8 +103,8 @@ RESULT, WORDS, ARGUMENT, QUESTION = 4_000, 1_500, 600, 300
 decides."""
 SAID, ANSWERED = "The user said: ", "The user answered later what you asked, "
 LEAVE = "The call "
-"""Beginnings of lines of news. SAID, ANSWERED: a line with the user's words. LEAVE: a line with the decision about a
-call that needed approval."""
+"""Beginnings of lines of news. SAID and ANSWERED begin a line with the user's words. LEAVE begins a line with the
+decision about a call that needed approval."""
 SESSION = "life"
 """The session whose utterances are always addressed to the life (see `LifeState.hears`)."""
 LATE = 5
@@ -170,13 +170,13 @@ class LifeState(BaseModel):
     quiet_turns: int = 0
     """Number of turns in a row without a call; a turn for a reason other than `task` resets it to 0."""
     failed: str = ""
-    """The error of the newest turn, if it failed; the reason for the turn then still needs another turn. "": it did not
-    fail."""
+    """The error of the newest turn; "": the turn did not fail. The reason for a failed turn needs another turn."""
     halted: str = ""
 
     def times_running(self, id_: str) -> int:
-        """Return how many times in a row M2 has made the same call, up to the call with this id, according to its
-        context; 1 if the context does not have the call.
+        """Return how many times in a row M2 has made the same call, up to the call with this id.
+
+        Only the calls in M2's context count. The result is 1 if the context does not have the call.
 
         A turn for a reason other than `task` starts a new count.
         """
@@ -348,8 +348,11 @@ def is_of_m2(id_: str) -> bool:
 
 
 def shown_arguments(arguments: str) -> str:
-    """Return a call's arguments for the context of M2 (the role that decides). A text of up to ARGUMENT characters is
-    returned unchanged; a longer one as JSON of its first 10 arguments, each cut to ARGUMENT characters."""
+    """Return a call's arguments for the context of M2 (the role that decides).
+
+    A text of up to ARGUMENT characters is returned unchanged. For a longer text, the result is JSON with the first 10
+    arguments, each cut to ARGUMENT characters. If the longer text is not a JSON object, it counts as one argument.
+    """
     if len(arguments) <= ARGUMENT:
         return arguments
     try:
@@ -404,11 +407,12 @@ def _apply_row(state: LifeState, row: Logged) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LifeBudget:
-    """Limits of a life's spending. They are checked before each call, so the last call can exceed them. None: no limit.
+    """Limits of a life's spending; None: no limit. They are checked before each call, so the last call can exceed them.
 
     Attributes:
-        calls, tokens, usd: maximum number of model calls, tokens and US dollars; a call of unknown price costs nothing.
-        usd_per_day, tokens_per_day: the same limits for one day (UTC).
+        calls, tokens: maximum number of model calls and of tokens.
+        usd: maximum cost in US dollars; a call of unknown price counts as free.
+        usd_per_day, tokens_per_day: maximum cost and number of tokens on one day (UTC).
         words_per_day: maximum number of words of unsolicited questions (the tool I) on one day.
     """
 
@@ -438,8 +442,10 @@ class LifeBudget:
         return ", ".join(f"{n:g} {what.removesuffix(' a day').format('s' * (n != 1))}" for what, n in left)
 
     def _of_life(self, spent: LifeSpent) -> tuple[tuple[str, float | None, float], ...]:
-        """Return the limits of the whole life: what is limited (`{}` stands for the s of the plural), the limit, and
-        what is spent."""
+        """Return the limits of the whole life.
+
+        Each has the limited quantity (`{}` stands for the s of the plural), the limit, and the amount spent.
+        """
         return (
             ("call{}", self.calls, spent.calls),
             ("token{}", self.tokens, spent.tokens),

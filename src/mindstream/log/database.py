@@ -135,14 +135,15 @@ class Database:
                 self._slow_until = ended + SPARED_S
 
     async def glance(self, look: Callable[[sqlite3.Connection], T], *, together: bool = False) -> T:
-        """Read a few rows by an index on the event loop's thread: a switch to a thread and back takes ten times as
-        long.
+        """Read a few rows by an index, on the event loop's thread.
 
-        `look` must fetch all rows of a statement before it uses them.
+        A switch to another thread and back would take ten times as long. If the read is not possible immediately, it
+        runs in a thread.
 
         Args:
-            together: whether all statements of `look` see the data of one moment; False: each sees what is committed
-                when it runs.
+            look: reads the rows; it must fetch all rows of a statement before it uses them.
+            together: whether all statements of `look` see the data of one moment; False: each statement sees what is
+                committed when the statement runs.
         """
         self._require_open()
         is_read, result = self._read_here(look, together, sys.maxsize)

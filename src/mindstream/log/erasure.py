@@ -310,11 +310,14 @@ ENTRY = re.compile(r"^(?=# )", re.MULTILINE)
 
 
 def erase_typed(folder: Path, user: StreamKey, is_meant: Callable[[str], bool], before: Moment | None = None) -> int:
-    """Remove entries from a user's input history; return the number of removed entries, 0 if there is no such file.
+    """Remove entries from a user's input history; return the number of removed entries.
+
+    If there is no history file, the result is 0.
 
     Args:
         is_meant: returns whether an entry with this text must be removed.
-        before: a moment; entries that were typed before it are removed, too. None: no such entries.
+        before: a moment; all entries that were typed before this moment are removed, too. None: only entries that
+            `is_meant` names are removed.
 
     Raises:
         StorageError: the file cannot be read or rewritten.

@@ -78,8 +78,7 @@ class Waiting(Event):
     text: Quotes[str]
     """The filler sentence, without any content; "" while another answer is running."""
     slots: Names
-    """The slot of the Reasoner for which the answer waits; `talker`: another answer is running; empty: only the model
-    is slow."""
+    """What the answer waits for: the slot of a Reasoner, or `talker` (another answer). Empty: the model is slow."""
     answers: int
     """The seq of the user's message."""
     belief_version: int
@@ -307,8 +306,10 @@ class Corrected(Event):
 
 
 class RecallMade(Event):
-    """A recall found records that can strengthen or decay: the returned ones may have become stronger, and those found
-    but not returned weaker."""
+    """A recall found records that can strengthen or decay.
+
+    Records that it returned may have become stronger. Records that it found but did not return may have become weaker.
+    """
 
     kind = "recalled"
     moment: Moment

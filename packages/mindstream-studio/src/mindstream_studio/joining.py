@@ -29,13 +29,14 @@ ABSENT = 'Promise.reject(new Error("The file does not contain this part."))'
 
 
 class Joining:
-    """Modules bundled into one text. Each becomes a function that is called once; a module comes after those that it
-    imports.
+    """Modules bundled into one text.
+
+    Each module becomes a function that is called once. A module comes after the modules that it imports.
 
     Attributes:
         names: for each module, the expression that refers to it.
         exports: for each module, the expression of each exported name.
-        parts: for each module bundled here, its text.
+        parts: the text of each bundled module.
     """
 
     def __init__(self, later: Callable[[Path], str]) -> None:

@@ -185,11 +185,11 @@ class Clockwork:
         return Scheduler(reach, steps, self._next_spots(steps))
 
     async def run(self, order: Scheduler | LockStep, until: int) -> AsyncGenerator[list[Commit]]:
-        """Run all residents up to a step; when a group has finished a step, yield the commits of that step.
+        """Run all residents up to a step. Each time a group has finished a step, yield the group's commits.
 
         Raises:
-            ModelError and others: a step failed; residents in an unfinished step keep their state from before that
-                step.
+            ModelError and others: a step failed. Residents whose step is unfinished keep the state that they had before
+                the step.
         """
         self._is_free = order.is_free
         try:
@@ -229,7 +229,7 @@ class Clockwork:
         return [self.residents[name].state.spot(steps[name] + 1) for name in names]
 
     def _rest(self, names: Iterable[str], step: int) -> None:
-        """Record that these residents have finished `step`, because nothing can happen to them until then."""
+        """Record that these residents have finished `step`, because nothing can happen to them up to this step."""
         self.whereabouts.steps.update(dict.fromkeys(names, step))
 
     def _hand_back(self, order: Scheduler | LockStep, group: Group, step: int) -> None:

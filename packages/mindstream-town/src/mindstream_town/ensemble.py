@@ -138,8 +138,11 @@ def spreads(lived: Sequence[Lived]) -> list[Spread]:
 
 
 def differences(lived: Sequence[Lived]) -> list[Difference]:
-    """Return how each other condition differs from FULL (its measures minus those of FULL), on the seeds that both
-    have."""
+    """Return how each condition differs from the condition FULL.
+
+    A difference is a measure of the condition minus the same measure of FULL. Only seeds that both conditions have are
+    compared.
+    """
     by_condition = _by_condition(lived)
     whole, found = by_condition.get(FULL, {}), []
     for condition, of_seed in by_condition.items():

@@ -183,7 +183,10 @@ class BroughtIn(TownEvent):
 
 
 class Perceived(TownEvent):
-    """A resident's new percepts, newly known places, and other new memories of a step, such as of an act in a scene."""
+    """What a resident perceived and learned in a step.
+
+    That is: percepts, places that it did not know, and other new memories, such as the memory of an act in a scene.
+    """
 
     kind = "resident_perceived"
     seen: Quotes[tuple[tuple[str, str, str], ...]]
@@ -216,10 +219,10 @@ class DayPlanned(TownEvent):
     cites: Names = Field((), exclude_if=not_)
     """Ids of the memories that the model named as reasons of the plan's items."""
     keeps: Names = Field((), exclude_if=not_)
-    """Ids of the memories that the resident has decided to keep to itself, without those that are secret from the
-    beginning."""
+    """Ids of the memories that the resident has decided to keep to itself. Memories that were secret from the beginning
+    are not included."""
     tells: NoWords[dict[str, tuple[str, ...]]] = Field(default_factory=dict, exclude_if=not_)
-    """Ids of the memories that the resident should pass on, with the names of those who still have to hear them."""
+    """For each memory that the resident should pass on, by id: the names of the people who have not heard it yet."""
 
 
 class TasksPlanned(TownEvent):
@@ -544,8 +547,10 @@ class TownForked(TownEvent):
 
 
 class TownReached(TownEvent):
-    """The last finished steps of residents, if these may be at different steps; in the town's own stream, not in the
-    journal."""
+    """The last finished steps of residents in a town whose residents may be at different steps.
+
+    The row is in the town's own stream, not in the journal.
+    """
 
     kind = "town_reached"
     reached: NoWords[dict[str, int]]

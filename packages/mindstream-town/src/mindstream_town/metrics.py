@@ -563,7 +563,7 @@ def trace_attendance(history: History, event: Event, known: Diffusion) -> Attend
     """Return the guests of an event, the residents who were told of it, the invitations, and the talks at it.
 
     Raises:
-        InputError: the town has no such place, or the event does not end after its start.
+        InputError: the town does not have the event's place, or the event does not end after its start.
     """
     if str(event.place) not in history.setting.addresses or event.end <= event.start:
         raise InputError(

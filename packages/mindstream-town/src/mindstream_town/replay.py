@@ -550,8 +550,10 @@ class GrowingRecording:
         self._version = version
 
     async def _add(self, store: Store, setting: Setting) -> bool:
-        """Add new rows and records; return False after an erasure, in which case some of them may have been added
-        already."""
+        """Add new rows and records. Return False, without adding any, if records were erased since the last call.
+
+        The caller must then begin again with all rows and records.
+        """
         rows, records = [row async for row in rows_after(store, self._seq)], dict[str, list[Record]]()
         for name in setting.people:
             key = store.key(StreamName("resident", name))

@@ -85,7 +85,11 @@ def complain(text: str) -> None:
 
 
 def warn_if_unpriced(settings: Settings, usd: float | None = None) -> None:
-    """Warn if a limit in US dollars (of the settings, or `usd`) cannot be enforced: a model has no known price."""
+    """Warn if a limit in US dollars cannot be enforced because a model has no known price.
+
+    Args:
+        usd: a limit in addition to the one in the settings; None: there is none.
+    """
     from mindstream.service.opening import unpriced
 
     if (settings.budget_usd is not None or usd is not None) and (why := unpriced(settings)):
@@ -98,7 +102,7 @@ def _escape(found: re.Match[str]) -> str:
 
 
 def print_json(*rows: Mapping[str, Any]) -> None:
-    """Print rows, flushing each; in ASCII if the encoding of the output is not Unicode."""
+    """Print each row as a line of JSON, and flush it. The JSON is ASCII if the output's encoding is not Unicode."""
     unicode = sys.stdout.encoding.lower().startswith("utf")
     for row in rows:
         sys.stdout.write(escape_json(json.dumps(row, ensure_ascii=not unicode)) + "\n")
@@ -213,8 +217,7 @@ def plot(curves: Mapping[str, Sequence[float]], axes: Axes) -> list[str]:
 
 
 def picture(charts: Mapping[str, tuple[Mapping[str, Sequence[float]], Axes]]) -> str:
-    """Return an SVG with one chart per title; each chart has named curves, whose values are shares (0 to 1) shown in
-    percent.
+    """Return an SVG with one chart per title. Each chart has named curves of shares (0 to 1), shown in percent.
 
     Raises:
         SettingsError: the package that draws charts is not installed.

@@ -343,8 +343,10 @@ def ground_patch(patch: Mapping[str, JsonValue], rests_on: str, support: Support
 
 
 def _letters(text: str) -> str:
-    """Return the form in which titles are compared: only letters and digits, in lower case (`&lt;` is an escaped
-    `<`)."""
+    """Return the form in which titles are compared: only letters and digits, in lower case.
+
+    `&lt;`, an escaped `<`, is removed first.
+    """
     return re.sub(r"[\W_]+", "", text.casefold().replace("&lt;", ""))
 
 
@@ -481,8 +483,10 @@ class Think(Prompt[Thinking]):
         return reply.model_copy(update={"patch": patch, "thought": thought}), complaint(gone)
 
     def stated(self) -> Iterator[str]:
-        """Yield the texts that can support a belief, apart from tool results: the user's statements, recalled memories,
-        and the current belief."""
+        """Yield the texts that can support a belief, apart from tool results.
+
+        They are the user's statements, the recalled memories, and the current belief.
+        """
         newest = next((n for n, line in enumerate(reversed(self.newest)) if line.by_user), 0)
         yield from user_statements([*self.conversation, *self.newest[: len(self.newest) - newest]], self.utterances)
         yield from (note.text for note in self.recalled)
@@ -615,10 +619,13 @@ AHEAD = 4
 
 @rule(Think)
 def note_topics_and_plan_steps(ask: Think, _: Sequence[Message]) -> Thinking:
-    """Think without a model: note the topics that statements name; in a planning phase, plan library steps on them.
+    """Think without a model: note the topics that the user's statements name.
 
-    Topics are recognised by their words alone, so a denied topic is noted, too. After a hint of danger, an alarm that
-    stops the conversation, or an answer of the coach about danger, nothing is noted or planned.
+    In a planning phase, also plan steps of the library about these topics. Topics are recognised by their words alone,
+    so a denied topic is noted, too. Nothing is noted or planned after one of these:
+    - a hint of danger,
+    - an alarm that stops the conversation,
+    - an answer of the coach about danger.
     """
     alarms = [alarm for text in ask.utterances if (alarm := find_alarm(ask.pack, text))]
     said = [line.text for line in ask.timeline if not line.by_user]

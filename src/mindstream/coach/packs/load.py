@@ -82,8 +82,8 @@ SHIPPED = Path(__file__).parent
 LISTS = {"topics.yaml": "topics", "steps.yaml": "steps", "resources.yaml": "resources", "safety.yaml": "alarms"}
 MAPPINGS = {"phrases.yaml": "phrases"}
 DANGERS = SHIPPED / "danger.yaml"
-"""File of alarms that a pack can include by id (`shipped: suicide`); fields that the pack sets itself take
-precedence."""
+"""File of alarms that a pack can include by id (`shipped: suicide`). Fields of an alarm that the pack sets itself take
+precedence over the file."""
 HARMLESS = "harmless.txt"
 """Name of a pack's file of common harmless sentences, one per line; lines that begin with # are comments."""
 SHOWN = 10
@@ -250,7 +250,7 @@ def _refuse_tricks(path: Path, text: str) -> None:
 
 
 def _line(path: Path, where: list[Any]) -> int:
-    """Return the line of a place in a file; if the file does not have the place, the line of its nearest parent."""
+    """Return the line of a place in a file. If the file lacks the place, return the line of the nearest parent."""
     node = yaml.compose(read_text(path, MOST_BYTES), Loader=yaml.CSafeLoader)
     for part in where:
         if isinstance(node, yaml.MappingNode):

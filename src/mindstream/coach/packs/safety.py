@@ -22,7 +22,7 @@ from mindstream.text.words import CJK, Language, sentences, simplify, stem, wind
 SAFETY = "safety"
 """Model name that is logged for an answer that consists of an alarm's words."""
 MAX_INLINE = 1_000
-"""Maximum length in characters of a text that is analysed in the event loop, which takes a few milliseconds; longer
+"""Maximum length, in characters, of a text that is analysed in the event loop (this takes a few milliseconds). Longer
 texts are analysed in a thread."""
 REMEMBERED = 512
 """Maximum number of cached results. They are needed again when the reasoner analyses an utterance, possibly after many
@@ -63,10 +63,10 @@ def find_raised(pack: Pack, text: str) -> Raised | None:
 
 
 def find_hint(pack: Pack, text: str) -> Raised | None:
-    """Return the alarm that an utterance hints at, by the pack's `hints` or else by a recogniser; None: there is no
-    hint.
+    """Return the alarm that an utterance hints at; None: there is no hint.
 
-    The result is also None if the utterance raises an alarm that stops the conversation. Results are cached.
+    The hint is found by the pack's `hints`, or else by a recogniser. The result is also None if the utterance raises an
+    alarm that stops the conversation. Results are cached.
     """
     return pack.cached(("alarms", "hint"), lambda: remember(REMEMBERED)(partial(_hinted, pack)))(text)
 
@@ -175,8 +175,11 @@ Name = TypeVar("Name", bound=Hashable)
 Span: TypeAlias = tuple[int, int]
 """Start and end of a match in a text."""
 Groups: TypeAlias = Sequence[str]
-"""Groups of alternative cues: 'wheel|driving'. A cue of each group must occur, all near each other; no cue of a group
-that begins with '-' may occur near them."""
+"""Groups of alternative cues: 'wheel|driving'.
+
+A cue of each group must occur, and these cues must be near each other. No cue of a group that begins with '-' may occur
+near them.
+"""
 NEAR, NEAR_ZH = 150, 48
 """NEAR: number of characters within which a cue of each group must occur. NEAR_ZH: the same for Chinese."""
 GAP, WIDEST = "*", 3
@@ -213,8 +216,11 @@ class Together(Generic[Name]):
                 self._by_word.setdefault(next((part for part in cue if part != GAP), GAP), []).append((group, cue))
 
     def matching(self, text: str) -> frozenset[Name]:
-        """Return the names of the sets whose groups all occur near each other, and whose excluded groups (`-…`) do not.
-        Cues do not count if their clause denies them, or if an old story tells them of another person."""
+        """Return the names of the sets that match a text.
+
+        A set matches if its groups all occur near each other, and none of its excluded groups (`-…`) does. A cue does
+        not count if its clause denies it, or if it belongs to an old story about another person.
+        """
         if not self._sets or (self._chinese and not CJK.search(text)):
             return frozenset()
         stand = self._stand(text)
@@ -310,7 +316,7 @@ def _in_words(words: Sequence[tuple[str, Span]], cues: Sequence[tuple[str, ...]]
 def _end(cue: Sequence[str], words: Sequence[tuple[str, Span]], at: int) -> int:
     """Return the index after the last word of a cue that begins at the word `at`; 0: no cue begins there.
 
-    If gaps (GAP: up to WIDEST skipped words) allow several ends, the nearest one is returned.
+    A gap (GAP) skips up to WIDEST words. If gaps allow several ends, the nearest end is returned.
     """
     ends = [at]
     for part in cue:
@@ -355,8 +361,7 @@ Therefore no single word decides.
 STRONGEST = 8
 """Maximum number of parts of a text that are tested by removing words: the parts with the highest log odds."""
 SURER = 1.0
-"""Additional log odds that a part of a text needs to count as danger, because many sentences sound darker out of
-context."""
+"""Additional log odds that a part of a text needs to count as danger. Many sentences sound darker out of context."""
 
 
 @remember(REMEMBERED)
@@ -381,8 +386,8 @@ def _holds(text: str, above: float) -> bool:
 def parts(text: str) -> Iterator[str]:
     """Yield the parts of a text: its sentences (very long ones in windows), and pairs of neighbours.
 
-    A text with a single part yields nothing. If there are more than MANY, short neighbours are joined before they are
-    paired.
+    A text with a single part yields nothing. If there are more than MANY parts, short neighbouring parts are joined
+    before parts are paired.
     """
     pieces = [piece for sentence in sentences(text) for piece in windows(sentence, LONG)]
     if len(pieces) > 1:

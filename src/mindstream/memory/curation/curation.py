@@ -47,9 +47,9 @@ class Drawn:
     """A record with the records that it was derived from.
 
     Attributes:
-        missing: ids of evidence that does not exist: it was erased, or was never a record of this stream.
-        cut: whether the record has evidence that is not listed here, because it is shown elsewhere in the tree or is
-            deeper than MAX_DEPTH.
+        missing: ids of evidence that does not exist. This evidence was erased, or was never a record of this stream.
+        cut: whether the record has evidence that is not listed here. Such evidence is shown elsewhere in the tree or
+            is deeper than MAX_DEPTH.
     """
 
     record: Record
@@ -140,8 +140,11 @@ async def _correctable(stream: Stream, id_: str) -> Record:
 
 
 async def _corrected(stream: Stream, old: Record, text: str, by: str, evidence: Sequence[str], now: Moment) -> Record:
-    """Build the correction of a record. If the old record states when its validity began, the correction is valid from
-    then; otherwise from `now`, when the old record's validity ends."""
+    """Build the correction of a record.
+
+    The correction is valid from the beginning of the old record's validity. If the old record states no beginning, the
+    correction is valid from `now`, when the old record's validity ends.
+    """
     about = old.about and Triple(old.about.subject, old.about.predicate, text[:200])
     new = RecordDraft(
         text=text,
@@ -374,9 +377,9 @@ class Correction:
     Attributes:
         record: the new record.
         superseded: the old record, which is no longer current.
-        drawn: current records that were derived from the old one and may now be wrong.
+        drawn: current records that were derived from the old record and may now be wrong.
         items: items of beliefs and plans that are based on the old record, or that share both evidence and words with
-            it.
+            the old record.
     """
 
     record: Record

@@ -115,7 +115,7 @@ class Piece:
     """A part of a subject, such as a word.
 
     Attributes:
-        quick: case-folded strings for a fast first test: each text that contains this part contains one of them.
+        quick: case-folded strings for a fast first test. A text that contains this part contains one of these strings.
         check: decides whether a text contains this part.
         is_word: the strings in `quick` are words of the text, or parts of words in a script without spaces.
     """
@@ -155,10 +155,10 @@ def necessary_words(subject: str) -> list[tuple[str, ...]]:
 
 
 def quotes(texts: Iterable[str]) -> Callable[[str], bool]:
-    """Return a function that decides whether a line repeats one of these texts: whether it contains at least
-    MIN_QUOTED_SHARE of the text's words.
+    """Return a function that decides whether a line repeats one of these texts.
 
-    Texts with fewer than MIN_QUOTED_WORDS words are ignored.
+    A line repeats a text if it contains at least MIN_QUOTED_SHARE of the text's words. Texts with fewer than
+    MIN_QUOTED_WORDS different words are ignored.
     """
     asked = [words for text in texts if len(words := set(terms(text))) >= MIN_QUOTED_WORDS]
     holders: dict[str, list[int]] = {}
@@ -425,10 +425,11 @@ def may_quote(columns: Columns, texts: Sequence[str]) -> Ints | None:
 
 
 def certain_terms(text: str, *, at_edges: bool = False) -> set[str]:
-    """Return terms by which the index finds every text that contains this text, in any letter case.
+    """Return terms by which the index finds every text that contains `text`, in any letter case.
 
     Args:
-        at_edges: the other texts contain this text as whole words: no letters touch its beginning or end.
+        at_edges: whether only texts that contain `text` as whole words must be found. In such texts, no letters touch
+            the beginning or end of `text`.
     """
     plain = unicodedata.normalize("NFKC", text.lower())
     certain = set[str]()

@@ -68,10 +68,12 @@ async def choose_embedder(store: Store, stream: StreamKey, wanted: EmbedderChoic
 
 
 def pick_embedder(recorded: str, wanted: EmbedderChoice) -> tuple[Embedder, str]:
-    """Return the embedder to use for a stream; and `recorded` if it is the name of another embedder, otherwise "".
+    """Return the embedder to use for a stream, and the name of another embedder that made the stream's vectors.
+
+    The name is "" if the same embedder made the vectors, or if there are no vectors.
 
     Args:
-        recorded: the name of the embedder that made the stream's vectors; "": there are none.
+        recorded: the name of the embedder that made the stream's vectors; "": there are no vectors.
         wanted: see `choose_embedder`.
     """
     if wanted is None:
@@ -122,8 +124,10 @@ class Embedding:
     """An embedder, and how it responded last.
 
     Attributes:
-        is_slow: it did not answer in time for writing a record, so writing does not wait for it.
-        is_silent: it failed, or did not answer in time for a question, so questions do not wait for it.
+        is_slow: whether the embedder did not answer in time for writing a record. Writing does not wait for a slow
+            embedder.
+        is_silent: whether the embedder failed, or did not answer in time for a question. Questions do not wait for a
+            silent embedder.
         failure: the message of the last error.
     """
 
@@ -214,12 +218,12 @@ PROBE = "hello"
 
 
 async def embed_each(ask: Ask, texts: Sequence[str]) -> list[Vector | str]:
-    """Embed texts; return for each text its vector, or a string with the reason if the embedder rejects that text.
+    """Embed texts. Return a vector for each text, or the reason as a string if the embedder rejects the text.
 
     A batch that fails is halved until the rejected text is alone.
 
     Raises:
-        ModelError: the embedder does not work: it fails for a simple text (PROBE), too.
+        ModelError: the embedder also fails for a simple text (PROBE).
     """
     if not texts:
         return []

@@ -128,8 +128,9 @@ class Touches:
             self._timer = asyncio.ensure_future(self._later())
 
     async def overdue(self) -> None:
-        """Write all touches (effects of recalls) if the oldest has waited for twice LATER_S, as happens with a manual
-        clock. If a write is in progress, do nothing.
+        """Write all touches (effects of recalls) if the oldest touch has waited for at least twice LATER_S.
+
+        This happens with a manual clock. If a write is in progress, do nothing.
         """
         late = self._waiting and self._clock.now() - self._waiting[0].at >= 2 * LATER_S
         if late and not self._writing.locked():
@@ -336,8 +337,9 @@ class RecentTexts:
 
 
 FOUND_PER_RETURNED = 4
-"""Number of records that a recall finds for each record that it returns. Those that it does not return are passed over,
-which can weaken them (memory/forgetting_curve).
+"""Number of records that a recall finds for each record that it returns.
+
+Records that are found but not returned are passed over, which can weaken them (memory/forgetting_curve).
 """
 HELD_AT_ONCE = 64
 """Maximum number of records in one read from the store that are cached for later recalls. The records of a larger read
@@ -549,8 +551,11 @@ class Recaller:
         return Recall(found.returned, found.passed_over, without, found.not_reranked, by_candidates, certain or 0.0)
 
     async def _columns(self, stream: StreamKey, query: str, now: Moment, filters: Filters, policy: Policy) -> Columns:
-        """Return a stream's columns (its index in memory). Until they are available, return columns of the records that
-        the store finds for the question, or wait if the policy needs all records."""
+        """Return a stream's columns (its index in memory).
+
+        If the policy needs all records, wait until the columns are available. Otherwise, until then, return columns of
+        only the records that the store finds for the question.
+        """
         if not getattr(policy, "by_relevance", False):
             return await self.shelf.columns(stream)
         if (columns := await self.shelf.at_hand(stream)) is not None:
@@ -649,8 +654,10 @@ def _without_repetitions(found: Recall, query: str) -> Recall:
 
 
 async def _reranked(found: Recall, second: SecondStage, query: str, k: int) -> Recall:
-    """Return the records that the second stage ranks first; the others count as passed over (found but not
-    returned)."""
+    """Return the `k` records that the second stage ranks first.
+
+    The other found records count as passed over (found but not returned).
+    """
     places, why = await second.best(query, [each.record for each in found.returned], k)
     parts = [{} if why else {"first_stage": at + 1.0} for at in range(len(found.returned))]
     returned = [replace(found.returned[at], parts={**found.returned[at].parts, **parts[at]}) for at in places]

@@ -44,8 +44,12 @@ BESIDE = ThreadPoolExecutor(1, "vectors")
 
 
 class LookedUp(NamedTuple):
-    """The matches of some terms in a whole stream (`found`), and the scores of all episodes by these terms
-    (`groups`)."""
+    """The result of looking up some terms in a whole stream.
+
+    Attributes:
+        found: the matches of the terms.
+        groups: the scores of all episodes by these terms.
+    """
 
     found: Matches
     groups: Floats
@@ -183,7 +187,7 @@ def select(
 
 
 def _mark(mask: Mask, rows: Ints, columns: Columns) -> None:
-    """Mark rows, and for each of them the two records before and the two records after, within its episode."""
+    """Mark rows, and for each row the two records before and the two records after the row in its episode."""
     mask[rows] = True
     for step in (columns.before.values, columns.after.values):
         reached: NDArray[np.integer] = rows
@@ -194,12 +198,14 @@ def _mark(mask: Mask, rows: Ints, columns: Columns) -> None:
 
 
 def _by_words(columns: Columns, question: RecallQuery, passing: Mask, weights: Weights, kept: Looked) -> list[Ints]:
-    """Return the rows of the records with the best word scores (of their texts and of their episodes) in one to three
-    lists.
+    """Return one to three lists of rows: the records with the best word scores, of their texts and of their episodes.
 
-    The first list is of all records, because these contribute to the scores of their neighbours. If the question is
-    about a speaker or a period, the scores of a second list take this into account. If some records do not pass the
-    filters (`passing`), the last list is of those that pass. The matches of the words are added to `kept`.
+    - The first list is of all records, because all records contribute to the scores of their neighbours.
+    - If the question is about a speaker or a period, the scores of a second list take the speaker or period into
+      account.
+    - If some records do not pass the filters (`passing`), the last list is of the records that pass.
+
+    The matches of the words are added to `kept`.
     """
     index, count = columns.lexical, len(columns)
     words = np.zeros(count, np.float32)

@@ -17,7 +17,8 @@ class Checkpoint:
     """A version of derived data.
 
     Attributes:
-        version: must be one more than the stored version, if there is one; otherwise writing raises Conflict.
+        version: one more than the stored version. With another number, writing raises Conflict. If no version is
+            stored, any number is accepted.
     """
 
     name: str

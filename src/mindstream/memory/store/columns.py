@@ -42,10 +42,12 @@ this many messages."""
 
 
 class RecordIds:
-    """The ids of a stream's records, in the order of writing: first an array from a file, then a list of later ids.
+    """The ids of a stream's records, in the order of writing.
+
+    The ids are first those in an array from a file, then those in a list of later ids.
 
     Attributes:
-        position: finds the row of an id; erased ids are unknown.
+        position: finds the row of an id. Ids of erased records are unknown.
     """
 
     def __init__(self) -> None:
@@ -279,12 +281,12 @@ class Speakers:
 
     @property
     def user(self) -> int:
-        """The number of the speaker whose messages are marked as the user's; -1 if there is none, or several."""
+        """The number of the only speaker whose messages are marked as the user's; -1: there is none, or several."""
         return _only(self._users)
 
     @property
     def agent(self) -> int:
-        """The number of the speaker whose messages are marked as not the user's; -1 if there is none, or several."""
+        """The number of the only speaker whose messages are marked as not the user's; -1: there is none, or several."""
         return _only(self._agents)
 
     def usual_lengths(self) -> Doubles:

@@ -21,8 +21,13 @@ PROMISES = Promises[Sequence[Store]]()
 
 
 class Theirs(NamedTuple):
-    """The data of one tenant that another tenant tries to reach: stream, record, and open work with its owner and
-    cause."""
+    """The data of one tenant that another tenant tries to reach.
+
+    Attributes:
+        work: ids of the tenant's open work.
+        owner: the name under which the work is claimed.
+        cause: the log row that caused the work.
+    """
 
     key: StreamKey
     record: Record
@@ -37,8 +42,10 @@ USER = StreamName("user", "ann")
 
 
 async def _write(store: Store, words: str) -> Record:
-    """Write a record with its event, a work item, a checkpoint and a stored value, and claim the work item; return the
-    record."""
+    """Write one row of each kind of data, and claim the work item; return the record.
+
+    Written are a record with its event, a work item, a checkpoint and a stored value.
+    """
     key = store.key(USER)
     record = replace(build_record(words), stream=key)
     wake, kept = NewWork((SLOT,), words, 9e9), Checkpoint("head", 1, words.encode())

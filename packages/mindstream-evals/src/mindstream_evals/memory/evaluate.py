@@ -362,8 +362,10 @@ class ArmStanding:
 
 
 def report(answers: Sequence[GivenAnswer]) -> list[ArmStanding]:
-    """Return the result of each condition, for all questions and, if there are several types, for those of each
-    type."""
+    """Return the result of each condition for all questions.
+
+    If there are questions of several types, also return the results for the questions of each type.
+    """
     types = ["", *sorted({each.question.type for each in answers})]
     arms = list(dict.fromkeys(each.arm for each in answers))
     found = []

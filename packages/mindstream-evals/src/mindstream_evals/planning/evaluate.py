@@ -200,8 +200,10 @@ class KeptModel:
 
 
 def _estimated(request: Request, heard: list[Part]) -> list[Usage]:
-    """Estimate the tokens of an interrupted model call, or of one without usage data; [] if neither text nor arguments
-    of a tool call were received."""
+    """Estimate the tokens of a model call that was interrupted or has no usage data.
+
+    The result is [] if neither text nor arguments of a tool call were received.
+    """
     said = "".join(
         part.text if isinstance(part, Piece) else part.arguments for part in heard if isinstance(part, Piece | Call)
     )
@@ -228,7 +230,7 @@ class Way:
     """A planning strategy, and its name in the results (`label`).
 
     Attributes:
-        exemplars: exemplars for its planner; None: the shipped ones whose tools are available.
+        exemplars: exemplars for the planner; None: the shipped exemplars whose tools are available.
     """
 
     how: Strategy

@@ -89,8 +89,8 @@ class Experiment:
     """Agents, their models, and the stored answers.
 
     Attributes:
-        answered: called with the number of answered cells and the number of all cells; a cell is a test, answered by
-            one agent under one condition.
+        answered: called with the number of answered cells and the number of all cells. A cell is a test that one agent
+            answers under one condition.
         verdicts: number of offered pairs by verdict in this run.
     """
 
@@ -256,8 +256,9 @@ class ExperimentSettings:
 
     Attributes:
         data: folder of the user's own agents, or of the published question sets; None: the nine included agents.
-        models: assigned to the agents in turn; scorer: model that grades offered pairs, "": the first of `models`.
-        ray: answer from each pool in a Ray task, one per processor at a time; needs `out`.
+        models: names of the models, which are assigned to the agents in turn.
+        scorer: model that grades offered pairs; "": the first of `models`.
+        ray: whether to answer from each pool in a Ray task, one task per processor at a time; needs `out`.
         blind: folder for unlabelled answers with and without exemplars.
         bert_model: model of BERTScore; "": no BERTScore.
     """

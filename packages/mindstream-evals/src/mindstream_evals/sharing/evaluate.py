@@ -89,8 +89,10 @@ class Chosen:
     question: str
 
     async def examples(self, query: str, k: int) -> list[Example]:  # noqa: ARG002
-        """Return what the arm (the compared condition) shows for `self.question`, [] in an arm without experience;
-        `query` and `k` are ignored."""
+        """Return the examples that the arm (the compared condition) shows for `self.question`.
+
+        The result is [] in an arm without experience. `query` and `k` are ignored.
+        """
         return await self.experience.examples(self.arm, self.question) if self.experience else []
 
     async def offer(self, query: str, answer: str, shown: Sequence[Example]) -> None:
@@ -112,11 +114,12 @@ def is_right(found: float | None, wanted: float) -> bool:
 class Person:
     """A simulated person, who corrects wrong answers by stating a convention that the task needs.
 
-    The convention that was correctly stated least often comes first; each wrong statement of it counts as -1.5. A false
-    correction states a convention wrongly and ends the task.
+    The convention with the fewest correct statements until now comes first. Each wrong statement of a convention counts
+    as -1.5 correct statements. A false correction states a convention wrongly and ends the task.
 
     Attributes:
-        mistaken: share of the corrections that are false; begin: decides which correction is the first false one.
+        mistaken: share of the corrections that are false.
+        begin: number from 0 to 1 that decides which correction is the first false one; a larger number: an earlier one.
     """
 
     place: Workplace
@@ -269,8 +272,9 @@ class Evaluation:
     ) -> None:
         """Let the experience `group` learn from all training tasks.
 
-        An agent attempts the tasks, and the attempts are added to `found`. But if the arms share one training, only the
-        experience "pool" is trained so; all others learn from the stored attempts of that training.
+        An agent attempts the tasks, and the attempts are added to `found`. If the arms share one training (not
+        `separate`), this happens only for the experience "pool". All other experiences learn from the stored attempts
+        of that training.
         """
         trainee = group if self.separate else "pool"
         title = f"training {arm}" if self.separate else "training"
@@ -378,8 +382,8 @@ def curves(found: Mapping[str, Sequence[Trial]], wrong: bool) -> dict[str, list[
     """Return a curve over the tasks for each condition, as shares from 0 to 1.
 
     Args:
-        wrong: True: the number of test tasks answered wrongly up to each task, as a share of all test tasks. False: the
-            number of corrections in each training task, as a share of the largest such number.
+        wrong: the curve to return. True: the number of test tasks answered wrongly up to each task, as a share of all
+            test tasks. False: the number of corrections in each training task, as a share of the maximum in any task.
     """
     some = {name: trials for name, trials in found.items() if name.startswith("training") != wrong and trials}
     if wrong:

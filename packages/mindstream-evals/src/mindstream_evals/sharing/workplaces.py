@@ -36,9 +36,10 @@ class Workplace:
     The functions that make one take the number of training tasks and of test tasks (`training`, `tests`).
 
     Attributes:
-        about: description for the agent's prompt; tools: the tools that an agent can use there.
-        says: each convention in a person's words; mistakes: wrong statements of conventions, or the right statement of
-            a convention that has no wrong one.
+        about: description for the agent's prompt.
+        tools: the tools that an agent can use in the workplace.
+        says: by convention, the statement of the convention in a person's words.
+        mistakes: by convention, a wrong statement of the convention; if there is none, the right statement.
     """
 
     name: str
@@ -54,8 +55,10 @@ MONTHS = "January February March April May June July August September October No
 
 
 def _split(tasks: list[Assignment], rng: random.Random, training: int, tests: int) -> tuple[list[Assignment], ...]:
-    """Draw training and test tasks; the first training tasks are chosen so that, if possible, each convention is needed
-    in training."""
+    """Draw training and test tasks.
+
+    The first training tasks are chosen so that each convention is needed in training, if possible.
+    """
     rng.shuffle(tasks)
     names = {name for each in tasks for name in each.needs}
     chosen, seen = list[Assignment](), set[str]()
@@ -75,8 +78,9 @@ class BikeRules:
     """Conventions of the bicycle rental's database.
 
     Attributes:
-        closed: the state of rides that took place; others do not count.
-        units: number of units of a ride's cost that make a euro; tax: the tax in it, in percent.
+        closed: the state of rides that took place; rides in other states do not count.
+        units: number of units of a ride's cost that make a euro.
+        tax: the tax in a ride's cost, in percent.
         season: the month, 1 to 12, in which a year begins.
         staff: the kind of members who are staff and never count.
         old_town: the two zones that make up the old town.
@@ -437,8 +441,7 @@ DEPARTMENTS: Mapping[str, Callable[..., Workplace]] = {"database": database, "to
 
 
 def company(seed: int, training: int = 24, tests: int = 12) -> Workplace:
-    """Return the workplace `company`: the tasks of the three other workplaces, mixed, so that an agent learns from all
-    of them together."""
+    """Return the workplace `company`, which has the tasks of the three other workplaces in mixed order."""
     rng = random.Random(f"company {seed}")
     parts = [make(seed, -(-training // 3), -(-tests // 3)) for make in DEPARTMENTS.values()]
 

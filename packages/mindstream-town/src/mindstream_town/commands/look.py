@@ -89,8 +89,10 @@ def _print_status(look: Look, state: TownState, step: int) -> None:
 
 
 def _act_width() -> int:
-    """Return the maximum characters of an act: half the width of the terminal, but at least LEAST_WIDTH; 500 if the
-    output is not a terminal."""
+    """Return the maximum number of characters of an act.
+
+    In a terminal, this is half the terminal's width, but at least LEAST_WIDTH; otherwise 500.
+    """
     return max(LEAST_WIDTH, shutil.get_terminal_size().columns // 2) if sys.stdout.isatty() else 500
 
 

@@ -81,10 +81,14 @@ class Span:
 
 @dataclass(frozen=True)
 class TownOptions:
-    """Options of a run: `yes`: skip the question about the cost; `verbose`: print events; `ray`: use Ray.
+    """Options of a run.
 
-    `order`: order of the residents' steps; None: `free` with a model, else `lockstep`. `slots`: maximum number of
-    simultaneous model calls; 0: no limit.
+    Attributes:
+        yes: skip the question about the cost.
+        verbose: print events.
+        ray: use Ray.
+        order: order of the residents' steps; None: `free` with a model, else `lockstep`.
+        slots: maximum number of simultaneous model calls; 0: no limit.
     """
 
     yes: bool = False

@@ -74,7 +74,8 @@ def find_beside(town: OpenTown, person: Person, spot: Spot, way: Way) -> Spot:
     """Return the neighbouring spot in a direction, if the person can enter it now.
 
     Raises:
-        InputError: a wall, or a closed or private place is there; or the town has no map of tiles.
+        InputError: the neighbouring spot is a wall, or belongs to a closed or private place; or the town has no map of
+            tiles.
     """
     world = town.setting.world
     if not isinstance(world, TileWorld):
@@ -235,8 +236,14 @@ class Embodied:
         return self._speaks_since(heard) or (await self._live(None) if self.waits else "")
 
     async def _live(self, until: int | None) -> str:
-        """Run up to a step (None: until the current act ends), but stop if another resident speaks to this one. Return
-        the speaker's name; "": none spoke."""
+        """Run up to a step, but stop if another resident speaks to this resident.
+
+        Args:
+            until: the step; None: run until the current act ends.
+
+        Returns:
+            The name of the resident who spoke; "": none.
+        """
         doing, heard = self.resident.state.act, self.resident.state.talk
 
         def stop() -> bool:

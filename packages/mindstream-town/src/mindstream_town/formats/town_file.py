@@ -225,7 +225,7 @@ class Resident(Table):
     @field_validator("day", mode="before")
     @classmethod
     def _of_rows(cls, day: Any) -> Any:
-        """Accept each part of the day also as a list: from, to, what and, optionally, where."""
+        """Accept each part of the day also as a list of three or four items: from, to, what, where (optional)."""
         every = day if isinstance(day, list) else []
         row = ("from", "to", "what", "where")
         return [
@@ -423,8 +423,10 @@ def _keys(model: type[BaseModel], place: KeyPath) -> str:
 
 
 def _table_of(model: type[BaseModel], key: str) -> type[BaseModel] | None:
-    """Return the model class of a key's table, also if the table is optional or in a list; None: the key has no
-    table."""
+    """Return the model class of a key's table; None: the key has no table.
+
+    The table may be optional, or a list of tables.
+    """
     field = next((each for name, each in model.model_fields.items() if (each.alias or name) == key), None)
     found: Any = field.annotation if field is not None else None
     kinds = [found, *get_args(found)]
@@ -463,8 +465,10 @@ class Faults:
 
     @contextmanager
     def at(self, *place: int | str) -> Iterator[None]:
-        """If the block raises InputError, record it as a fault of the key at this path, and continue after the
-        block."""
+        """If the block raises InputError, record the error as a fault of the key at this path.
+
+        Execution then continues after the block.
+        """
         try:
             yield
         except InputError as error:
@@ -863,8 +867,13 @@ def _first_spot(world: World, spots: tuple[Spot, ...]) -> Spot:
 
 
 def _check_ways(world: World, residents: tuple[Person, ...]) -> None:
-    """Check that the first resident with a start can reach, from there, every place and every other resident's start;
-    raise InputError otherwise."""
+    """Check that every place and every resident's start can be reached from the first resident's start.
+
+    The first resident is the first one that has a start. If no resident has a start, nothing is checked.
+
+    Raises:
+        InputError: a place or a start cannot be reached.
+    """
     placed = [(each, each.start) for each in residents if each.start is not None]
     if not placed:
         return

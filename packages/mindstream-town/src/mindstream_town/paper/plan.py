@@ -152,8 +152,10 @@ def _blocks(turn: ResidentTurn, plan: Strokes, kept: Sequence[Appointment | None
 
 
 def place_of(turn: ResidentTurn, stroke: Stroke) -> str:
-    """Return the address of the place of a stroke (a part of the day); the home if the stroke's names lead to no
-    place."""
+    """Return the address of the place of a stroke (a part of the day).
+
+    If the names in the stroke lead to no place, this is the resident's home.
+    """
     rooms, _ = known_tree(turn)
     things = [each for each in sorted(turn.state.knows) if any(each.startswith(f"{room}:") for room in rooms)]
     return narrowed(turn, descend([*rooms, *things], stroke.place)) or turn.person.home
@@ -395,7 +397,7 @@ async def rewrite_day(turn: ResidentTurn, kept: Sequence[Agreement]) -> None:
 
 
 def _bedtime(turn: ResidentTurn) -> int:
-    """Return the minute of this day at which the resident next goes to bed; over 1,440 if it is past midnight."""
+    """Return the minute of this day at which the resident next goes to bed. A bedtime past midnight is over 1,440."""
     blocks = turn.state.blocks
     return next((each.start for each in blocks if each.asleep and each.start > turn.minute), blocks[-1].end)
 
@@ -451,5 +453,5 @@ def _parts(
 
 
 def _lasting(block: Block, minutes: int) -> Block:
-    """Return a block with another duration; if it became longer, it is marked to be broken down into tasks again."""
+    """Return a block with another duration. A longer block is marked to be broken down into tasks again."""
     return block.model_copy(update={"minutes": minutes, "fine": block.fine and minutes <= block.minutes})

@@ -110,8 +110,8 @@ class ShouldAct(YesNo, Question):
     uses_it: bool = False
     """Whether the current activity takes place at the object."""
     at_it: bool = False
-    """Whether the person uses the object or is on the way to it; always False unless a model plans its days in the mode
-    `scenes`."""
+    """Whether the person uses the object or is on the way to it. Always False unless a model plans the person's days in
+    the mode `scenes`."""
     in_charge: bool = False
     """Whether the person owns the place, or lives or works there."""
     others: tuple[str, ...] = ()
@@ -121,11 +121,13 @@ class ShouldAct(YesNo, Question):
 
 @rule(ShouldAct)
 def act_by_charge(ask: ShouldAct) -> dict[str, float]:
-    """Rule: always act on dangers, and on objects that the person needs or is in charge of; on other objects with a
-    probability of 0.6.
+    """Rule: decide whether to act, by the first of these cases that applies.
 
-    A condition that needs no action is ignored. An object that another person uses or repairs matters only to people
-    who need it.
+    - The condition is a danger: act.
+    - The condition needs no action: do not act.
+    - Other people use or repair the object, and the person does not need it (`uses_it`): do not act.
+    - The person needs the object or is in charge of it: act.
+    - Otherwise: act with a probability of 0.6.
     """
     if ask.danger:
         p = 1.0

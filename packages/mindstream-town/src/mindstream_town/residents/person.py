@@ -111,8 +111,13 @@ def appointment_of(data: Mapping[str, Any]) -> Appointment | None:
 
 
 class Relation(NamedTuple):
-    """A person and the relation to it, such as `Relation("Mei Lin", "wife")`; `avoids`: whether the resident avoids the
-    person."""
+    """A resident's relation to another person, such as `Relation("Mei Lin", "wife")`.
+
+    Attributes:
+        name: the other person.
+        what: the relation in words.
+        avoids: whether the resident avoids the other person.
+    """
 
     name: str
     what: str
@@ -146,8 +151,8 @@ class FirstMemory(Frozen):
     Attributes:
         weight: importance from 1 to 10; 0: the model rates it.
         appointment: the appointment that the memory is about; None: none.
-        background: whether it is part of the description, so that it is not passed on as news.
-        secret: whether the resident keeps it from others.
+        background: whether the memory is part of the resident's description. Such a memory is not passed on as news.
+        secret: whether the resident keeps the memory from others.
     """
 
     text: str

@@ -26,10 +26,12 @@ PASSING_IMPORTANCE = 2.0
 
 
 async def react_to_things(turn: ResidentTurn, others: Mapping[str, ResidentState]) -> bool:
-    """Decide about the objects in sight, until the resident acts on one, leaves a repair to another, or postpones its
-    act.
+    """Decide about the objects in sight, one after the other; return whether the resident reacted to one.
 
-    Return whether it did one of these.
+    The first reaction ends the search. A reaction is one of these:
+    - the resident acts on an object,
+    - the resident leaves a repair to another resident,
+    - the resident postpones its own act.
     """
     if _leave_to_another(turn, others):
         return True
@@ -319,8 +321,11 @@ LATEST_HOUR = 23
 
 
 async def react(turn: ResidentTurn, new: Sequence[Percept], others: Mapping[str, ResidentState]) -> None:
-    """React to objects; if the resident does nothing about them and is not talking, to the people among the new
-    percepts, in order."""
+    """React to objects in sight, or else to people.
+
+    If the resident does nothing about objects and is not talking, it reacts to the people among the new percepts, in
+    order.
+    """
     if await react_to_things(turn, others) or turn.state.is_talking(turn.step):
         return
     if turn.is_paper("decider") and turn.is_paper():

@@ -51,7 +51,7 @@ TOLD = ("act_description", "act_address", "act_start_time", "act_duration")
 
 
 def restore(now: Save, then: Mapping[str, tuple[Scratch, PlaceTree]], saved: Save) -> Save:
-    """Return the export in which all values that did not change are those of the original save.
+    """Return the export, with the values of the original save wherever nothing has changed.
 
     Args:
         now: the export.
@@ -319,7 +319,7 @@ async def save_of_town(
     """Return a town as a saved simulation.
 
     Args:
-        embedder: computes missing vectors; existing vectors must be of the same embedder.
+        embedder: computes missing vectors. The existing vectors must have been made by the same embedder.
         upto: step after which to save; None: the last one.
         maze: name of the map in the published code of Park 2023.
         saved: the save that the town was imported from; values that a town does not store are restored from it.
@@ -410,8 +410,10 @@ def _talk(history: History, name: str, act: Act | None) -> tuple[str, tuple[Spok
 
 
 def _recording(history: History, steps: range, maze: str) -> Recording:
-    """Return the files of all steps, and the positions of the step after them, with which the published code of Park
-    2023 continues."""
+    """Return the files of all steps, and the positions at the beginning of the next step.
+
+    The published code of Park 2023 continues from these positions.
+    """
     setting = history.setting
 
     def environment(step: int) -> JsonValue:

@@ -123,10 +123,10 @@ class SceneDay(Frozen):
         return self
 
     def spans(self) -> list[tuple[int, int, SceneItem]]:
-        """Return the items with their starts and ends in minutes after midnight, in the order of the day; a value may
-        exceed 24 hours.
+        """Return the items with their starts and ends in minutes after midnight, in the order of the day.
 
-        The order of the reply is kept if it is the order of a day; else the items are sorted.
+        A start or end after midnight exceeds 24 hours. If the items of the reply are not in the order of a day, they
+        are sorted.
         """
         found, past = list[tuple[int, int, SceneItem]](), 0
         for each in self.items:
@@ -393,8 +393,8 @@ class WhatCame(Prompt[Outcome]):
 
 
 class Settled(Outcome):
-    """The result of a meeting of several people, their agreements, and the numbers of the memories that they now know
-    to be false or over."""
+    """The result of a meeting of several people, and their agreements. `corrects`: numbers of the memories that the
+    people now know to be false or over."""
 
     agreed: list[SceneAgreed] = Field(default_factory=list, max_length=4)
     corrects: Numbers = Field(default_factory=list)

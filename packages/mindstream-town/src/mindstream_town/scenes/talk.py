@@ -197,7 +197,7 @@ async def finish_scene(turn: ResidentTurn, begun: SceneBegan, other: Resident) -
 
 
 def _request(setting: Setting, begun: Sequence[SceneBegan], minds: Sequence[Sequence[Record]]) -> TalkScene:
-    """Return the request about a scene; memories that have been forgotten since it began are left out.
+    """Return the request about a scene. Memories that were forgotten after the scene began are left out.
 
     Args:
         begun: the rows of the two residents; the first row is that of the resident who began the scene.
@@ -363,8 +363,11 @@ async def tell_in_passing(people: Sequence[ResidentTurn]) -> None:
 
 
 async def _tell(turn: ResidentTurn, other: ResidentTurn) -> None:
-    """Let a resident tell another its news (`to_tell`). The other keeps the same words if it does not know them. A
-    resident with secrets tells only memories that it has judged."""
+    """Let a resident tell another resident its news (`to_tell`).
+
+    The other resident stores each piece of news that it does not know, in the same words. A resident with secrets tells
+    only memories that are known to reveal no secret (`is_clear`).
+    """
     false, keeps_secrets = await disproved(turn), bool(await secrets_of(turn))
     news = [
         each
@@ -636,7 +639,11 @@ def _stance(turn: ResidentTurn, other: str) -> str:
 
 
 def _number_plans(both: Sequence[ResidentTurn], number: int) -> tuple[dict[int, Block], dict[int, Block]]:
-    """Return the rest of each resident's day as the prompt may show it, with numbers after those of the memories."""
+    """Return the blocks of the rest of each resident's day that the prompt may show, by number.
+
+    Args:
+        number: the last number of a memory; the blocks have the numbers after it.
+    """
     plans = []
     for turn in both:
         shown = [each for each in rest_of_day(turn) if not hides_act(turn, each) or (each.secret and each.seen)]
@@ -756,7 +763,7 @@ async def _keep(
 async def _new_agreements(
     one: ResidentTurn, other: str, taken: Taken, told: Sequence[Record], places: Sequence[str]
 ) -> list[Kept]:
-    """Return what a resident keeps of a meeting (`keep`), without appointments that it has already agreed on."""
+    """Return what a resident keeps of a meeting (`keep`), without appointments that it had agreed on before."""
     known = [at for _, at in await one.recall_appointments()]
     return [
         each

@@ -25,15 +25,19 @@ NEVER = 2**15 - 1
 def reach_of(world: World, vision: int, aside: int) -> Apart:
     """Return the function that computes how many steps residents of a world are apart.
 
-    `vision`: how far residents see; `aside`: how far they may stand from the objects that they use; both in spots.
+    Args:
+        vision: how far residents see, in spots.
+        aside: how far residents may stand from the objects that they use, in spots.
     """
     radii = _radii(world, vision, aside)
     return TileReach(world, vision, radii) if isinstance(world, TileWorld) else RoadReach(world, vision, radii)
 
 
 def _radii(world: World, vision: int, aside: int) -> dict[int, int]:
-    """Return, for each arena with objects, the largest distance at which a resident that uses one of them can change
-    what another resident sees."""
+    """Return, for each arena with objects, the largest distance at which residents can affect each other there.
+
+    At most this far from another resident, a resident that uses an object can change what the other resident sees.
+    """
     found: dict[int, int] = {}
     for address in world.places:
         if address.level == OBJECT and (spots := world.spots(address)):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mindstream.errors import InputError, prefixed
 
 Spot = tuple[int, int]
-"""A position in a world; in a world of tiles (x, y): x from the left, y from the top."""
+"""A position in a world. In a world of tiles, it is (x, y), with x from the left and y from the top."""
 ALL = "<all>"
 """Wildcard for one level of an address ("the Ville:<all>:bed" is any bed)."""
 LEVELS = ("world", "sector", "arena", "object")
