@@ -238,7 +238,7 @@ def period(since: Time | None, until: Time | None) -> tuple[Moment | None, Momen
 
 
 def format_spoken(at: Moment, zone: tzinfo | None = None) -> str:
-    """Format a moment for people, in this zone or the machine's, as in: Friday 20 November 2026, 22:15."""
+    """Format a moment for people, as in: Friday 20 November 2026, 22:15. `zone`: None: the time zone of the machine."""
     return datetime.fromtimestamp(at, zone or MachineZone()).strftime("%A %d %B %Y, %H:%M")
 
 

@@ -22,9 +22,10 @@ from mindstream.errors import InputError
 SAMPLE = 100_000
 """Maximum number of bytes from which an encoding is detected."""
 CLEAR, TIE = 1.25, 1.03
-"""CLEAR: a detected encoding is certain if its score is at least this many times the best score of an encoding that
-gives a different text. TIE: among encodings whose scores differ from the best by at most this factor, a Windows
-encoding is preferred."""
+"""CLEAR: minimum ratio of a detected encoding's score to the best score of an encoding that gives a different text.
+From this ratio on, the detection is certain.
+TIE: maximum ratio of the best score to another score. Among encodings within this ratio, a Windows encoding is
+preferred."""
 CP1252_BONUS = 1.12
 """Factor for the score of windows-1252, which is far more frequent than similar encodings."""
 MAX_WORDS, MAX_WORD = 400, 100

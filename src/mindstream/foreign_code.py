@@ -46,8 +46,8 @@ class ForeignTask(Generic[T]):
     work: Callable[[], Coroutine[Any, Any, T]]
     _task: asyncio.Task[None] | None = field(default=None, init=False)
     _outcome: asyncio.Future[_Outcome[T] | None] | None = field(default=None, init=False)
-    """A future with the outcome of the code, or with None if the code was stopped or cancelled, or its timeout is
-    over."""
+    """A future with the outcome of the code. None instead of an outcome: the code was stopped or cancelled, or its
+    timeout is over."""
     _stopped: bool = field(default=False, init=False)
 
     async def result(self, timeout_s: float | None = None) -> T:

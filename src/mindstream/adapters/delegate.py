@@ -35,8 +35,9 @@ class MindDelegate:
     async def ask(self, question: str) -> AsyncGenerator[Spoken]:
         """Yield fillers, pieces, the answer and its follow-ups, until the reasoners have finished.
 
-        If the newest question is asked again, its answer and follow-ups so far are yielded as one text, and then later
-        follow-ups. If its answer was interrupted, it is answered again.
+        The newest question may be asked again:
+        - If its answer was interrupted, the question is answered again.
+        - Otherwise the answer and the follow-ups so far are yielded as one text, and then later follow-ups.
 
         Closing the generator interrupts the answer, but not the reasoners: `call_off` stops them.
         """

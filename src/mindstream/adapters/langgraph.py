@@ -197,8 +197,10 @@ async def _namespaces(memory: Memory, op: base.ListNamespacesOp) -> Any:
 
 
 def _with_whole_texts(value: Any) -> Any:
-    """Return a JSON value whose unpaired surrogates (which models sometimes write, and no file can store) are replaced
-    by U+FFFD."""
+    """Return a JSON value in which U+FFFD replaces each unpaired surrogate.
+
+    Models sometimes write unpaired surrogates, and no file can store them.
+    """
     try:
         text = json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError):

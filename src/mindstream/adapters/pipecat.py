@@ -37,10 +37,11 @@ class CoachProcessor(FrameProcessor):
     utterances that it has heard, for its memory. The end of the pipeline waits for the newest answer.
 
     Args:
-        coach: a mind, or `async def coach(question) -> answer`.
-        update_after: seconds after which `still_thinking` is spoken for a function; a mind has its own fillers.
-        thinking, still_thinking, sorry: texts spoken at the beginning, during a long wait, and after a failure. With a
-            mind, only `sorry` is used.
+        coach: a mind, or a function `async def coach(question) -> answer`.
+        update_after: with a function, the seconds after which `still_thinking` is spoken. A mind has its own fillers.
+        thinking: with a function, the text spoken at the beginning.
+        still_thinking: with a function, the text spoken during a long wait.
+        sorry: the text spoken after a failure.
     """
 
     def __init__(

@@ -32,8 +32,8 @@ MAX_DEPTH = 30
 PART = MAX_TEXT // 4
 """Maximum characters of a part: far below the limit of a record, because recall finds shorter parts better."""
 DIGEST = re.compile(r"id:[0-9a-f]{32}")
-"""The form of names that `memory_name` computes as a digest. An id that has this form is replaced by a digest, too, so
-that it cannot name the memory of another id."""
+"""The form of a digest that `memory_name` computes. An id of this form is replaced by a digest, too; otherwise it could
+name the memory of another id."""
 BREAKS = ("\n\n", "\n", " ")
 
 

@@ -279,7 +279,7 @@ async def answer(conversation: Conversation, first: InputLine, lines: Lines, *, 
     """Answer all lines and finish all work; return whether every line was accepted.
 
     Args:
-        wait: whether the next line is read only after the answer and all reasoning; False: each line is sent at once.
+        wait: read the next line only after the answer and all reasoning. False: send each line at once.
 
     Raises:
         StorageError: the data cannot be written.

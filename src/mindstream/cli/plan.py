@@ -115,8 +115,11 @@ def run_plan(chosen: Chosen, options: PlanOptions, file: PlanFile, task: TaskTex
 
 
 def _changed(plan: Plan, id: str, tool: str, text: str | None, why: str | None) -> Plan:
-    """Return a plan with a changed step. If the plan has no step with this id, and a tool is given, a new step is
-    added. Without an id and changes, the plan is returned as it is.
+    """Return a plan with a changed or an added step.
+
+    - If the plan has a step with this id, the step is changed.
+    - If it has none, and a tool is given, a new step is added.
+    - Without an id and changes, the plan is returned as it is.
 
     Raises:
         InputError: the plan has no step with this id, and no tool is given; or changes are given without an id.
@@ -136,7 +139,7 @@ def _changed(plan: Plan, id: str, tool: str, text: str | None, why: str | None) 
 
 
 def _names(plan: Plan, tool: str) -> tuple[str, ...]:
-    """Return the names of a tool's arguments, as another step of the plan uses them; empty if no step uses the tool."""
+    """Return the names of a tool's arguments, as in the first step that uses the tool; () if no step uses it."""
     return next((tuple(step.arguments) for step in plan.steps if step.tool == tool), ())
 
 

@@ -89,8 +89,12 @@ async def train(settings: Settings, name: Name, yes: Yes = False, json: AsJson =
 async def _agreed(settings: Settings, learner: PoolLearner, yes: bool) -> bool:
     """Show the estimated cost of labelling; return whether to do it.
 
-    The user is asked only if the cost is at least ASKED_FROM_USD, a person can answer, `yes` is False, and no budget in
-    US dollars is set.
+    The user is asked only if all of these hold:
+    - A model labels, and its cost is at least ASKED_FROM_USD.
+    - A person can answer.
+    - `yes` is False, and no budget in US dollars is set.
+
+    Otherwise the result is True.
     """
     cost = await learner.cost(settings.user)
     if cost is None or learner.labeller is None:
@@ -118,7 +122,7 @@ def describe_version(row: RetrieverTrained) -> str:
 
 
 def _before(versions: Sequence[RetrieverTrained], row: RetrieverTrained) -> list[str]:
-    """Return a note if the labels of the version before came from another method (basis) or model, else []."""
+    """Return a note if the labels of the previous version came from another method (basis) or model; else []."""
     before = next((each for each in versions if each.number == row.parent), None)
     if before is None or (before.basis, before.labeller) == (row.basis, row.labeller):
         return []

@@ -298,8 +298,8 @@ async def _solve(chosen: Chosen, task: SolveSettings, options: SolveOptions, beg
 
 
 def complain_of_tools(plan: Plan | None, faults: Iterable[Fault]) -> None:
-    """If a tool of the plan is missing, and no tool with a similar name is offered, print which flags offer the tools
-    that the plan needs."""
+    """Print the flags that offer the tools of the plan, if a tool is missing and no tool with a similar name is
+    offered."""
     missing = [fault for fault in faults if fault.kind == "tool" and not fault.advice.startswith("did you mean")]
     if plan and missing:
         complain(f"the plan's tools come with {flags_for(step.tool for step in plan.steps)}")

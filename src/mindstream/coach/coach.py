@@ -262,11 +262,12 @@ class AnswerLog:
 
 
 def _without_late_thoughts(text: str, first: str) -> str:
-    """Remove a model's thoughts from a text that was already shown: thoughts without an opening mark are recognised
-    only when their closing mark arrives.
+    """Remove a model's thoughts from a text that was already shown.
+
+    Thoughts without an opening mark can be shown, because they are recognised only when their closing mark arrives.
 
     Args:
-        first: an alarm's words, which precede those of the model.
+        first: an alarm's words, which precede the words of the model.
     """
     if not first or not text.startswith(first):
         return answer_in(text).strip()
@@ -617,8 +618,8 @@ def safety_model(models: Models) -> Model | None:
 def _reasoners(models: Models, pack: Pack, thinking_s: float, zone: tzinfo | None) -> list[Reasoner]:
     """Return the belief reasoner, and the reasoners that the pack names.
 
-    The belief reasoner also notes facts about the user if it has a language model. If it has none but the role `facts`
-    has one, a reasoner for facts is added, which notes them.
+    The belief reasoner also notes facts about the user if it has a language model. If it has none, but the role `facts`
+    has one, another reasoner is added for facts.
     """
     thinks, facts = models.of("reasoner"), models.of("facts")
     believer = BeliefReasoner(thinks, pack, thinks.name != Rules.name, timeout_s=thinking_s, zone=zone)

@@ -104,8 +104,10 @@ class Gate(Protocol):
 
 
 class Gatekeeper:
-    """Call a gate safely: if it raises an error, `BeliefGate` (the rule of Christakopoulou 2024) decides. If an
-    utterance hints at danger, the reasoner is always woken.
+    """Calls a gate safely.
+
+    If the gate raises an error, `BeliefGate` (the rule of Christakopoulou 2024) decides. An utterance that hints at
+    danger wakes the reasoner, whatever the decision.
     """
 
     def __init__(self, gate: Gate, pack: Pack) -> None:
@@ -220,7 +222,7 @@ MARK = re.compile(rf"{EDGE}[\[［【<]\s*({'|'.join(NAMES)})\s*[\]］】>][*_`\"
 OPEN = re.compile(rf"{EDGE}(?:[\[［【<]\s*([a-z]*)\s*)?$", re.IGNORECASE)
 """Matches the end of a text if it may be the beginning of a mark that the next piece completes."""
 BARE = re.compile(rf"{EDGE}([A-Z]{{1,5}}){EDGE}\.?$")
-"""Matches a mark without its brackets, which counts only if it is the whole reply."""
+"""Matches a mark without its brackets. Such a mark counts only if it is the whole reply."""
 
 
 class Handover:
@@ -532,12 +534,12 @@ class Speech:
     def finish(self) -> str:
         """Return the last words, at the end of the reply.
 
-        If the reply has no words, and the reasoner has processed the utterance, they come from the reasoner's briefing:
-        its offer, or else its question.
+        If the reply has no words, and the reasoner has processed the utterance, the words come from the reasoner's
+        briefing: the offer, or else the question.
 
         Raises:
-            ReplyInvalid: the reply has no words and is no decision to wait, and no briefing has words that can be
-                shown.
+            ReplyInvalid: there are no words, neither in the reply nor in a briefing, and the talker did not decide to
+                wait.
         """
         question, rest = self._question, self._filter.feed(self._handover.finish(), last=True)
         if self._has_words or is_visible(rest):

@@ -294,7 +294,8 @@ class Saved:
     """The content of a saved page.
 
     Attributes:
-        page, link: the page that opens first, and the parameters of its link in addition to the user.
+        page: the page that opens first.
+        link: parameters of the link to `page`, in addition to the user.
         models: names of the models that answered, as in the log.
         answers: responses of the API by path.
         rows: rows of the log, which answer the page's requests for the log.
@@ -483,11 +484,11 @@ RECALLED = {"k": 5, "kinds": ["note", "thought", "observation", "document", "cha
 
 
 async def save_talk(reading: Reading, session: str, *, with_calls: bool = False) -> Saved:
-    """Return a conversation.
+    """Return a conversation as a saved page.
 
-    It includes all beliefs and plans that the user's mind formed up to its end, with the thoughts that produced them.
-    It does not include utterances of other conversations or text recalled from them, unless the model calls are added,
-    which contain both.
+    The page includes all beliefs and plans that the user's mind formed up to the end of the conversation, with the
+    thoughts that produced them. It does not include utterances of other conversations, or text recalled from them. Only
+    model calls (`with_calls`) contain both.
 
     Args:
         session: the name of the conversation.
@@ -519,14 +520,19 @@ async def save_talk(reading: Reading, session: str, *, with_calls: bool = False)
 
 
 async def _recall(reading: Reading, heard: Data, session: str) -> Data:
-    """Repeat the recall for an utterance as of its time; with a `session`, only records of that session are found."""
+    """Repeat the recall for an utterance, as of the time of the utterance.
+
+    Args:
+        session: find only records of this session; "": of all sessions.
+    """
     asked = {"query": heard["text"], "as_of": heard["at"]}
     return {**asked, "answer": await reading.ask("memory.recall", **asked, **RECALLED, session=session)}
 
 
 def rows_of_talk(rows: Sequence[Data], session: str) -> list[Data]:
-    """Return the rows of a conversation, all rows of beliefs and plans up to its end, and the thoughts that produced
-    them.
+    """Return the rows of a conversation, with the beliefs and plans formed up to its end.
+
+    The rows include all beliefs and plans up to the end of the conversation, and the thoughts that produced them.
 
     Args:
         rows: rows of the kinds of a conversation, oldest first.
@@ -564,7 +570,7 @@ TOWN_STYLES = ("tokens.css", "base.css", "town/town.css", "town/saved.css")
 async def write_replay(
     store: Store, setting: Setting, out: Path, *, since: int | None = None, until: int | None = None
 ) -> Path:
-    """Write a town's log as an HTML file that replays it, and return the file; an earlier saved page is replaced.
+    """Write an HTML file that replays a town's log, and return its path. An earlier saved page is replaced.
 
     The same log always gives the same bytes.
 
@@ -572,7 +578,7 @@ async def write_replay(
         since, until: first and last step to replay; None: all. Earlier memories of the residents are always included.
 
     Raises:
-        InputError: the town has no such steps, or the file exists and is not a saved page, or cannot be written.
+        InputError: the town has no such steps; the file exists and is not a saved page; or the file cannot be written.
         StorageError: the log cannot be read.
     """
     data = await record(store, setting, since, until) | ground_of(setting)

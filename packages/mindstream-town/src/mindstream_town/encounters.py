@@ -67,8 +67,10 @@ async def speak(turn: ResidentTurn, other: ResidentTurn, text: str) -> None:
 
 
 async def speak_unheard(turn: ResidentTurn, other: ResidentTurn, text: str) -> None:
-    """Let the resident `turn`, whom a user controls, say something to `other`, who does not hear it because the two no
-    longer see each other."""
+    """Let the resident `turn`, whom a user controls, say something that `other` does not hear.
+
+    The two residents no longer see each other.
+    """
     if turn.state.talk:
         _say(turn, other, SpokenLine(by=turn.name, text=text))
         return
@@ -127,8 +129,12 @@ def _say(turn: ResidentTurn, other: ResidentTurn, line: SpokenLine) -> None:
 
 
 async def _answers(turn: ResidentTurn, other: ResidentTurn, text: str) -> bool:
-    """Return whether a resident wants to answer: never while it sleeps, talks or has no act, nor in a town without
-    talks. Otherwise a resident under a user's control always wants to; for all others the model decides."""
+    """Return whether a resident wants to answer.
+
+    - Never, while it sleeps, talks or has no act, or in a town without talks.
+    - Otherwise always, if a user controls the resident.
+    - Otherwise as the model decides.
+    """
     act = turn.state.act
     if turn.state.asleep or act is None or turn.state.is_talking(turn.step) or not turn.profile.talks:
         return False
@@ -207,10 +213,16 @@ class Encounters:
     deeds: Mapping[str, Deed]
 
     async def take_place(self) -> None:
-        """Run in this order: what users say, ends of talks with users, ends of scenes, talks between residents,
-        departures of users.
+        """Run the encounters of the step in this order:
 
-        So a finished talk with a user is closed before one of its partners begins another talk.
+        1. what users say
+        2. ends of talks with users
+        3. ends of scenes
+        4. talks between residents
+        5. departures of users
+
+        A finished talk with a user is therefore closed (2) before one of the speakers begins a talk with a resident
+        (4).
         """
         busy = await self._say()
         await self._end_talks()

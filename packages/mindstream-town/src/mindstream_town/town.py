@@ -328,14 +328,15 @@ class Town:
         self._rows += sum(len(commit.entries) for commit in commits)
 
     async def embody(self, name: str, by: str = "", *, as_visitor: bool = False, at: str = "") -> Embodied:
-        """Let a user control a resident, or a visitor, from the next step on; or resume that control.
+        """Let a user control a resident, or a visitor, from the next step on. A user who is already in control
+        continues.
 
         Args:
             by: name of the user. "": for a visitor, the user has the visitor's name; else the user has no name.
             at: address where a visitor enters; "": an open public place.
 
         Raises:
-            InputError: there is no such resident or place, the visitor has a resident's name, or another user has
+            InputError: there is no such resident or place; the visitor has a resident's name; or another user has
                 control.
             ModelError: a model is not available, or its budget is spent.
             StorageError: rows could not be written.

@@ -18,7 +18,8 @@ from mindstream.settings import Settings
 from mindstream.text.words import count_of
 
 IGNORED = 2
-"""Number of signals after the first that are ignored (repeated key presses); a further one ends the process at once."""
+"""Number of signals after the first that are ignored (repeated key presses). The next signal ends the process at
+once."""
 
 
 def run_until_stopped(doing: Coroutine[Any, Any, int], words: Callable[[], str], *, interrupt: bool = True) -> int:

@@ -109,7 +109,7 @@ class Field_(PackPart):  # noqa: N801 (Field is Pydantic's)
     """Whether the field's topics describe who the user is (a parent, a shift worker). Steps on these topics are only
     for such users."""
     always: bool = False
-    """Whether the talker sees all items of this list, such as all refusals; of other lists it sees only the newest."""
+    """Whether the talker sees all items of this list, such as all refusals. False: it sees only the newest items."""
     ask: Lists = []
     """Questions about the field, used without a language model."""
 
@@ -141,7 +141,8 @@ class Topic(PackPart):
     name: Texts
     """The topic's name as it is used in a sentence: 'noise', 'waking in the night'."""
     words: Lists
-    """Plain words for the topic (a dozen suffice), compared by stem; an entry of several words needs all of them."""
+    """Plain words for the topic (a dozen suffice), compared by stem. An entry of several words matches only if all
+    occur."""
     field: str = ""
     """The belief field in which the topic is noted; "": it is not noted."""
     acknowledge: Lists = []
@@ -160,7 +161,7 @@ class Step(PackPart):
     topics: tuple[str, ...]
     caution: Texts = ""
     not_for: tuple[str, ...] = ()
-    """Topics (a newborn, shift work, …): the step is not suitable for a user who has named one."""
+    """Topics (a newborn, shift work, …). The step is not suitable for a user who has named one of these topics."""
 
 
 class Resource(PackPart):
@@ -201,8 +202,8 @@ class Alarm(PackPart):
     stops: bool = True
     """Whether the alarm's words are the whole answer. False: they precede the ordinary answer."""
     danger: bool = False
-    """Whether the alarm is about danger to life, so that answers without a model give no other advice after it. An
-    alarm with a recogniser always is."""
+    """Whether the alarm is about danger to life. After such an alarm, answers without a model give no other advice. An
+    alarm with a recogniser counts as danger in any case."""
 
     @property
     def is_danger(self) -> bool:

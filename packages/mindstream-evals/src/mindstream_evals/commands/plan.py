@@ -268,8 +268,10 @@ def _pair_cells(each: PairFound) -> tuple[str, ...]:
 
 
 def _show_control(control: Sequence[WayFound]) -> None:
-    """Show how many answers count as right for another question, to check the scores: except for yes/no questions,
-    hardly any should."""
+    """Show the control: how many answers count as right when they are scored against another question.
+
+    Hardly any should count, except answers to yes/no questions.
+    """
     if not control:
         return
     found = []

@@ -42,10 +42,12 @@ MOST_BYTES = 20_000_000
 
 
 class SaidLine(Frozen):
-    """A scripted line of the user. `days`: in the first line of a session, the number of days since the last line of
-    the previous session; ignored in other lines.
+    """A scripted line of the user.
 
-    `key`: the content that a right answer must have, if the line is graded; neither side sees it.
+    Attributes:
+        days: in the first line of a session, the number of days since the last line of the previous session. Ignored in
+            other lines.
+        key: the content that a right answer must have. Neither side sees the key. "": the line is not graded.
     """
 
     text: str = Field(min_length=1)
@@ -355,8 +357,7 @@ def _order(id_: str, side: str) -> tuple[str, str]:
 
 
 def _hidden(side: str) -> str:
-    """Return a number that replaces an opponent's name on the page, so that judges do not learn which opponent it
-    is."""
+    """Return the number that replaces an opponent's name on the page, which hides the name from the judges."""
     return f"{chance.fraction('contest', side):.6f}"[2:]
 
 
@@ -437,12 +438,13 @@ def interval(values: Sequence[float], seed: int = 0) -> tuple[float, float]:
 def summarise(
     played: Sequence[Played], votes: Mapping[str, Mapping[str, Sequence[str]]], points: Mapping[str, Sequence[float]]
 ) -> dict[str, Any]:
-    """Return the results of each side (contestant): cost per turn, share of right answers, and for each opponent the
-    preference for the coach.
+    """Return the results of each side (contestant): cost per turn and share of right answers.
+
+    For an opponent, the results also have the preference for the coach.
 
     Args:
-        votes: preferred sides by opponent and conversation. points: for each side, the grades of its answers to lines
-            with a reference answer (`key`).
+        votes: by opponent and conversation, the preferred sides.
+        points: by side, the grades of the side's answers to lines with a reference answer (`key`).
     """
     found: dict[str, Any] = {}
     for side in dict.fromkeys(each.side for each in played):
@@ -532,8 +534,8 @@ async def run_contest(
 ) -> dict[str, Any]:
     """Play and judge the conversations that have no stored result yet, and return all results.
 
-    Without `terms.judge`, no model judges: write the page on which people judge, and use the verdicts that they have
-    saved in the folder.
+    Without `terms.judge`, no model judges. Instead, write the page on which people judge, and use the verdicts that
+    people have saved in the folder.
 
     Raises:
         InputError: the conversations or the folder cannot be used.

@@ -24,7 +24,8 @@ from mindstream.models.prompt import complaints
 from mindstream.paths import read_bytes
 
 Kind: TypeAlias = Literal["words", "trivia", "number", "yes_no"]
-"""How answers are compared: by HotpotQA's scorer, by TriviaQA's scorer, as numbers, or as yes or no."""
+"""How answers are compared: "words" by HotpotQA's scorer, "trivia" by TriviaQA's scorer, "number" as numbers, "yes_no"
+as yes or no."""
 
 YES, NO = frozenset({"yes", "true"}), frozenset({"no", "false"})
 ARTICLES = frozenset({"a", "an", "the"})
@@ -236,7 +237,7 @@ def read_questions(file: Path, form: str = "") -> tuple[list[Question], str]:
 
 
 def draw(questions: Sequence[Question], limit: int, seed: int) -> list[Question]:
-    """Draw `limit` questions (0: all) and keep their order; with the same seed a larger draw contains a smaller one."""
+    """Draw `limit` questions (0: all), in the given order. With the same seed, a larger draw contains a smaller one."""
     if not 0 < limit < len(questions):
         return list(questions)
     order = sorted(range(len(questions)), key=lambda at: chance.fraction(seed, "question", questions[at].id))

@@ -117,7 +117,7 @@ class MemoryEvaluated:
 def with_reader(settings: Settings, reader: str, judge: str) -> Settings:
     """Return settings with these models for the roles `reader` and `judge`; "": the role is unchanged.
 
-    If the settings name no model for all other roles, these get the reader's model; without a reader, the rules.
+    If the settings name no default model, the default becomes `reader`, or the rules if `reader` is "".
     """
     roles = {**settings.roles, **({READER: reader} if reader else {}), **({JUDGE: judge} if judge else {})}
     return settings.model_copy(update={"model": settings.model or reader or Rules.name, "roles": roles})

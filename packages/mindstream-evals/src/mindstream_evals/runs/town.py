@@ -128,7 +128,10 @@ class Evaluated:
 
 
 def with_judge(settings: Settings, judge: str) -> Settings:
-    """Return settings with this judge ("": unchanged) and, if no model is set, rules for the residents."""
+    """Return settings with this model as judge; "": the judge is unchanged.
+
+    If the settings name no default model, the default becomes the rules (for the residents).
+    """
     named = {"model": settings.model or Rules.name}
     return settings.model_copy(update=named | ({"roles": {**settings.roles, JUDGE: judge}} if judge else {}))
 
@@ -250,10 +253,13 @@ def require_use(evaluation: Evaluation, wish: Wish) -> None:
 
 
 def answers_of(rows: Sequence[tuple[str, str, str]]) -> Callable[[Sequence[str], Sequence[str]], PersonAnswers]:
-    """Return a function that checks and returns a person's answers, given as (resident, question id, answer).
+    """Return a function that checks and returns a person's answers. Blank answers are left out.
+
+    Args:
+        rows: the answers, each as (resident, question id, answer).
 
     Raises:
-        InputError: when the function is called: a resident or question is unknown.
+        InputError: a resident or question is unknown. The returned function raises it.
     """
 
     def read(names: Sequence[str], ids: Sequence[str]) -> PersonAnswers:

@@ -116,7 +116,9 @@ class Agent(BaseModel):
 
     Attributes:
         about: description in one paragraph, for the agent's prompt.
-        seeds: initial exemplars of its pool; stream: pairs offered later; tests: its test questions.
+        seeds: initial exemplars of the agent's pool.
+        stream: pairs offered to the pool later.
+        tests: test questions.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=True)

@@ -24,7 +24,8 @@ Arm: TypeAlias = Literal["none", "exemplars", "lessons", "both", "notes", "facts
 ARMS: tuple[Arm, ...] = get_args(Arm)
 POOLED: tuple[Arm, ...] = ("exemplars", "lessons", "both")
 FACTS = 10
-"""Maximum number of extracted facts in the prompt of an agent, and in that of the extraction: the most similar ones."""
+"""Maximum number of extracted facts in an agent's prompt, and in the prompt that extracts facts. The most similar facts
+are chosen."""
 
 
 @dataclass(frozen=True)
@@ -165,8 +166,11 @@ class ExtractWorkFacts(Prompt[WorkFacts]):
 
 @dataclass
 class ExtractedFacts:
-    """Facts that a model extracts from what users and agents said, without calls and verdicts; the most similar ones
-    are shown. In the manner of mem0."""
+    """Facts that a model extracts from a conversation, in the manner of mem0.
+
+    The model reads what users and agents said, without calls and verdicts. An agent's prompt shows the facts most
+    similar to the question.
+    """
 
     model: Model
     facts: list[str] = field(default_factory=list)

@@ -45,9 +45,12 @@ def score_answers(pairs: Pairs, bert_model: str = "") -> list[dict[str, float]]:
 
 
 def token_match(said: str, wanted: str) -> float:
-    """Return how well the tokens of two texts match: each token is compared with the most similar token (by embeddings)
-    of the other text. The result is the F1 of the mean similarities of both directions, 0 if a text is empty or a mean
-    is not positive."""
+    """Return how well the tokens of two texts match, as an F1 score.
+
+    Precision is the mean similarity (by embeddings) of each token of `said` to the most similar token of `wanted`.
+    Recall is the same with the texts exchanged. The score is 0 if a text is empty, or if precision or recall is not
+    positive.
+    """
     one, other = token_ids(said), token_ids(wanted)
     if not one or not other:
         return 0.0
@@ -143,7 +146,7 @@ class CellAnswer:
 
     Attributes:
         model: the model that answered.
-        shown: the writers of the exemplars in the prompt, the nearest first; in a study over a stream of pairs, the ids
+        shown: the writers of the exemplars in the prompt, the nearest first. In a study over a stream of pairs: the ids
             of the exemplars.
     """
 

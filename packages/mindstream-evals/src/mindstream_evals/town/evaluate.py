@@ -381,7 +381,7 @@ class JudgePair(Prompt[Verdict]):
 REPLY = {"answer_interview": 60, "judge_pair": 50, "check_claims": 150}
 """Tokens per reply of each prompt, measured in a small town."""
 UNKNOWN = "I would have to think about that for a moment, and then I would tell you what I know of it. " * 3
-"""Stands, in an estimate, for an answer that is not stored yet; it has the length of an average answer."""
+"""Placeholder, in an estimate, for an answer that is not stored yet. It is as long as an average answer."""
 
 
 async def count_asked(evaluation: Evaluation, comparisons: Sequence[Comparison]) -> Counting:

@@ -178,10 +178,10 @@ class Facts:
 
 
 async def gather_facts(interviewer: Interviewer, item: Item, answers: Iterable[str]) -> Facts:
-    """Return the facts for judging answers: the memories that are recalled from the whole memory for the question, and
-    up to OF_ANSWER further ones for each answer.
+    """Return the facts for judging answers to a question.
 
-    The facts do not depend on the order of the answers.
+    The facts are the content of the interview's prompt, with the memories recalled for the question, and up to
+    OF_ANSWER further memories for each answer. The facts do not depend on the order of the answers.
     """
     prompt, found = await interviewer.prepare(item.resident, item.question.text)
     shown = {each.record.id for each in found}

@@ -100,8 +100,10 @@ def chi2_above(x: float, df: int) -> float:
 
 
 def _ranked(groups: Mapping[str, Sequence[float]]) -> tuple[dict[str, np.ndarray], float]:
-    """Return each group's ranks among all values, with mean ranks for ties; and the sum of t³-t over all ties, where t
-    is the number of equal values."""
+    """Return each group's ranks among all values, and the sum of t³-t over all ties.
+
+    Equal values (a tie) get their mean rank; t is the number of values in a tie.
+    """
     values = np.concatenate([np.asarray(each, float) for each in groups.values()])
     _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
     ends = np.cumsum(counts)

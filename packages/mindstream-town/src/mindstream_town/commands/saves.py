@@ -225,7 +225,7 @@ def write_page(settings: Settings, out: Path, since: str = "", until: str = "", 
     """Write a web page that replays the town.
 
     Raises:
-        InputError: the package mindstream-studio, which renders pages, is not installed, or a time is not valid.
+        InputError: a time is not valid, or the package mindstream-studio is not installed, which renders pages.
     """
     try:
         from mindstream_studio.recorded import write_replay

@@ -206,9 +206,11 @@ class Surroundings(Frozen):
 
     Attributes:
         until: time at which the activity ends; "" if no end is set.
-        place: address of the narrowest place around the resident; `where`: the same in words.
-        talks_with: the resident who waits for an answer; answer_by: until when; both "" if none waits. talk: the lines
-            of the talk with that resident.
+        place: address of the narrowest place around the resident.
+        where: the same place in words.
+        talks_with: the resident who waits for an answer; "" if none waits.
+        answer_by: the time until which `talks_with` waits; "" if none waits.
+        talk: the lines of the talk with `talks_with`.
         plan: the rest of the day's plan, including agreements.
     """
 

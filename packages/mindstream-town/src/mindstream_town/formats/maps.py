@@ -82,7 +82,7 @@ def save_map(world: TileWorld, path: Path) -> None:
     """Write a world as a new Tiled file if the path ends with .tmx, .json or .tmj; else as a new matrix folder.
 
     Raises:
-        InputError: the file exists or the folder is not empty, the path cannot be written, or a name contains a comma
+        InputError: the file exists, or the folder is not empty; the path cannot be written; or a name contains a comma
             or a quotation mark.
     """
     matrix = matrix_of_world(world)

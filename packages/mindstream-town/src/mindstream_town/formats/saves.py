@@ -307,8 +307,12 @@ class MovementMeta:
 
 @dataclass(frozen=True)
 class Movement:
-    """What a movement file records of a step: the move of each persona; `meta`: the time, None in the short form of
-    such files."""
+    """What a movement file records of a step.
+
+    Attributes:
+        persona: the move of each persona.
+        meta: the time; None if the file has the short form, without a time.
+    """
 
     persona: Mapping[str, Move]
     meta: MovementMeta | None

@@ -177,8 +177,10 @@ def _hedges(world: TileWorld, green: Collection[Spot]) -> str:
 
 
 def _trees(world: TileWorld, taken: Collection[Spot]) -> list[tuple[str, str]]:
-    """Place trees on inaccessible tiles; return their layers, each with its SVG path ([] without trees). The same world
-    always gets the same trees."""
+    """Place trees on inaccessible tiles, and return the layers of the trees, each with its SVG path; [] without trees.
+
+    The same world always gets the same trees.
+    """
     planted: set[Spot] = set()
     for spot in _spots(world):
         x, y = spot

@@ -214,7 +214,8 @@ def _nearest(wanted: str, known: Iterable[str]) -> list[str]:
 
 
 def _list(names: list[str], most: int) -> str:
-    """Return up to `most` names as text, each in the shortest form that can be typed, and how many more there are."""
+    """Return up to `most` names as text, and the number of further names. Names have the shortest form that can be
+    typed."""
     tops = {each.partition(":")[0] for each in names}
     short = [each.partition(":")[2] or each for each in names] if len(tops) == 1 else names
     return ", ".join(map(repr, short[:most])) + (f" and {len(short) - most} more" if len(short) > most else "")

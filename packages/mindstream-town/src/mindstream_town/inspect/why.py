@@ -59,7 +59,8 @@ def explain(history: History, name: str, step: int) -> Reason:
     """Return the reasons for a resident's act at a step: percepts, memories, decisions and plans.
 
     Raises:
-        InputError: there is no such resident, or the resident has no act at that step.
+        InputError: there is no such resident, the town has not run up to the step, or the resident has no act at the
+            step.
     """
     if name not in history.setting.people:
         raise InputError(f"{history.setting.name} has no resident {name!r}; residents: {', '.join(history.names)}")
@@ -240,8 +241,10 @@ def condition_at(history: History, place: str, step: int) -> str:
 
 
 def _planted(history: History, name: str, step: int) -> list[Belief]:
-    """Return what a resident knows from whispers (thoughts added by users), including whispers to other residents that
-    were passed on to it."""
+    """Return what a resident knows from whispers (thoughts added by users).
+
+    Whispers to other residents count if they were passed on to this resident.
+    """
     found = []
     for first, rows in history.rows.items():
         whispers = {row.seq for row in rows if isinstance(row.event, Remembered) and row.by == "whisper"}

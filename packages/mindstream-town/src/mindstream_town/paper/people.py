@@ -69,8 +69,10 @@ def _line(address: str, place: Place) -> str:
 
 
 def things_in(turn: ResidentTurn, place: str) -> tuple[tuple[str, ...], int]:
-    """Return the usable objects in the house of a place, first those at the place itself, and the number of those at
-    the place."""
+    """Return the usable objects in the house of a place, and the number of objects at the place itself.
+
+    The objects at the place itself come first.
+    """
     things = things_around(turn, place)
     at_it = [each for each in things if f"{each}:".startswith(f"{place}:")]
     return tuple(dict.fromkeys((*at_it, *things))), len(at_it)
@@ -158,8 +160,11 @@ async def rate_ahead(turn: ResidentTurn) -> None:
 
 
 async def rate_memories(turn: ResidentTurn, *, at_once: bool = False) -> None:
-    """Rate up to AT_ONCE unrated memories from before this step, if a new hour of the day has begun since the first of
-    them. `at_once`: do not wait for the hour."""
+    """Rate up to AT_ONCE unrated memories from before this step.
+
+    Args:
+        at_once: rate them now. False: rate them only if a new hour of the day has begun since the first of them.
+    """
     if not _is_to_rate(turn, at_once):
         return
     records, ids = await _unrated(turn), turn.resident.state.unrated[:AT_ONCE]
@@ -276,7 +281,8 @@ def _go_along(turn: ResidentTurn, other: ResidentState) -> bool:
 
 
 def _avoid(turn: ResidentTurn, name: str) -> bool:
-    """Leave early for the next activity in another room, if it is soon; return whether there is such an activity."""
+    """Leave early for the next activity in another room, if it begins within SOON minutes. Return whether there is such
+    an activity."""
     act, minute = turn.state.act, turn.minute
     assert act is not None
     room = act.place.split(":")[:3]

@@ -97,7 +97,9 @@ class Place(Frozen):
 
     Attributes:
         words: the place in words, such as "library of Oak Hill College".
-        things: objects in the place. home: whether it is the person's home. own: whether the person owns it.
+        things: objects in the place.
+        home: whether the place is the person's home.
+        own: whether the person owns the place.
         hours: today's opening hours; "": always open, or not known.
         hosts: names of those who live there, if the person can only visit them.
         address: the address as in the town file; not part of the prompt.
@@ -219,8 +221,8 @@ def say_date(day: datetime.date) -> str:
 
 @rule(PlanDay)
 def keep_the_usual_day(ask: PlanDay) -> DayPlan:
-    """Rule: follow the usual day, and the appointments that the person hosts or has accepted; spend gaps of GAP minutes
-    or more at home."""
+    """Rule: follow the usual day, with the appointments that the person hosts or has accepted. Gaps of GAP minutes or
+    more are spent at home."""
     wake, bed = (ask.usual[0].start, ask.usual[-1].end) if ask.usual else (WAKE, BED)
     day = list(ask.usual)
     for number, memory in enumerate(ask.memories, 1):
@@ -321,10 +323,10 @@ A_TASK = 15
 
 @rule(BreakDown)
 def go_round(ask: BreakDown) -> Tasks:
-    """Rule: do the planned activity. If the place has several objects, do it in quarters of an hour, each at one of
-    these objects, drawn at random.
+    """Rule: do the planned activity.
 
-    At home no object is used, unless the place is a single object.
+    If the place has several objects, the activity is split into quarters of an hour, each at a random object. At home
+    no object is used, unless the place is a single object.
     """
     tasks, left = list[Task](), ask.minutes
     things = () if ask.is_home and len(ask.here) > 1 else ask.here

@@ -344,7 +344,7 @@ def _of_last_night(turn: ResidentTurn, waking: Sequence[Block], day: int) -> lis
 
 
 def at_midnight(block: Block) -> list[Block]:
-    """Split a block that begins before midnight and ends after it into two; return any other block alone, unchanged."""
+    """Split a block that crosses midnight into two. Any other block is returned alone, unchanged."""
     if block.start >= DAY_MINUTES or block.end <= DAY_MINUTES:
         return [block]
     first = DAY_MINUTES - block.start
@@ -606,8 +606,8 @@ KNOCK = 5
 def begin(turn: ResidentTurn, block: Block, because: str = "") -> None:
     """Begin the act of a block at its place; the act lasts until the block ends.
 
-    If the town runs in scenes, a visit ends KNOCK minutes after the arrival if the resident sees none of its hosts when
-    the act begins.
+    A visit ends earlier if the resident sees none of the hosts when the act begins: KNOCK minutes after the arrival.
+    This holds only if the town runs in scenes.
     """
     until = turn.setting.step_at(turn.day, block.end)
     spot = turn.spot

@@ -20,7 +20,9 @@ OCCUPIED = "occupied"
 def find_taken(
     setting: Setting, state: ResidentState, spot: Spot, others: Mapping[str, ResidentState], step: int
 ) -> list[Percept]:
-    """Return a percept of the room or object that the resident is about to use, if others have filled it; else [].
+    """Return a percept that the place of the resident's act is occupied; [] if it is not.
+
+    A room or object is occupied if as many others as it has room for were there first.
 
     Args:
         others: the residents in sight.

@@ -396,11 +396,11 @@ def _others_at_home(turn: ResidentTurn, date: datetime) -> tuple[str, ...]:
 
 
 def _habits(turn: ResidentTurn, date: datetime) -> tuple[str, ...]:
-    """Return a line for each housemate, avoided person and acquaintance about where it usually is on a date; at most
-    MAX_ACQUAINTANCES more lines than there are housemates.
+    """Return lines about where other people usually are on a date: housemates, avoided people and acquaintances.
 
-    A line has the hours that the resident knows of (`_is_known_of`), by room; `_others_at_home` returns the hours at
-    home. If there are none, it has the beginning of the person's habits; a housemate gets no line then.
+    A line lists, by room, the person's hours that the resident knows of (`_is_known_of`). If there are no such hours,
+    the line is the beginning of the person's habits, and a housemate gets no line. Hours at home are left to
+    `_others_at_home`. There are at most MAX_ACQUAINTANCES more lines than housemates.
     """
     near = housemates(turn.setting, turn.person)
     names = dict.fromkeys((*near, *avoided_by(turn), *(each.name for each in turn.person.relations)))
@@ -512,8 +512,10 @@ async def _untold(turn: ResidentTurn, ids: Collection[str]) -> list[Record]:
 
 
 async def _newest_insights(turn: ResidentTurn) -> list[Record]:
-    """Return the insights that state what the resident will do about them: the newest MOST_INSIGHTS, the oldest of them
-    first. Only the newest LOOKED_THROUGH thoughts, and those of this turn, are searched."""
+    """Return the newest MOST_INSIGHTS insights that state what the resident will do about them, the oldest first.
+
+    Only the newest LOOKED_THROUGH thoughts, and the thoughts of this turn, are searched.
+    """
     of_this_turn = [record for entry in turn.rows for record in entry.records]
     newest = (*await _latest(turn, "thought"), *of_this_turn)
     return [each for each in newest if each.by == BY and THEN in each.data][-MOST_INSIGHTS:]
@@ -988,8 +990,10 @@ async def _noticed(turn: ResidentTurn, act: Act, before: int) -> set[str]:
 
 
 def _met_at(turn: ResidentTurn, act: Act) -> frozenset[str]:
-    """Return the other residents whose last scene with this one took place after the act began, or at most
-    SHORTLY_BEFORE minutes before."""
+    """Return the residents whose last scene with this resident was not long before the act, or later.
+
+    "Not long" is at most SHORTLY_BEFORE minutes before the act began.
+    """
     since = _began(turn, act) - SHORTLY_BEFORE * turn.profile.a_minute
     return frozenset(name for name, step in turn.state.scenes.items() if step >= since)
 
@@ -1154,8 +1158,8 @@ LATEST_GATHERING = 45
 """Maximum minutes after the beginning of an appointment of more than two, until its result is asked for."""
 LATEST_HOUR = 23
 SHORTLY_BEFORE = 10
-"""A talk or sight of another resident up to this many minutes before an act or an appointment with that resident counts
-as a part of the act or the appointment."""
+"""Time before an act or an appointment with another resident, in minutes. A talk with this resident, or a sight of it,
+within this time counts as part of the act or the appointment."""
 
 
 def keep_appointment(setting: Setting, step: int, state: ResidentState, other: ResidentState) -> bool:
@@ -1196,8 +1200,10 @@ def settles_in_short(setting: Setting, step: int, state: ResidentState, other: R
 def tells_in_passing(setting: Setting, step: int, state: ResidentState, other: ResidentState) -> bool:
     """Return whether a resident tells the other its news in passing, without a model.
 
-    It does if it has news for the other (`has_to_tell`), neither of the two has an errand to the other, and a budget
-    allows no talk.
+    It does if all of these hold:
+    - It has news for the other (`has_to_tell`).
+    - Neither of the two has an errand to the other.
+    - The budget of one of the two allows no talk.
     """
     return (
         has_to_tell(setting, step, state, other.name)
@@ -1412,10 +1418,10 @@ def reserved_calls(setting: Setting, step: int, state: ResidentState, *, above: 
 
     Reserved are:
     - one call for each appointment that is not over, whatever its weight;
-    - one for each later part of the plan with a weight greater than `above` for which the resident has to speak to
-      another;
-    - if the weight NEWS is greater than `above`: one for each person to whom the resident has to tell something, at
-      most MAX_RESERVED_NEWS.
+    - one call for each later part of the plan for which the resident has to speak to another, if the weight of the part
+      is greater than `above`;
+    - if the weight NEWS is greater than `above`: one call for each person to whom the resident has to tell something,
+      at most MAX_RESERVED_NEWS.
     """
     minute = setting.minute(step)
     ahead = [
@@ -1590,11 +1596,11 @@ def _shown(turn: ResidentTurn, record: Record) -> str:
 
 
 def _thoughts(turn: ResidentTurn, evening: Evening, records: Sequence[Record]) -> list[RecordDraft]:
-    """Return insights as thoughts with their evidence. An insight is secret if the model says so, or if a secret is
-    among its evidence.
+    """Return insights as thoughts with their evidence.
 
-    An insight that cites fewer than MIN_EVIDENCE memories, although there are so many, only repeats a memory, and is
-    left out.
+    An insight is secret if the model says so, or if a secret is among its evidence. An insight that cites fewer than
+    MIN_EVIDENCE memories only repeats a memory, and is left out. If there are fewer memories than that, an insight must
+    cite all.
     """
     drafts = list[RecordDraft]()
     for each in evening.insights:
