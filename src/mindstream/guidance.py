@@ -301,7 +301,8 @@ class Streamed(AsyncGenerator[T, None]):
 
 
 def _name_of(function: Callable[..., object]) -> str:
-    """Return a method's name as callers write it: the usual name of an object of its class, and the method's name."""
+    """Return a method's name as callers write it: the usual name of an object of the method's class, a dot, and the
+    name."""
     owner, _, name = function.__qualname__.rpartition(".")
     return f"{CALLED.get(owner, owner.lower())}.{name}"
 
@@ -319,8 +320,8 @@ def streamed(function: Callable[P, AsyncGenerator[T, None]]) -> Callable[P, Asyn
 
 
 def awaited(function: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Coroutine[Any, Any, R]]:
-    """Decorate an asynchronous function so that an unknown argument, or a forgotten `await`, raises an error that
-    explains it."""
+    """Decorate an asynchronous function: an unknown argument or a forgotten `await` raises an error that explains
+    it."""
     called = _name_of(function)
 
     @wraps(function)

@@ -48,8 +48,8 @@ class Location:
         """Parse a location.
 
         Raises:
-            InputError: `data` is neither a valid folder name nor the URL of a PostgreSQL database, or is a URL as a
-                `Path`.
+            InputError: `data` is neither a valid folder name nor the URL of a PostgreSQL database; or `data` is a
+                `Path` that contains a URL.
         """
         if isinstance(data, Location):
             return data
@@ -82,8 +82,11 @@ class Location:
         return state / "databases" / hashlib.blake2b(str(self).encode(), digest_size=12).hexdigest()
 
     def part(self, name: str) -> Location:
-        """Return the location of a part of the data with its own streams: a subfolder, or in a database a tenant that
-        mindstream creates. A database location that names a tenant already is returned unchanged."""
+        """Return the location of a part of the data with its own streams.
+
+        In a folder, this is a subfolder. In a database, it is a tenant that mindstream creates. A database location
+        that names a tenant already is returned unchanged.
+        """
         if self.folder is not None:
             return Location(self.folder / name)
         return replace(self, tenant=self.tenant or f"{OWN}{name}")
@@ -135,8 +138,7 @@ AnyData: TypeAlias = str | Path | Location
 
 
 def is_database(data: str | Path) -> bool:
-    """Return whether this is the URL of a PostgreSQL database, or a Path that was made of one (Path turns // into
-    /)."""
+    """Return whether this is the URL of a PostgreSQL database, or a Path made of such a URL (Path turns // into /)."""
     return str(data).lower().startswith(("postgresql:/", "postgres:/"))
 
 

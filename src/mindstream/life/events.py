@@ -82,8 +82,10 @@ class WishedCall(Frozen):
 
 
 class Replied(Event):
-    """A model has replied, or failed; this step is not requested again. Of a call that is no step of a turn (its id
-    begins with `tool-`), only the tokens and the cost are noted."""
+    """A model has replied, or failed. This step is not requested again.
+
+    If the id begins with `tool-`, the call is no step of a turn; only its tokens and cost are noted.
+    """
 
     kind = "replied"
     id: Name

@@ -40,7 +40,7 @@ class Task(Frozen):
         return self.standing == "open" or (self.standing == "waiting" and self.until is not None and self.until <= now)
 
     def changed(self, standing: Standing, until: Moment | None = None, result: str = "") -> TaskChanged:
-        """Return the event that changes the state of the task; `result`: the new result; "": the old one stays."""
+        """Return the event that changes the state of the task; `result`: the new result; "": the old result stays."""
         return TaskChanged(
             task=self.number,
             text=self.text,

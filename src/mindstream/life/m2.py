@@ -94,9 +94,14 @@ class M2:
         return "\n".join(parts)
 
     async def _reply(self, id_: str, asked: Request) -> Replied:
-        """Return the reply `id_` of M2 (the role that decides) from the log, or else ask M2 and log its reply. M2 reads
-        this turn and earlier ones. `asked`: the request of the tool loop; only whether it offers tools is used, not its
-        messages."""
+        """Return the reply `id_` of M2 (the role that decides) from the log. If there is none, ask M2 and log its
+        reply.
+
+        M2 reads this turn and earlier turns.
+
+        Args:
+            asked: the request of the tool loop. Its messages are not used, only whether it offers tools.
+        """
         state = self.steps.state
         if known := state.replies.get(id_):
             return known
@@ -140,9 +145,10 @@ def turns_to_fold(state: LifeState, tokens: int, limit: int) -> list[Turn]:
 
 
 async def fold(steps: Steps, model: Model, turns: list[Turn]) -> None:
-    """Let M2 (the role that decides) summarise turns, and store the summary as a memory in their place.
+    """Let M2 (the role that decides) summarise turns, and replace the turns by the summary, which is stored as a
+    memory.
 
-    Without a valid reply the turns stay, and at the beginning of the next turn they are summarised again.
+    Without a valid reply the turns stay, and are summarised again at the beginning of the next turn.
     """
     state = steps.state
     ask = FoldTurns(goal=state.goal, turns=tuple(map(write_turn, turns)), language=state.language)

@@ -143,7 +143,7 @@ class Roles:
         return ""
 
     def dreaming(self, where: Where) -> Compose:
-        """Return the function by which M1 (the role that does tasks) writes the dream of the tool S (sleep)."""
+        """Return a function that writes the dream of the tool S (sleep). It asks M1 (the role that does tasks)."""
         model = self.models.of("M1")
 
         async def compose(rater: Model, forgotten: Sequence[Record]) -> Dreamt:

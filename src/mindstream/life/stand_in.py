@@ -23,7 +23,7 @@ from mindstream.models.prompt import rule
 
 Script: TypeAlias = Generator[list[Call], list[str], str]
 """The script of a rule for one turn: a generator that yields calls, receives their results, and returns the final text.
-At each step the script is run again from its beginning, with all results known by then."""
+At each step the script is run again from the beginning, with all results known so far."""
 
 PATIENCE_S = 3_600
 """Timeout of a question to the user, in seconds. A later answer reaches M2 (the role that decides) as news, and is
@@ -67,11 +67,10 @@ def live_by_structure(ask: Live, turns: Sequence[Message]) -> str | list[Call]:
 
 @rule(CarryOut)
 def quote_what_is_found(ask: CarryOut, turns: Sequence[Message]) -> str | list[Call]:
-    """Rule for M1, which carries out tasks: search in memory and with the tools that need only a query, and quote the
-    results.
+    """Rule for M1, which carries out tasks: search, and quote the results.
 
-    If `context` is set and there is a tool that writes files, the quotations are also written to the file with the name
-    `context`.
+    Searched are the memory, and the tools that need only a query. If `context` is set and there is a tool that writes
+    files, the quotations are also written to the file with the name `context`.
     """
     return _next(_look_up(ask), turns)
 

@@ -30,7 +30,7 @@ from mindstream.models.wrappers.meter import Metered
 from mindstream.tools.call import Observation
 
 Effect = Callable[[int], Awaitable["Done"]]
-"""A function that makes a call. It gets the number of the call's log row; rows after that one may be from an earlier
+"""A function that makes a call. Its argument is the number of the call's log row. Later rows may be from an earlier
 attempt that a crash has interrupted."""
 
 
@@ -63,7 +63,7 @@ class Steps:
     """Does each step of a life only once: a step whose result is in the log is not repeated.
 
     Args:
-        fence: the lease that this process must still hold for its writes to be accepted; None: no check.
+        fence: a lease. Writes are accepted only while this process holds the lease. None: no check.
     """
 
     memory: Memory

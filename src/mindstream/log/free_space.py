@@ -96,14 +96,15 @@ def changed_pages(path: Path) -> tuple[int | None, set[int] | None]:
 
 
 def overwrite(path: Path, page_size: int, salt: int | None = None, pages: set[int] | None = None) -> int:
-    """Overwrite the unused bytes of B-tree pages with zeros; return in how many pages they were not all zero.
+    """Overwrite the unused bytes of B-tree pages with zeros. Return the number of pages in which they were not all
+    zero.
 
     The caller must have registered the database with `use`, must hold a lock that blocks all writers, and must have
     truncated the write-ahead log.
 
     Args:
-        salt, pages: the result of `changed_pages` before the log was truncated, if no process wrote in between.
-            Without `pages`, all pages are read.
+        salt, pages: the result of `changed_pages` before the log was truncated, if no process wrote in between. Without
+            `pages`, all pages are read.
 
     Raises:
         OSError: the file cannot be read or written.

@@ -68,7 +68,7 @@ class Note(Frozen):
 
 
 def note(record: Record, now: Moment | None = None) -> Note:
-    """Return a record as a note; if `now` is given, its day is relative to that moment."""
+    """Return a record as a note. Its day is relative to `now`; None: the date."""
     return Note(day=_day(record, now), text=record.text)
 
 
@@ -130,10 +130,10 @@ def format_later(passed_s: float) -> str:
 
 
 def user_statements(conversation: Sequence[Line], utterances: Sequence[str]) -> Iterator[str]:
-    """Yield the user's statements, those of `utterances` last.
+    """Yield the user's statements, the utterances last.
 
-    If the newest utterances are short ("yes, exactly"), they may confirm the question before them. Then that question
-    is yielded as well.
+    If the utterances are short ("yes, exactly"), they may confirm a question. Then the newest line of the other speaker
+    is yielded before them, if it contains a question.
     """
     yield from (line.text for line in conversation if line.by_user)
     asked = next((line.text for line in reversed(conversation) if not line.by_user), "")

@@ -107,7 +107,7 @@ are extracted.
 async def find_facts(
     stream: Stream, model: Model, utterances: Sequence[str], conversation: Sequence[Record]
 ) -> tuple[Facts, list[Record]]:
-    """Ask the model which facts these utterances state; return the facts, and the known notes that they may replace.
+    """Ask the model which facts the utterances state. Return the facts, and the known notes that the facts may replace.
 
     Raises:
         ModelError: the model failed.

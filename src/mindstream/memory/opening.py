@@ -57,8 +57,12 @@ def _opened(where: Location, tenant: str) -> SqlStore:
 
 
 def clock_of(data: AnyStore) -> Clock:
-    """Return the clock that all processes with this data share: the clock of a given store, otherwise this machine's
-    clock for a folder and the server's for a database."""
+    """Return the clock that all processes with this data share.
+
+    - For a store: the clock of the store.
+    - For a folder: the clock of this machine.
+    - For a database: the clock of the server.
+    """
     if not isinstance(data, AnyData):
         found: Clock | None = getattr(data, "clock", None)
         return found or SystemClock()

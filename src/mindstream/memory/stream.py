@@ -785,8 +785,8 @@ class Stream:
         return await self._recaller.find(self.key, n, now=self.clock.now(), filters=filters)
 
     async def records(self, ids: Sequence[str]) -> list[Record]:
-        """Return the records with these ids, in the given order, even if they are archived or superseded; unknown ids
-        are left out."""
+        """Return the records with these ids, in the given order. Archived and superseded records are included; unknown
+        ids are left out."""
         return await self.store.records(self.key, ids)
 
     async def latest(self, kind: Kind, n: int = 1, *, episode: str | None = None) -> list[Record]:

@@ -91,7 +91,7 @@ class CallLog:
 
 
 def build_event(call: Metered, called_at: Moment | None = None) -> ModelCalled:
-    """Return the log event of a call; `called_at`: the time when it ended, None: the time of the log row."""
+    """Return the log event of a call. `called_at`: the time when the call ended; None: the time of the log row."""
     usage, words = call.usage, call.words
     asked = [[each.role, each.text] for each in words.asked] if words else None
     return ModelCalled(
@@ -125,8 +125,8 @@ prompt, one at a time."""
 LOOKED_AT = 60
 """Maximum number of chat records, the newest ones, among which the messages of a prompt are searched."""
 SHORTEST_WITHIN = 8
-"""Minimum length, in characters, of a refused message that is also replaced where it is only a part of a text of the
-prompt. A shorter one is replaced only where it is the whole text."""
+"""Minimum length, in characters, of a refused message that is replaced even within a longer text of the prompt. A
+shorter message is replaced only where it is the whole text."""
 
 
 class RefusedMessages:
@@ -200,7 +200,7 @@ class _Attempts(Layer):
         blocked: the first refusal; an empty error if the request was not refused.
         candidates: the messages of the request that may be the refused one; None: not searched yet.
         waiting: the candidates that no attempt has left out yet.
-        left_out: the only message that the current attempt leaves out; None: it leaves out none, or several.
+        left_out: the message that the current attempt leaves out, if it leaves out exactly one; else None.
         is_last: whether no attempt follows the current one.
     """
 

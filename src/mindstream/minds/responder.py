@@ -371,7 +371,7 @@ class Exchange:
         self._all_taken.clear()
 
     async def show(self, logged: Logged) -> None:
-        """Add an event, and wait until the listener has read it or is considered gone (after GONE_S)."""
+        """Add an event, and wait until the listener has read it. After GONE_S, the listener is considered gone."""
         self.put(logged)
         if not self._is_gone:
             self._is_gone = not await self._all_taken.wait(GONE_S)

@@ -320,9 +320,10 @@ class Layer:
     """One concern of a reply, such as a limit, a measurement or a filter. Each method does nothing unless overridden.
 
     Attributes:
-        inner, request: the model that is asked next, and the request that it gets.
+        inner: the model that is asked next.
+        request: the request that `inner` gets.
         begun: whether a part has reached this layer.
-        ended: whether the reply ends here; the parts that follow are not read.
+        ended: whether the reply ends here; later parts are not read.
     """
 
     ended = False
@@ -349,11 +350,11 @@ class Layer:
         return ()
 
     def close(self, failure: BaseException | None) -> None:
-        """Release what `begin` reserved; called once, unless `begin` failed.
+        """Release what `begin` reserved. Called once, unless `begin` failed.
 
         Args:
-            failure: the reason why the reply is not complete; GeneratorExit: the reader stopped, or an outer layer
-                ended the reply or failed. None: the reply is complete.
+            failure: the reason why the reply is not complete; None: it is complete. GeneratorExit: the reader stopped,
+                or an outer layer ended the reply or failed.
         """
 
 
@@ -417,7 +418,7 @@ class _Stack:
 
     Attributes:
         left: number of layers that still take part; `break_off` closes the others.
-        raised: index of the layer that raised the failure; -1: no layer did, so it comes from the innermost model.
+        raised: index of the layer that raised the failure; -1: the innermost model raised it.
         is_ended: whether a layer has ended the reply.
     """
 

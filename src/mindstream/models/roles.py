@@ -86,10 +86,10 @@ class Models:
         return self.with_roles({role: wrap(model) for role, model in self._models.items()}, self._waits)
 
     def with_roles(self, roles: Mapping[str, Model], waits: Mapping[str, Waits] = MappingProxyType({})) -> Models:
-        """Return a copy with other models for some roles; the remaining models are shared, not copied.
+        """Return a copy with other models for some roles. The models of the remaining roles are shared, not copied.
 
         Args:
-            waits: the timeouts of the new models, by role; roles that are not in it get the usual timeouts.
+            waits: the timeouts of the new models, by role. A role without an entry gets the usual timeouts.
         """
         models = Models(None, {**self._models, **roles})
         models._waits = {role: each for role, each in self._waits.items() if role not in roles} | dict(waits)

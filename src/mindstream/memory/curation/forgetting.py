@@ -57,8 +57,9 @@ MAX_PASSES = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgetRequest:
-    """A request to forget the records with these ids, and in addition the records that meet all the other criteria that
-    are given.
+    """A request to forget records: those with these ids, and those that meet the other criteria.
+
+    A record meets the other criteria if it meets each that is given.
 
     Attributes:
         about: a subject in words; records that mention it meet this criterion.
@@ -86,13 +87,13 @@ class Removal:
 
     Attributes:
         asked: the requested records and their earlier wordings; they are deleted.
-        drawn: records that were derived only from those in `asked`; they are deleted, too.
+        drawn: records that were derived only from records in `asked`; they are deleted, too.
         changed: records that stay without the forgotten words.
         items: items that are removed from beliefs and plans.
         sources: the records from which the requested records were derived; they stay.
         similar: records that do not mention the subject but may be about it. They stay; the user can forget them by id.
-        apart: the records in `drawn` that do not mention the subject: the message that they were derived from says
-            other things, too.
+        apart: the records in `drawn` that do not mention the subject. They were derived from a message that says other
+            things, too.
         left: the new text of each record in `changed`, in the same order.
     """
 
@@ -135,10 +136,10 @@ class Forgotten:
 
 
 async def find_removal(stream: Stream, request: ForgetRequest) -> Removal:
-    """Return what `remove` would delete and change; nothing is changed yet.
+    """Return what `remove` would delete and change. Nothing is changed yet.
 
     Raises:
-        InputError: the request is empty, a record or session does not exist, or the span ends before it begins.
+        InputError: the request is empty; a record or session does not exist; or the span ends before it begins.
     """
     _check(request)
     asked, similar = await _asked(stream, request)
@@ -364,8 +365,9 @@ async def _redact_answers(stream: Stream, found: Closure) -> list[Record]:
 
 
 async def _find_answers(stream: Stream, gone: Sequence[Record], found: Closure) -> list[Record]:
-    """Return the answers that were written after the first of the deleted records and may repeat one of them. If the
-    stream's columns (its index in memory) are loaded, only the answers that the columns' word index finds are read.
+    """Return the answers that may repeat a deleted record, and were written after the first deleted record.
+
+    If the stream's columns (its index in memory) are loaded, only the answers that their word index finds are read.
     """
     columns = await stream.columns_at_hand()
     rows = None if columns is None else may_quote(columns, [record.text for record in gone])

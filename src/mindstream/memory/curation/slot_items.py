@@ -62,7 +62,8 @@ class Without:
 
 
 def body_name(record: Record) -> str:
-    """Return the name of the field of a version's data that contains its state; "" if no such field is readable."""
+    """Return the field of a version's data that contains the state of the belief or plan; "" if no such field is
+    readable."""
     return next((name for name in BODIES if isinstance(record.data.get(name), dict)), "")
 
 
@@ -130,7 +131,11 @@ def rewrite(versions: Sequence[Record], without: Without) -> tuple[list[Record],
 
 
 def _with_body(record: Record, state: Fields, before: Fields) -> Record:
-    """Return a version with another state and a text that fits it; `before` is the state of the version before it."""
+    """Return a version with another state, and with a text that fits this state.
+
+    Args:
+        before: the state of the previous version.
+    """
     data = {**record.data, body_name(record): state}
     if "patch" in record.data:
         data["patch"] = {name: state.get(name) for name in {**before, **state} if before.get(name) != state.get(name)}

@@ -112,10 +112,13 @@ async def _plan(stream: Stream, steps: dict[str, Logged]) -> tuple[UndoneSleep, 
 
 
 async def _read(stream: Stream, steps: dict[str, Logged], step: str, *, may_be_gone: bool = False) -> list[Record]:
-    """Return the records that a step of the sleep names in its event; none if the sleep has no such step.
+    """Return the records that a step of the sleep names in its event; [] if the sleep has no such step.
+
+    Args:
+        may_be_gone: leave out deleted records instead of raising an error.
 
     Raises:
-        InputError: one of the records was deleted, unless `may_be_gone`.
+        InputError: one of the records was deleted.
     """
     event = steps[step].event if step in steps else Slept(step="undo")
     assert isinstance(event, Slept)

@@ -43,8 +43,10 @@ class Exemplars(Protocol):
     """
 
     async def examples(self, query: str, k: int) -> Sequence[Example]:
-        """Return at most k exemplars, best first. If there are lessons for the query, one more example, with the text
-        of all of them, comes first."""
+        """Return at most k exemplars, best first.
+
+        If there are lessons for the query, one more example comes first. It contains the text of all these lessons.
+        """
 
     async def offer(self, query: str, answer: str, shown: Sequence[Example]) -> object:
         """Receive a good answer as a new exemplar; `shown`: the exemplars that the prompt of that answer contained."""
@@ -53,9 +55,10 @@ class Exemplars(Protocol):
 async def find_examples(
     source: Exemplars | None, query: str, timeout_s: float | None = None
 ) -> tuple[tuple[Example, ...], str]:
-    """Return the exemplars for a question, and, if the source failed, a line that says why there are none.
+    """Return the exemplars for a question, and a line that says why there are none if the source failed ("" if it did
+    not).
 
-    The source is foreign code: whatever error it raises, the answer continues without exemplars.
+    The source is foreign code. If it raises an error, the answer continues without exemplars.
     """
     if source is None:
         return (), ""

@@ -141,7 +141,7 @@ CHAT = KIND_CODES["chat"]
 SHORT, LONG = 3, 5
 """Minimum number of letters of the short form of a name (SHORT), and of a misspelt name (LONG)."""
 OFTEN = 5
-"""Minimum number of records that contain a word if the word is to be a nickname: a word by which one of two speakers
+"""Minimum number of records that contain a word for it to count as a nickname: a word by which one of two speakers
 calls the other."""
 BY_ONE, EPISODES = 0.9, 0.5
 """Further criteria for such a nickname. BY_ONE: minimum share of the records with the word that are by the caller.
@@ -325,8 +325,8 @@ async def compare_large(store: Store, columns: Columns, filters: Filters) -> dic
 
 Rows = Ints
 ALSO = 1000
-"""Maximum number of records with the best word scores whose vectors are compared in any case, even if they are not
-among the most similar ones."""
+"""Maximum number of records with the best word scores whose vectors are compared in any case, even if their vectors are
+not among the most similar."""
 OTHERS = 100
 """Number that is added to the number of records when the rarity of words is computed: without it, all words would seem
 common in a short stream."""
@@ -412,8 +412,8 @@ def relevance(
 
     Args:
         vectors: the vectors of the question's wordings.
-        candidates: marks the records that may be returned; the others get the score -infinity.
-        valid: the rows over which the average similarity is computed, without superseded and archived records; None:
+        candidates: marks the records that may be returned; all other records get the score -infinity.
+        valid: the rows over which the average similarity is computed, without superseded and archived records. None:
             all rows.
     """
     parts, held = _by_words(columns, question, weights)
@@ -438,10 +438,12 @@ def relevance(
 
 
 def _by_words(columns: Columns, question: RecallQuery, weights: Weights) -> tuple[dict[str, Floats], Floats]:
-    """Score records by their words; records in episodes also by the words of their neighbours and the whole episode.
+    """Score records by their words. A record in an episode is also scored by its neighbours' words and by the whole
+    episode.
 
-    Each word counts once, with its highest weight: its own weight in the record, or its share from a neighbour. Also
-    return for each record how many of its words are terms of the question (a repeated word counts each time).
+    A word counts once per record, with the highest weight: its own weight in the record, or a share from a neighbour.
+    The second result is, for each record, the number of its words that are terms of the question. A repeated word
+    counts each time there.
     """
     index, count = columns.lexical, len(columns)
     words, reached = np.zeros(count, np.float32), np.zeros(count + 1, np.float32)
@@ -516,12 +518,13 @@ class _Reach:
         self._best = np.zeros(len(columns) + 1, np.float32)
 
     def add(self, reached: Floats, found: Matches, own: Floats, lengths: Floats) -> None:
-        """Add the weights of words to the records that contain them and, in part, to the records next to these.
+        """Add the weights of words to the records that contain the words and, in part, to neighbouring records.
 
         Args:
             reached: for each record of the stream, the sum to which the weights are added.
             found: the records that contain the words.
-            own, lengths: for each of these, the weight of the word and the length of the record.
+            own: for each record in `found`, the weight of the word.
+            lengths: for each record in `found`, the length of the record.
         """
         best, where, lent = self._best, *self._lend(found.documents, own, lengths)
         ends = np.cumsum(found.counts).tolist()
@@ -573,8 +576,11 @@ def _dated(columns: Columns, question: RecallQuery) -> Floats:
 
 
 def _nearness(columns: Columns, vectors: Floats, candidates: Mask, total: Floats, valid: Rows | None) -> Floats:
-    """Return for each record how much more similar its vector is to the question's than the average is; 0 if it was not
-    compared. Messages are compared with the question's first wording, other records with its last."""
+    """Return for each record how much its similarity to the question is above the average; 0 if it was not compared.
+
+    The similarity is that of the vectors. Messages are compared with the question's first wording, other records with
+    the last wording.
+    """
     near = np.zeros(len(columns), np.float32)
 
     def also() -> Rows:
@@ -600,9 +606,8 @@ def _nearness(columns: Columns, vectors: Floats, candidates: Mask, total: Floats
 
 
 COVERED, UNHEARD_OF, NEAR, BIAS = 3.9, -5.0, 0.39, -2.2
-"""Coefficients of the three signals of certainty (see `signs`), and the constant (BIAS) of their logistic function. The
-signal of NEAR, the similarity of vectors, is scaled like a BM25 score, so its coefficient is small.
-"""
+"""COVERED, UNHEARD_OF, NEAR: coefficients of the three signals of certainty (see `signs`). BIAS: the constant of the
+logistic function. NEAR is small because its signal, the similarity of vectors, is scaled like a BM25 score."""
 DATED = 2
 """A period in the question counts as at least this number of words. They count as found if a record that may be
 returned was written in that period."""
@@ -612,7 +617,7 @@ REST, MCP, studio) mark such results as "low confidence", unless a hit reaches L
 LOW_CONFIDENCE = 0.3
 """Confidence of a hit from which the results are not marked as "low confidence", even if the certainty is low."""
 COVERED_BY_WORDS, UNHEARD_OF_BY_WORDS, BIAS_BY_WORDS = 5.6, -4.7, -1.3
-"""COVERED, UNHEARD_OF and BIAS for a question of which no vector was compared; then there is no coefficient NEAR."""
+"""COVERED, UNHEARD_OF and BIAS for a question without a compared vector. The signal of NEAR is not used then."""
 
 
 def certainty(
@@ -852,10 +857,10 @@ def best(rows: Rows, scores: NDArray[np.floating], n: int, parts: Mapping[str, D
 
 @dataclass(frozen=True, slots=True)
 class Bounded:
-    """Rank by relevance times three factors: for recency, importance and strength. Each factor raises or lowers the
+    """Ranks by relevance times three factors: for recency, importance and strength. Each factor raises or lowers the
     relevance by at most its share (0.05: five percent).
 
-    The shares are small because an unbounded recency factor ruins recall: with a half-life of 30 days, the recall at 10
+    The shares are small because an unbounded recency factor ruins recall. With a half-life of 30 days, the recall at 10
     on LoCoMo fell from 74.5 to 34.5 %.
     """
 

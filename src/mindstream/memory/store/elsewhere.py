@@ -117,7 +117,7 @@ def forget_reader(connection: Sql, person: str, own: StreamKey) -> None:
 
 
 def _naming_streams(connection: Sql) -> set[str]:
-    """Return the streams, such as pools, that have rows of a kind that names persons."""
+    """Return the streams that have rows of a kind that names persons. Pools are such streams."""
     kinds = [
         kind
         for kind, shape in every_kind().items()

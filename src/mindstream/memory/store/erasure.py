@@ -38,13 +38,13 @@ class Carriers:
 
     Attributes:
         ids: ids of the records to erase.
-        words: the texts of these records.
-        own: rows of the log with which these records were written.
+        words: the texts of the records to erase.
+        own: rows of the log with which the records to erase were written.
         bare: rows of the log that lose all their words.
         rewritten: by id, records that stay and get another text.
         names: returns whether a text must lose all its words even if it contains none of `words` (`Erasure.is_meant`).
         log, work, records: ids of the log rows, work rows and derived records that contain words of the erased records.
-        drawn: ids of all records derived from the erased ones, whether or not they contain these words.
+        drawn: ids of all records derived from the erased records, with or without their words.
         seq: the last row of the log that was searched.
     """
 
@@ -118,8 +118,9 @@ def find_more(connection: Sql, stream: StreamKey, carriers: Carriers) -> None:
 def _rows_to_search(connection: Sql, stream: StreamKey, carriers: Carriers) -> Iterator[tuple[int, str, str]]:
     """Yield the rows written since the last search that may lose words, as (seq, kind, payload).
 
-    Rows of kinds that contain only the words of their own record are read only if that record is erased. Rows of kinds
-    that contain data of all streams (`Event.of_all`) are read from the logs of other streams, too.
+    Some kinds are special:
+    - Rows of kinds that contain only the words of their own record are read only if this record is erased.
+    - Rows of kinds that contain data of all streams (`Event.of_all`) are read from the logs of other streams, too.
     """
     kinds = (
         "WITH RECURSIVE found(kind) AS (SELECT min(kind) FROM log WHERE mind = ? UNION ALL"
@@ -162,8 +163,12 @@ def _quotes(shape: type[BaseModel]) -> bool:
 
 
 def erase(connection: Sql, stream: StreamKey, found: Carriers | None, changed: int) -> int:
-    """Delete the records in `found.ids`, and their words in other rows; if `found` is None, delete the whole stream.
-    Return the number of deleted records. `changed`: the number of this change of the store."""
+    """Delete the records in `found.ids`, and their words in other rows. Return the number of deleted records.
+
+    Args:
+        found: None: delete the whole stream.
+        changed: the number of this change of the store.
+    """
     if isinstance(connection, sqlite3.Connection):
         connection.execute("PRAGMA secure_delete = ON")  # overwrite deleted bytes with zeros
     if found is None:
@@ -210,8 +215,11 @@ def mark_erased(connection: Sql, changed: int) -> None:
 
 
 def redact(connection: Sql, stream: StreamKey, carriers: Carriers, changed: int) -> None:
-    """Replace the words of erased records by a mark, in the same transaction as the erasure (the change of the store
-    with the number `changed`)."""
+    """Replace the words of erased records by a mark, in the transaction of the erasure.
+
+    Args:
+        changed: the number of the erasure as a change of the store.
+    """
     words = carriers.words
     for seq in sorted(carriers.log):
         _, by, kind, payload = read_row(connection, seq)

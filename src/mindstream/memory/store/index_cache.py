@@ -35,14 +35,13 @@ from mindstream.memory.store.record import Record
 from mindstream.memory.store.store import Changes, Store
 
 STREAMS, RECORDS = 1_000, 250_000
-"""Maximum number of streams whose columns are held in memory, and of all their records together (about 300 MB with
-vectors of 256 dimensions).
-"""
+"""STREAMS: maximum number of streams whose columns are held in memory. RECORDS: maximum number of records of all these
+streams together (about 300 MB with vectors of 256 dimensions)."""
 MAPPED = 16
 """For the limit RECORDS, this many records in a memory-mapped file count as one record in memory."""
 SOON = 4_096
-"""Maximum number of new records that are read while a caller waits (a quarter to half a second); more are read in the
-background."""
+"""Maximum number of new records that are read while a caller waits (a quarter to half a second). If there are more,
+they are read in the background."""
 KEPT_FROM = 8_192
 """Minimum number of records that a stream must have for its columns to be written to a file."""
 GROWN = 16
@@ -157,8 +156,10 @@ class IndexCache:
         return self._used(columns)
 
     def _current(self, stream: StreamKey) -> Columns | None:
-        """Return a stream's columns if nothing can have changed since they were filled, and mark them as the most
-        recently used; else return None."""
+        """Return a stream's columns if nothing can have changed since they were filled; else None.
+
+        Columns that are returned become the most recently used.
+        """
         held = self.whole(stream)
         if held is None or stream in self._filling or held.traces or not self._is_read(stream, held.upto):
             return None

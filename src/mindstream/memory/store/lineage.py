@@ -241,8 +241,8 @@ def _bare_rows(connection: Sql, stream: StreamKey, lineage: _Lineage, gone: set[
 
 
 def _decided_after(connection: Sql, stream: StreamKey, row: int) -> Iterator[int]:
-    """Yield the log rows of the decisions between an answer (`row`) and the next answer; these decisions quote the end
-    of that answer."""
+    """Yield the log rows of the decisions after an answer (`row`) and before the next answer. They quote the end of the
+    first answer."""
     ends = [
         connection.execute(
             "SELECT min(seq) FROM log WHERE mind = ? AND kind = ? AND seq > ?", (stream, kind, row)
@@ -255,7 +255,8 @@ def _decided_after(connection: Sql, stream: StreamKey, row: int) -> Iterator[int
 
 
 def _run_before(connection: Sql, stream: StreamKey, thought: int, slot: str) -> Iterator[int]:
-    """Yield the rows of the run that led to a thought: those of its slot after the slot's previous thought."""
+    """Yield the rows of the run that led to a thought, newest first: the rows of the thought's slot since the slot's
+    previous thought."""
     sql = (
         f"SELECT seq, kind, payload FROM log WHERE mind = ? AND seq < ? AND kind IN ({_quoted((*RUNS, *THOUGHTS))})"
         " ORDER BY seq DESC LIMIT ?"

@@ -91,7 +91,7 @@ UNREADABLE = "(what stood here cannot be read any more)"
 
 
 def salvage(row: tuple[Any, ...]) -> Record:
-    """Return the record of a damaged row (COLUMNS), with safe values in place of those that cannot be read."""
+    """Return the record of a damaged row (COLUMNS). Values that cannot be read are replaced by safe ones."""
     (
         id_, stream, kind, text, created, accessed, by, episode, importance, level, lasting, valid_from, valid_until,
         superseded_by, forgotten, subject, predicate, object_, keywords, evidence, depth, slot, version, data, seq,
@@ -450,8 +450,11 @@ def _write(connection: Sql, commit: Commit, changed: int, known: set[StreamKey])
 
 
 def _supersede(connection: Sql, new: Record, changed: int) -> None:
-    """End the validity of the previous version of a slot, because a new version was written; `changed`: the number of
-    this change of the store."""
+    """End the validity of the previous version of a slot, because a new version was written.
+
+    Args:
+        changed: the number of this change of the store.
+    """
     before = (new.stream, new.slot, (new.version or 0) - 1, new.created)
     connection.execute(
         "UPDATE records SET valid_until = ?, superseded_by = ?, changed = ?"
@@ -507,8 +510,11 @@ def _revise(connection: Sql, commit: Commit, changed: int) -> None:
 
 
 def _update(commit: Commit, revision: Revision, changed: int) -> tuple[str, list[object]]:
-    """Return the statement that writes a revision, and its values; `changed`: the number of this change of the
-    store."""
+    """Return the statement that writes a revision, and the values of the statement.
+
+    Args:
+        changed: the number of this change of the store.
+    """
     new = {name: value for name, value in zip(REVISED, _REVISED_OF(revision), strict=True) if value is not None}
     if revision.vector is not None:
         new["vector"] = revision.vector.tobytes()

@@ -18,7 +18,8 @@ from mindstream.log.sql import Sql
 
 TypedKeys: TypeAlias = dict[tuple[str, StreamKind, str], list[StreamKey]]
 UNIQUES = {"pool_created": "created", "town_began": "began"}
-"""Events that a stream can contain only once, each with its name in the table `uniques`, which refuses a second one."""
+"""Events that a stream can contain only once, each with its name in the table `uniques`. The table refuses a second
+one."""
 
 
 TABLES = (

@@ -65,7 +65,7 @@ NEWEST = 20
 WALKED = 256
 """Number of records that `walk` reads at a time."""
 OPEN = "\n"
-"""Used in notifications in place of a stream's name; it means that there may be work that any process can claim. No
+"""Used in notifications instead of the name of a stream. It means that there may be work that any process can claim. No
 stream can have this name."""
 
 
@@ -93,9 +93,13 @@ class BackgroundWork(Protocol):
     """An object that works in the background for a store, such as an index cache."""
 
     async def lose(self, stream: StreamKey, gone: Sequence[Record], changed: Sequence[tuple[Record, Record]]) -> bool:
-        """Remove erased records from this process's caches, and update reworded ones (`changed`: old and new form).
-        Return whether that succeeded; if not, the caller must drop the whole stream from the caches
-        (`caches.empty`)."""
+        """Remove erased records from this process's caches, and update reworded records. Return whether this succeeded.
+
+        If it did not, the caller must drop the whole stream from the caches (`caches.empty`).
+
+        Args:
+            changed: the old and the new form of each reworded record.
+        """
 
     async def close(self) -> None:
         """Cancel the background work and discard its unfinished results."""
@@ -184,8 +188,8 @@ class SqlStore(Store):
         await asyncio.wait([self._index(stream)])
 
     async def read(self, look: Callable[[Any], T]) -> T:
-        """Call a function with a connection (see log/sql) that sees only the committed data of one moment; return its
-        result."""
+        """Call a function with a connection (see log/sql), and return its result. The function sees the committed data
+        of one moment."""
         return await self._database.read(look)
 
     async def write(self, change: Callable[[Any], T], about: Sequence[str] = ()) -> T:
@@ -484,8 +488,11 @@ class SqlStore(Store):
         await self.write(lambda each: work.release_work(each, key, cause, owner, ended), [key, OPEN])
 
     async def open_to_anybody(self, now: Moment, *, answers: bool) -> list[work.Work]:
-        """Return the work of all minds of this store's tenant that any process may claim (see log/work): answers, or
-        work of reasoners."""
+        """Return the work that any process may claim (see log/work), of all minds of this store's tenant.
+
+        Args:
+            answers: return answers; False: return work of reasoners.
+        """
         owned = self.tenant.owned("mind")
         return await self._database.read(
             lambda each: work.find_open(each, now, answers=answers, among=owned), once=True
@@ -648,8 +655,10 @@ class ErasureWatch:
 
 @contextlib.asynccontextmanager
 async def watching(store: SqlStore) -> AsyncIterator[None]:
-    """While the block runs, apply erasures by other processes to this process: at once if the store announces them,
-    otherwise within LOOK_S seconds."""
+    """While the block runs, apply erasures by other processes to this process.
+
+    They are applied at once if the store announces them, otherwise within LOOK_S seconds.
+    """
     watch, told = ErasureWatch(store), asyncio.Event()
     with contextlib.suppress(StorageError):  # if this fails, the first `look` calls `begin`
         await watch.begin()  # before this process reads anything

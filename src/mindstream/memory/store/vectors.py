@@ -37,9 +37,8 @@ EXACT_MEAN_UP_TO = 8_192
 """Maximum number of vectors for which the mean is computed again when some are removed. With more vectors, the mean is
 only updated."""
 EXACT_UP_TO = 2_000
-"""Maximum number of records for which a search computes all cosines. With more records, it computes only the cosines of
-the records whose signs (one bit per dimension) are most similar to those of the query.
-"""
+"""Maximum number of records for which a search computes all cosines. With more records, a search preselects the records
+whose signs (one bit per dimension) are most similar to the signs of the query."""
 
 
 class Vectors:
@@ -78,9 +77,10 @@ class Vectors:
     def append(self, vector: NDArray[np.float16] | None, before: int = -1) -> None:
         """Add a record's unit vector; None: the record has none.
 
+        Half of the vector is added to the vector of the previous record in the episode, and the other way round.
+
         Args:
-            before: the row of the record before it in the episode; -1: none. Half of each of the two vectors is added
-                to the other.
+            before: the row of the previous record in the episode; -1: there is none.
         """
         own = np.zeros(self.width, np.float32) if vector is None else vector.astype(np.float32)
         at = len(self.sums)
@@ -99,7 +99,8 @@ class Vectors:
         self._changed.append(at)
 
     def give(self, at: int, vector: NDArray[np.float16], neighbours: Sequence[int]) -> None:
-        """Set the vector of a record that was added without one; add half of it to the vectors of its neighbours."""
+        """Set the vector of a record that was added without one. Add half of it to the vectors of the record's
+        neighbours."""
         own = vector.astype(np.float32)
         self._add(at, own)
         for neighbour in neighbours:
@@ -182,8 +183,11 @@ class Vectors:
 
     @property
     def is_far_behind(self) -> bool:
-        """Whether much work waits for `settling`: more changed vectors than fit into one step, or a new mean of a
-        stream that has more vectors than fit into one step."""
+        """Whether much work waits for `settling`.
+
+        This is the case if more vectors have changed than fit into one step; or if the mean is due, and the stream has
+        more vectors than fit into one step.
+        """
         return len(self._changed) > PORTION or (len(self) > PORTION and measured(len(self)) > self.seen)
 
     def settling(self, *, bits: bool = False) -> Iterator[None]:

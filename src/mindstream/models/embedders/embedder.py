@@ -70,7 +70,7 @@ def embedder(name: str = "wordllama", *, base_url: str | None = None, api_key: s
     """Return the embedder of this name.
 
     Raises:
-        SettingsError: the name has none of the forms, there is no key, or a package is not installed.
+        SettingsError: the name has none of the forms in FORMS, there is no key, or a package is not installed.
     """
     kind, _, rest = name.partition(":")
     if name == "wordllama":
@@ -318,7 +318,8 @@ def _cut(text: str) -> bytes:
 
 
 def table() -> Floats:
-    """Return the vectors of all tokens: shape (tokens, 256); read-only, since the process shares them."""
+    """Return the vectors of all tokens, with the shape (tokens, 256). The array is read-only, because the whole process
+    shares it."""
     with _LOADING:  # otherwise several threads would read the table at the same time
         return _loaded()
 
@@ -337,7 +338,8 @@ def _rows(ids: NDArray[np.uintc]) -> Floats:
 
 @cache
 def _in_file() -> NDArray[np.float16]:
-    """Return the mapped table of the file, which is in the format of safetensors: a header, then the numbers."""
+    """Return the table in the file, as a memory map. The file is in the format of safetensors: a header, then the
+    numbers."""
     path = _file("weights/l2_supercat_256.safetensors")
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")

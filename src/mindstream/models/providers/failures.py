@@ -262,15 +262,17 @@ def causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def words_of(body: object) -> str:
-    """Return the message in the body of an error, which has one of several usual shapes; "" if there is no body."""
+    """Return the message in the body of an error. The body has one of several usual shapes; "": there is no body."""
     body = body[0] if isinstance(body, list) and body else body  # Gemini's
     body = (body.get("error") or body) if isinstance(body, dict) else body
     return str((isinstance(body, dict) and body.get("message")) or body or "")
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds in the header `retry-after-ms`, or else in `Retry-After` (seconds or a date); None if both are
-    missing or invalid."""
+    """Return the seconds in the header `retry-after-ms`, or else in `Retry-After` (seconds or a date).
+
+    None: both headers are missing or invalid.
+    """
     value = headers.get("retry-after", "")
     with suppress(ValueError):
         if math.isfinite(wait_s := float(headers.get("retry-after-ms", "")) / 1_000):
@@ -408,9 +410,9 @@ def refused_fields(status: int, body: object, message: str, sent: dict[str, Any]
 def _sent(found: set[str], sent: dict[str, Any], text: str) -> set[str]:
     """Return the refused fields that the request has.
 
-    ROLES (the messages' roles are refused) is kept if the request has a system message, or two successive messages of
-    the same role. Otherwise, if the request has tool messages, the endpoint must have refused those: then `tools`
-    replaces ROLES.
+    ROLES means that the roles of the messages are refused:
+    - If the request has a system message, or two successive messages of the same role, ROLES is kept.
+    - Otherwise, if the request has tool messages, the endpoint must have refused them. Then `tools` replaces ROLES.
     """
     kept = found & ({_ALIASES.get(name, name) for name in sent} - {"messages", "model"})
     if {"tools", "tool_choice"} <= kept:  # a server that does not know `tool_choice` may know tools

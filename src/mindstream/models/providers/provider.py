@@ -30,13 +30,14 @@ from mindstream.models.untrusted import HALF, legible, with_whole_characters
 
 T = TypeVar("T")
 HOLD_S = 0.25
-"""Seconds for which the first text of an endpoint that has not answered before is held back: it may be a thought."""
+"""Time in seconds for which the first text of a reply is held back, because it may be a thought. This applies to
+endpoints that have not answered before."""
 GAP_S = 0.08
 """Seconds for which the data that arrives is gathered before it is passed on. Twelve updates a second still look
 smooth, and each costs about 0.5 ms of CPU on its way from the endpoint to a server's client."""
 MAX_UNGATHERED = 8
-"""Number of characters at the beginning of a reply that are passed on without gathering, because the user waits for the
-first word."""
+"""Number of characters at the beginning of a reply that are passed on at once, because the user waits for the first
+word."""
 WITHOUT_TEXT_LOGPROBS = ("anthropic", "google", *DECISIONS)
 """Vendors whose models never report the log-probabilities of a given text."""
 

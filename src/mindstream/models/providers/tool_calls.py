@@ -80,7 +80,7 @@ INSIDE, TOOL, GIVEN = (
 
 @dataclass(frozen=True)
 class RequestInWords(Request):
-    """A request that describes the tools (`offered`) in the prompt; the reply is a call or an answer, as JSON."""
+    """A request whose prompt describes the tools (`offered`). The reply is a call or an answer, as JSON."""
 
     offered: tuple[ToolSpec, ...] = ()
 
@@ -127,8 +127,8 @@ def merge_turns(messages: Iterable[Message]) -> Iterator[Message]:
 async def read_calls(arrivals: AsyncGenerator[Arrival], request: Request, typed: bool) -> AsyncGenerator[Arrival]:
     """Yield an endpoint's arrivals, with the calls in its text as `Call`.
 
-    Text is passed on until the beginning of a possible call. The text from there on is held back until the reply ends.
-    While it arrives, it is also reported as arguments, so that it is counted.
+    Text is passed on until the beginning of a possible call. The rest is held back until the text is complete. While
+    the rest arrives, it is also reported as arguments, and is counted as such.
 
     Args:
         request: the original request, with its tools (before `in_words`).

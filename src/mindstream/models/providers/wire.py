@@ -35,7 +35,8 @@ from mindstream.models.providers.failures import Fault, Kind, causes, error_faul
 from mindstream.paths import variable
 
 CONNECT_S, KEEP_S = 10.0, 5.0
-"""Timeouts in seconds: for opening a connection; for keeping an idle one (many servers close it after 5 s)."""
+"""CONNECT_S: timeout for opening a connection, in seconds. KEEP_S: time for which an idle connection is kept, in
+seconds; many servers close it after 5 s."""
 MAX_STREAM_BYTES, MAX_STREAM_LINES = 8_000_000, 60_000
 """Maximum bytes and lines of a streamed response; 8,000 tokens take 3 to 6 MB and 24,000 lines."""
 MAX_EVENT_BYTES = 256_000
@@ -60,7 +61,7 @@ class EndpointError(Exception):
     """An error that the endpoint itself reports, by its status or within a stream.
 
     Attributes:
-        body: the value of the response's `error`, or the whole body; a text if it is not JSON.
+        body: the value of the response's `error`; without `error`, the whole body. A text if the body is not JSON.
         status: the HTTP status; 0 within a stream.
     """
 
@@ -231,8 +232,11 @@ def environment_proxy(url: str) -> str | None:
 
 
 def _is_direct(host: str, port: int | None, listed: str) -> bool:
-    """Return whether a host is this machine, or the list `no_proxy` has it as `host:port` or within a network
-    (10.0.0.0/8)."""
+    """Return whether a host is reached without a proxy.
+
+    This is so if the host is this machine, or the list `no_proxy` (`listed`) has it: as `host:port`, or as an address
+    within a network (10.0.0.0/8).
+    """
     if host == "localhost" or host.endswith(".localhost"):
         return True
     if f"{host}:{port}" in (each.strip(BLANK) for each in listed.split(",")):
@@ -516,7 +520,7 @@ def _several(data: str) -> list[Any]:
 
 
 def _parsed(text: str) -> Any:
-    """Return the value of a text that is exactly one JSON value, without white space around it; otherwise None."""
+    """Return the value of a text that is exactly one JSON value, with no white space around it; else None."""
     try:
         value, end = _DECODE(text)
     except ValueError:

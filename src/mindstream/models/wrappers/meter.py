@@ -48,11 +48,12 @@ class Metered:
         first_s: seconds until the first part arrived; None if none did.
         usage: None if the endpoint reported none.
         error: the ModelError as `Class: message`; None if there was none.
-        broken_off: the caller cancelled or stopped reading, or another wrapper, such as `Guard`, ended the reply.
-        cut: the parts that were removed from the request so that it fits the model's window.
-        mended: the reply was not JSON, and was parsed as JSON5 (see `Mend`).
+        broken_off: whether the caller cancelled or stopped reading, or another wrapper, such as `Guard`, ended the
+            reply.
+        cut: the parts that were removed from the request to fit it into the model's window.
+        mended: whether the reply was not JSON, and was parsed as JSON5 (see `Mend`).
         cause: the purpose of the call.
-        words: the full text, if the meter keeps it.
+        words: the full text; None if the meter does not keep it.
     """
 
     model: str
@@ -71,10 +72,10 @@ class Metered:
 
 
 class Meter(Layered):
-    """Passes a `Metered` to `on_call` when a call has ended in any way; records a span if tracing is on.
+    """Passes a `Metered` to `on_call` when a call has ended in any way, and records a span if tracing is on.
 
     Args:
-        on_call: called at the end of each call; None: only the listeners of a request get its `Metered`.
+        on_call: called at the end of each call; None: only the listeners of the request get the `Metered`.
         keeps_words: whether `Metered.words` has the full text of the call.
     """
 
@@ -188,8 +189,8 @@ MIN_REPLY = 200
 """Minimum number of tokens that must be left for a reply, or the reply's own limit if it is lower. With fewer tokens
 left, the call is not made."""
 UNTRIED = 20
-"""Until the first call has ended, a further call starts only if the budget has this many times the tokens left that the
-further call may use."""
+"""Factor for calls that begin before the first call has ended. Such a call starts only if the tokens left in the budget
+are at least this many times the tokens that the call may use."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -276,7 +277,8 @@ class Budget:
                 )
 
     async def begin(self, request: Request) -> Reserved:
-        """Wait until the call fits into the budget in addition to the running ones, count it, and reserve its tokens.
+        """Wait until the call fits into the budget beside the running calls. Then count the call, and reserve its
+        tokens.
 
         Raises:
             BudgetSpent: too little is left for this call.

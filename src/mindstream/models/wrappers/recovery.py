@@ -62,9 +62,11 @@ MAX_SHOWN = 4_000
 class Repair(Layered):
     """Checks typed answers and calls, and lets the model correct mistakes up to `times` times.
 
-    Free text is passed on as it arrives, if no tools are offered. If it is empty, the model is asked once more, unless
-    `times` is 0. The model is asked only once to correct an answer with unsupported parts (see `Prompt.ground`); parts
-    that remain are removed by the caller.
+    Without tools, free text is passed on as it arrives. If the text is empty, the model is asked once more, unless
+    `times` is 0.
+
+    An answer may have unsupported parts (see `Prompt.ground`). The model is asked only once to correct them; the caller
+    removes the parts that remain.
     """
 
     def __init__(self, inner: Model, times: int = 2) -> None:
@@ -452,7 +454,7 @@ MAX_ATTEMPTS = 4
 USABLE_SHARE = 0.95
 """Share of the window that is used, since token counts are estimates."""
 MAX_OLD_RESULT = 500
-"""Length, in characters, to which an older tool result is shortened if it is more than twice as long."""
+"""Length, in characters, to which an older tool result is shortened. A result up to twice as long is not shortened."""
 MAX_TEXTS = (4_000, 2_000, 1_000, 500)
 """Successive limits for the length of texts in characters; the beginning and the end of a text stay."""
 
@@ -481,8 +483,8 @@ class Fit(Layered):
     def learn(self, asked: Request, error: PromptTooLong) -> int | None:
         """Store the limits that the error reports, and return the number of tokens to which to shorten the request.
 
-        Return None if the error reports the maximum length of a reply, or a new context window: these limits show how
-        far to shorten the request. Otherwise return two thirds of the request's tokens.
+        The result is two thirds of the request's tokens. It is None if the error reports the maximum length of a reply,
+        or a new context window, because such a limit shows how far to shorten.
         """
         if error.longest_reply:
             self._longest_reply = error.longest_reply
@@ -653,7 +655,11 @@ class Pauses:
         self._seed, self._draws = token() if seed is None else seed, count()
 
     def after(self, attempt: int, error: ModelUnavailable) -> float | None:
-        """Return the pause in seconds after a failed attempt (`attempt`, counted from 1); None: do not ask again."""
+        """Return the pause in seconds after a failed attempt; None: do not ask again.
+
+        Args:
+            attempt: the number of the failed attempt, counted from 1.
+        """
         if isinstance(error, RateLimited) and error.retry_after_s is not None:
             pause_s = error.retry_after_s
         else:
@@ -788,8 +794,10 @@ class Fallback(Layered):
 
     @property
     def name(self) -> str:
-        """The name of the model that answered the last request of the current asyncio task; if none was answered yet,
-        the name of the first model."""
+        """The name of the model that answered the last request of the current asyncio task.
+
+        Before the first answer, it is the name of the first model.
+        """
         return self._answered.get()
 
     def layer(self, request: Request) -> Layer:

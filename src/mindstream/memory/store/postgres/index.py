@@ -301,7 +301,7 @@ def _write_postings(
 
 
 def _with_vectors(connection: Connection) -> str:
-    """Return the schema of pgvector, and create the column for vectors if it is missing; "": there is no pgvector."""
+    """Return the schema of pgvector; "": there is no pgvector. Create the column for vectors if it is missing."""
     row = connection.execute(EXTENSION.encode()).fetchone()
     if row is None:
         return ""

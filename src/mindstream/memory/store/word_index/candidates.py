@@ -25,8 +25,8 @@ from mindstream.text.dates import DateSpan
 from mindstream.text.lexical import GROUP_B, GROUP_K1, K1, B, resisting, saturated, telling_all
 
 HELD_SEGMENTS = 128
-"""Maximum number of segments whose data is cached, unless one stream has more; each has at most 65,536 records of 14
-bytes."""
+"""Maximum number of segments whose data is cached. If one stream has more, all its segments are cached. A segment has
+at most 65,536 records of 14 bytes."""
 PROBES = 16
 """Number of records whose time of writing is read in one step of the search for the first record written at or after a
 moment."""
@@ -108,8 +108,8 @@ class Place:
         return at[np.isin(self.numbers[at], numbers)]
 
     def around(self, at: Ints, reach: int) -> Ints:
-        """Return the numbers of the records at the positions `at`, and of up to `reach` records before and after each
-        of them in the same episode."""
+        """Return the numbers of the records at the positions `at`, and of their neighbours in the same episode: up to
+        `reach` before and after each."""
         if not len(at):
             return at
         order, stands = self._order
@@ -127,8 +127,8 @@ class Places:
         self._held: OrderedDict[int, Place] = OrderedDict()
 
     def of(self, reader: IndexReader, segments: Sequence[int]) -> list[Place]:
-        """Return for each segment the columns of its records (`Place`), read from the database if they are not
-        cached."""
+        """Return for each segment the columns of its records (`Place`). Columns that are not cached are read from the
+        database."""
         if missing := [each for each in segments if each not in self._held]:
             for id_, numbers, kinds, kind, episode, sizes, asks in reader.places(missing):
                 asking = np.unpackbits(np.frombuffer(asks, np.uint8), count=len(kind)).view(np.bool_)
@@ -344,8 +344,10 @@ class _Scoring:
         return scores
 
     def tell(self, places: Sequence[Place], numbers: Ints, names: Sequence[str]) -> dict[str, Floats]:
-        """Return, for each episode of these records, the BM25 score of each queried term in the whole episode, which
-        may extend over several segments."""
+        """Return, for each episode of these records, the BM25 scores of the queried terms in the whole episode.
+
+        An episode may extend over several segments.
+        """
         told: dict[str, tuple[float, Floats]] = {}
         named = dict(zip(numbers.tolist(), names, strict=True))
         counted = {id(each.place): times for each, times in zip(self._found, self._times, strict=True)}
