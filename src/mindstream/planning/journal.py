@@ -83,7 +83,7 @@ class AnswerMissing(SpendingEvent):
 
 
 class PlanKept(SpendingEvent):
-    """A revision left the plan unchanged, because it proposed no change, or one that would make the plan faulty."""
+    """A revision left the plan unchanged. It proposed no change, or a change that would make the plan faulty."""
 
     kind = "plan_kept"
 
@@ -144,12 +144,12 @@ class RunCheckpoint:
         plan: the newest plan; None: no complete plan was written.
         given: the caller's plan; None: the caller gave none.
         remembered: whether the plan was remembered from another task.
-        evidence: evidence of the plan's steps that did not fail.
-        failed: evidence of failed steps, used if the run resumes during a revision or after one that left the plan
-            unchanged.
+        evidence: evidence of the steps of `plan` that did not fail.
+        failed: evidence of failed steps. It is used if the run resumes during a revision, or after a revision that left
+            the plan unchanged.
         replans: number of revisions that were begun.
         missing: the steps that an unfinished revision is about; () if no revision is unfinished.
-        kept: whether the last revision left the plan unchanged and no step was run since.
+        kept: whether the last revision left the plan unchanged, and no step was run since.
         spent: what the run had spent at its last row.
         answer: the answer; None: the run has not ended.
         lessons: ids of the pool's lessons that were in the run's prompts.
@@ -327,7 +327,7 @@ def _after(begun: RunCheckpoint, event: object) -> RunCheckpoint:
 
 
 def _read_plan(written: JsonObject) -> Plan | None:
-    """Return a plan from the log; None if it has no step or is invalid because parts of it were erased."""
+    """Return a plan from the log. None: the plan has no step, or it is invalid because parts of it were erased."""
     try:
         plan = Plan.model_validate(written)
     except ValidationError:

@@ -116,10 +116,10 @@ def fill(
     part: Callable[[Reference | Text], JsonValue],
     text: Callable[[str], JsonValue] | None = None,
 ) -> JsonValue:
-    """Return a copy of a JSON value in which each reference, and each text that contains references, is replaced by the
-    result of `part`.
+    """Return a copy of a JSON value with other values in place of references.
 
-    Other texts are replaced by the result of `text`, if it is given. The results are not searched for references.
+    The result of `part` replaces each reference, and each text that contains references. The result of `text`, if it is
+    given, replaces every other text. The results are not searched for references.
     """
     if isinstance(value, dict):
         if (found := parse_part(value)) is not None:
@@ -135,8 +135,8 @@ def fill(
 def find_parts(value: JsonValue, at: Keys = ()) -> Iterator[tuple[Keys, Reference | Text | None]]:
     """Yield each reference and each text with references, with the keys and indexes that lead to it.
 
-    For an object that has the key `$ref` or `$text` but is neither a reference nor such a text, yield None in its
-    place.
+    An object may have the key `$ref` or `$text` but be neither of the two. For such an object, yield None with its keys
+    and indexes.
     """
     if isinstance(value, dict):
         if REF in value or TEXT in value:
@@ -228,7 +228,7 @@ MARKS = {"added": "+", "removed": "-", "changed": "~", "kept": " "}
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The change of a step between two plans; `before` is None if the step was added, `after` if it was removed."""
+    """The change of a step between two plans. `before`: None if the step was added. `after`: None if it was removed."""
 
     kind: Literal["added", "removed", "changed", "kept"]
     before: PlannedStep | None
@@ -351,8 +351,10 @@ class PlannedStep(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def malformed(self) -> list[JsonValue]:
-        """The objects in the arguments that have the key `$ref` or `$text`, but are neither a reference nor a text with
-        references (usually none)."""
+        """The malformed objects in the arguments (usually none).
+
+        Such an object has the key `$ref` or `$text`, but is neither a reference nor a text with references.
+        """
         arguments: Any = self.arguments
         malformed = self._parts.malformed
         return [reduce(getitem, at, arguments) for at in malformed] if malformed else []

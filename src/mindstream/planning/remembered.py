@@ -106,10 +106,9 @@ def _plan_for(task: str, before: str, data: Mapping[str, JsonValue]) -> Plan | N
 
 
 def find_swaps(before: str, after: str) -> dict[str, str] | None:
-    """Return the names, numbers and quoted texts in `before`, each mapped to its counterpart in `after` (which may be
-    equal).
+    """Return a mapping from the names, numbers and quoted texts in `before` to their counterparts in `after`.
 
-    Return None if the texts differ in anything else, or if the mapping would not be one to one.
+    A counterpart may be equal. None: the texts differ in anything else, or the mapping would not be one to one.
     """
     texts = [" ".join(text.split()) for text in (before, after)]
     tokens = [list(TOKEN.finditer(text)) for text in texts]
@@ -193,7 +192,7 @@ def _swap_text(text: str, swaps: Mapping[str, str]) -> str:
 
 
 def _swap(value: JsonValue, swaps: Mapping[str, str]) -> JsonValue:
-    """Return arguments in whose texts the keys of `swaps` are replaced by their values (`_swap_text`); references stay
+    """Return arguments with the keys of `swaps` replaced by their values in all texts (`_swap_text`). References stay
     as they are."""
 
     def swap_part(part: Reference | Text) -> JsonValue:

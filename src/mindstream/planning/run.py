@@ -91,10 +91,13 @@ def is_untrusted(exemplars: Sequence[str]) -> bool:
 async def write_steps(
     task: str, specs: Sequence[ToolSpec], model: Model, exemplars: Sequence[str] = ()
 ) -> AsyncGenerator[PlannedStep]:
-    """Ask the planner for a plan, and yield each step as soon as it is written; the model's thoughts are skipped.
+    """Ask the planner for a plan, and yield each step as soon as it is written.
 
-    If the plan becomes too long to run, the rest of the reply is not read. Raise InputError if the reply has no step,
-    and ModelError if the planner failed.
+    The model's thoughts are skipped. If the plan becomes too long to run, the rest of the reply is not read.
+
+    Raises:
+        InputError: the reply has no step.
+        ModelError: the planner failed.
     """
     prompt = MakePlan(task=task, tools=tuple(map(describe, specs)), exemplars=tuple(exemplars))
     reader, thinking = StepReader(Rewoo(specs)), Thinking()
@@ -169,7 +172,8 @@ class Solution(Explained, Generic[Output]):
     Attributes:
         how: the strategy.
         answer: the answer to the task or to a part of it; "": there is none.
-        plan: the final plan; evidence: the results of its steps by id.
+        plan: the final plan.
+        evidence: by id of a step of the plan, the result of the step.
         stopped: why the run ended early, or without an answer; "" if it ended normally with an answer.
         unanswered: the missing part of the answer, in the solver's words; "": nothing is missing.
         missing: the ids of the steps that failed.
@@ -239,16 +243,17 @@ NO_ANSWER, NOTHING = "the evidence does not hold the answer", "nothing"
 
 @dataclass(eq=False)
 class PlanningRun:
-    """The state and the operations of a task that is being solved; strategies call these.
+    """The state and the operations of a task that is being solved. Strategies call the operations.
 
     Args:
-        begun: the checkpoint of the interrupted run that is resumed; an empty one for a new run.
+        begun: the checkpoint of the interrupted run that is resumed; an empty checkpoint for a new run.
         given: the plan of the interrupted run, the caller's plan, or a remembered plan; None: the planner writes one.
         knows: whether the model is asked for its own knowledge if a step fails.
 
     Attributes:
         replans: number of revisions of the plan that are still allowed.
-        plan: the current plan; evidence: the results of its steps by id.
+        plan: the current plan.
+        evidence: by id of a step of the plan, the result of the step.
         stopped: why the run ended before it had an answer; "": it was not stopped.
         answered: the last answer, to the whole task or to a part of it.
         missing: ids of the steps for which an interrupted run was about to revise the plan.
@@ -296,8 +301,11 @@ class PlanningRun:
     # Planning.
 
     async def make_plan(self, executor: Executor | None = None) -> None:
-        """Let the planner write the plan. If there is an executor, it gets each step that can begin as soon as the step
-        is written. If the planner writes no step, `stopped` says so."""
+        """Let the planner write the plan. If the planner writes no step, `stopped` says so.
+
+        Args:
+            executor: gets each step that can begin as soon as the step is written; None: no step begins yet.
+        """
         steps, outside = list[PlannedStep](), contextvars.copy_context()
         try:
             written = write_steps(self.task, self._specs, self.models["planner"], self.exemplars)
@@ -454,7 +462,11 @@ class PlanningRun:
 
 
 async def answer_alone(run: PlanningRun, reasons: bool) -> None:
-    """Let the worker answer without tools; with `reasons`, its thoughts precede the answer, which is the last line."""
+    """Let the worker answer without tools.
+
+    Args:
+        reasons: let the worker write its thoughts first; the answer is the last line.
+    """
     prompt = AnswerAlone(task=run.task, exemplars=tuple(run.exemplars), reasons=reasons)
     run.answered = SolverAnswer((await ask(run.models["worker"], prompt, "worker")).strip())
 

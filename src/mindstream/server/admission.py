@@ -63,8 +63,8 @@ class Limits:
     """Counts requests by token.
 
     Args:
-        shared: the state in which several servers of the same data count together; None: there is one server. Each
-            server counts simultaneous requests separately.
+        shared: the state in which several servers of the same data count together; None: there is one server.
+            Simultaneous requests are always counted by each server separately.
     """
 
     def __init__(self, clock: Clock, shared: ServerState | None = None) -> None:
@@ -141,15 +141,16 @@ def _too_many(allowed: str, wait_s: float) -> Refusal:
 
 
 class BoundedBody:
-    """Receives a request's body, within the limits of size and time. JSON is passed on as a whole; in it, U+FFFD
-    replaces each escaped surrogate whose other half is missing.
+    """Receives a request's body, within the limits of size and time.
+
+    JSON is passed on as a whole. In JSON, U+FFFD replaces each escaped surrogate whose other half is missing.
 
     Attributes:
         taken: number of bytes that were received.
-        is_expected: requests with this method have a body.
+        is_expected: whether requests with this method have a body.
         refusal: why the body was refused while it was received. It is stored here because the reader of the body may
             have replaced the exception by another one.
-        is_reported: the refusal was sent to the client.
+        is_reported: whether the refusal was sent to the client.
 
     Raises:
         Refusal: a header declares the body as larger than allowed, or as compressed.
@@ -415,8 +416,10 @@ class ResponseSender:
         self._checked = CLOCK.elapsed()
 
     async def _is_over(self, message: Message) -> bool:
-        """End the response if its token has expired, and return whether it was ended; check the token at most once in
-        TOKEN_CHECK_S seconds."""
+        """End the response if its token has expired. Return whether the response was ended.
+
+        The token is checked at most once in TOKEN_CHECK_S seconds.
+        """
         if (
             self._has_ended
             or self._checked is None

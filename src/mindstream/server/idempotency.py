@@ -26,8 +26,8 @@ MAX_KEY, MAX_ANSWERS = 200, 10_000
 POLL_S, PATIENCE_S = 0.2, 10.0
 """Seconds: while another server executes the same write, the poll interval, and the maximum wait."""
 SHARED = ("pools", "towns")
-"""Packages whose replies may contain words of several users; if words of any user are erased, such replies are
-dropped."""
+"""Packages whose replies may contain words of several users. Such replies are dropped if words of any user are
+erased."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,8 @@ class _Answered:
     """A reply in memory.
 
     Attributes:
-        stream: the user's stream whose words the reply may contain; None: words of any user of the tenant.
+        stream: the stream of the user whose words the reply may contain. None: it may contain words of any user of the
+            tenant.
         upto: the number of the last erasure before the operation was executed.
     """
 

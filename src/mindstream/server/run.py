@@ -237,8 +237,8 @@ DRAIN_S = 20.0
 BACKLOG = 4_096
 """Maximum number of connections that wait to be accepted; if more arrive, the system makes their clients retry."""
 SEND_BUFFER = 65_536
-"""Bytes of a connection's send buffer in the operating system, which doubles this number. By default the buffer grows
-to megabytes; a client that reads nothing would then look like one that has read its responses."""
+"""Size of a connection's send buffer in bytes; the operating system doubles it. By default the buffer grows to
+megabytes. A client that reads nothing would then look like a client that has read its responses."""
 COLLECTED_AFTER = (10_000, 10, 100)
 """Thresholds of the garbage collector. All requests wait while it runs (20 ms for 20,000 objects on a busy machine).
 Nearly all the objects that it examines belong to running requests and cannot be freed, so it should run rarely."""

@@ -52,7 +52,7 @@ class MindHeader(Header):
 async def export(opened: Memory, settings: Settings) -> AsyncIterator[str]:
     """Yield the lines of a mind's file.
 
-    The header has the settings of the last conversation in the log; if there was none, those of `settings`.
+    The header has the settings of the last conversation in the log. If there was no conversation, it has `settings`.
 
     Raises:
         InputError: there are no data of that user.

@@ -36,7 +36,7 @@ def policy_given(settings: Settings) -> JsonObject:
 
 
 async def following(store: Store, clock: Clock, user: StreamKey | None, after: int = 0) -> AsyncIterator[Logged]:
-    """Yield the rows of the log after a row number, then each new row after any process has written it.
+    """Yield the rows of the log after a row number, and then new rows as any process writes them.
 
     Args:
         user: the user whose rows are returned; None: all users.

@@ -21,7 +21,10 @@ def budget_of(settings: Settings) -> Budget:
 
 
 def unpriced(settings: Settings) -> str:
-    """Return why a limit in US dollars cannot be enforced (the price of a model is not known); "" if it can be."""
+    """Return why a limit in US dollars cannot be enforced; "" if it can.
+
+    It cannot be enforced if the price of a model is not known.
+    """
     named = {*settings.models.values(), settings.fallback} - {Rules.name, ""}
     names = ", ".join(name for name in sorted(named) if not has_price(name))
     why = f"a limit in US dollars cannot be enforced for {names}, because no price is known"

@@ -132,9 +132,8 @@ ITEMS: Mapping[str, tuple[int, int]] = {
     "steps": (2, 12),
     "resources": (1, 3),
 }
-"""For measuring prompts: for each list by its name, the number of its items in an ordinary conversation, and the
-maximum. Lists with other names have 2 and 6 items.
-"""
+"""For measuring prompts. By name of a list: its number of items in an ordinary conversation, and its maximum number of
+items. Lists with other names have 2 and 6 items."""
 CHARACTERS: Mapping[str, tuple[int, int]] = {
     "utterance": (120, 2_000),
     "utterances": (120, 2_000),
@@ -145,9 +144,8 @@ CHARACTERS: Mapping[str, tuple[int, int]] = {
     "language": (2, 2),
     "link": (40, 40),
 }
-"""For measuring prompts: for each text by its name, the number of its characters in an ordinary conversation, and the
-maximum. Texts with other names have 80 and 200 characters.
-"""
+"""For measuring prompts. By name of a text: its number of characters in an ordinary conversation, and its maximum
+number. Texts with other names have 80 and 200 characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +187,8 @@ def sizes(pack: Pack, window: int, words: Path | None = None) -> Iterator[Sizes]
 
 
 def _example(kind: type[Prompt[Any]], pack: Pack, at: int) -> Prompt[Any]:
-    """Return a prompt with example values; `at` 0: as long as in an ordinary conversation, 1: of maximum length."""
+    """Return a prompt with example values. `at`: 0: values as long as in an ordinary conversation; 1: values of maximum
+    length."""
     values = {name: _value(name, field.annotation, pack, at) for name, field in kind.model_fields.items()}
     return kind.model_construct(**values)
 

@@ -206,7 +206,8 @@ class LessonWritten(Event):
     lesson whose text has changed after this row is neither overwritten nor merged.
     """
     private: bool = False
-    """Until a member shares the lesson, it is shown only to `asked_by`, or to its writer if `asked_by` is empty."""
+    """Whether the lesson is private. Until a member shares a private lesson, it is shown only to `asked_by`, or to its
+    writer if `asked_by` is empty."""
     untrusted: bool = False
     """Third-party content was part of the work from which the lesson was learned."""
 
@@ -231,8 +232,10 @@ class LessonRetired(Event):
 
 
 class TaskJudged(Event):
-    """The verdict on a task, the lessons that its prompt contained, and the lessons that the verdict confirms or
-    contradicts."""
+    """The verdict on a task, and the lessons that the task's prompt contained.
+
+    The event also names the lessons that the verdict confirms or contradicts.
+    """
 
     kind = "task_judged"
     task: Name

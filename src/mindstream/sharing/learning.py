@@ -210,11 +210,11 @@ class PoolLearner(Retriever):
     async def _attempt(
         self, base: Base, labeller: Labeller | None, tell: Tell = lambda _: None, *, whole: bool = False
     ) -> RetrieverTrained | None:
-        """Train and store a version; return None if another process was first, after loading its version.
+        """Train and store a version. If another process was first, load its version and return None.
 
         Args:
-            whole: whether to train on all exemplars, not only on those that no version covers yet. If such a training
-                is cancelled, the last version that passed the check is stored, if there is one.
+            whole: train on all exemplars, not only on those that no version covers yet. If such a training is
+                cancelled, the last version that passed the check is stored, if there is one.
         """
         if whole:
             self._check_size(self._pool.last_state)
@@ -304,7 +304,7 @@ class PoolLearner(Retriever):
     # Training on request.
 
     async def cost(self, by: str) -> LabelCost | None:
-        """Estimate the cost of the labelling in `train`; None if there is no labeller, so that no model is called.
+        """Estimate the cost of the labelling in `train`. None: there is no labeller, and no model is called.
 
         Raises:
             InputError: the pool is too small for training, or `by` is not a member.
@@ -434,8 +434,8 @@ def training_pair(state: PoolState, id_: str, served: Collection[str], form: For
     """Return the training pair of an exemplar.
 
     Args:
-        served: the ids of the exemplars that every member is served. If the query in the pair includes the examples
-            with which it was answered, examples that are not among these are left out.
+        served: the ids of the exemplars that every member is served. The query in the pair may include the examples
+            with which it was answered; examples that are not in `served` are left out.
         form: the form of the embedded text; None: the pool's form.
     """
     exemplar = state.standings[id_].exemplar

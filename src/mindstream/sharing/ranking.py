@@ -107,7 +107,8 @@ smaller, the differences may be chance, and `values` returns zeros."""
 
 @dataclass
 class Helped:
-    """Feedback (each value 0 to 1) on the answers whose prompts contained one exemplar: count, sum, sum of squares."""
+    """The feedback on answers whose prompts contained one exemplar: count, sum, and sum of squares. Each value is 0 to
+    1."""
 
     count: int = 0
     total: float = 0.0

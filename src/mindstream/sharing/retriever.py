@@ -108,7 +108,7 @@ class Head:
 
 
 class StoredWeights(TypedDict):
-    """The weights of a head in storage: numbers, and arrays in base64 ("" if there are no means)."""
+    """The weights of a head in storage: numbers, and arrays in base64. `means`: "" if there are no means."""
 
     width: int
     matrix: str
@@ -368,8 +368,8 @@ MAX_COMPARED = 4_000
 
 
 MAX_SHOWN = 1_500
-"""Maximum number of characters of a query, and of an answer, in the prompt of a model that labels which pairs help as
-examples."""
+"""Maximum number of characters of a query, and of an answer, in a prompt for labelling. In it, a model labels which
+pairs help as examples."""
 
 
 def shortened(text: str) -> str:
@@ -506,11 +506,12 @@ class Checked(NamedTuple):
 
 
 class Lessons:
-    """The training data: one lesson per pair; a newer lesson replaces an older one of the same pair.
+    """The training data: one lesson per pair. A newer lesson of a pair replaces the older one.
 
-    If there are enough lessons (see MIN_CHECKED), the newest ones are held out to check updates. They are learned from
-    later, when newer lessons are held out in their place. So an update is checked with lessons that it was not trained
-    on. The version that it would replace was not trained on them either, except at the first such check.
+    If there are enough lessons (see MIN_CHECKED), the newest lessons are held out to check updates. A held-out lesson
+    is learned from later, when newer lessons are held out. An update is therefore checked with lessons that it was not
+    trained on. The version that it would replace was not trained on these lessons either, except at the first such
+    check.
     """
 
     def __init__(self, taken: int, held_out: float) -> None:
@@ -590,14 +591,14 @@ class Version(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
 
     Attributes:
         number: 0 is the untrained version.
-        parent: the number of the version that this one was compared with and replaced.
+        parent: the number of the version that this version was compared with and replaced.
         embedder: the name of the embedder whose vectors the head reads.
         width, matrix, scale, bias, means: the weights (`Head.weights`).
-        admitted: the id of the exemplar whose admission led to this version; "" for the untrained one.
+        admitted: the id of the exemplar whose admission led to this version; "" for the untrained version.
         learned_from: number of exemplars whose labelled candidates the head was trained on.
         basis: the source of the labels: `logprobs`, `stated`, or `stand-in`.
-        held_out: share of held-out exemplars for which the candidate ranked first is helpful; before: the same share
-            for the parent.
+        held_out: share of held-out exemplars for which the candidate ranked first is helpful.
+        before: the same share for the parent.
     """
 
     number: int = Field(ge=0)
@@ -726,7 +727,8 @@ class LearnedRetriever:
         self._policy = ByHead(version.head)
 
     async def seed_with(self, pairs: Iterable[Pair]) -> None:
-        """Add the initial pairs of a pool; then label for each of them how much others help as examples, and train."""
+        """Add the initial pairs of a pool. Then label for each pair how much other pairs help as examples, and
+        train."""
         new = [pair for pair in pairs if pair.id not in self._corpus]
         rows = await self._add(new)
         for at in self._chance.permutation(rows).tolist():

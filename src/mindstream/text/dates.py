@@ -91,7 +91,7 @@ HINT = build_pattern(
     r"\d|[年月日天周]|星期|礼拜|<holidays>|\b(?:<months>|<seasons>|to(?:day|night)|yesterday|night|morning|evening)"
     r"|\b(?:after|fore)noon|(?:day|week|weekend|month|year)s?\b"
 )
-"""A quick test: if this pattern does not match in a text, as in most texts, the text names no time."""
+"""A quick test: a text in which this pattern does not match names no time."""
 MAX_BEFORE = 60
 """Number of characters before a time that are searched for words that extend the time, such as 'a couple of weekends
 before the'."""
@@ -199,7 +199,8 @@ def _weekday(word: str) -> int:
 
 
 def _dated(match: Match[str], today: datetime, _: int) -> Days:
-    """Return the day or the whole month that a match names; without a year, the latest one that has begun."""
+    """Return the day or the whole month that a match names. Without a year, it is the latest such day or month that has
+    begun."""
     parts = match.groupdict()
     month = _month_number(parts["month"])
     year = int(parts["year"]) if parts.get("year") else today.year

@@ -46,7 +46,8 @@ KINDS = {
     "s": r"\x09-\x0d\x1c-\x20",
     "S": r"\x00-\x08\x0e-\x1b!-\x7f",
 }
-r"""The ASCII characters that \w, \d and \s match, and those that \W, \D and \S match."""
+r"""The ASCII characters that a class matches, by the letter of the class: \w, \d, \s, and their complements \W, \D,
+\S."""
 PLACES = {"A": r"\A", "b": r"\b", "B": r"\B"}
 CONTROLS = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 ESCAPE = r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|0[0-7]{0,2}|.)"

@@ -415,8 +415,10 @@ class Host(Protocol):
         """Return the specs of the tools that can be called now. The loop asks at each step."""
 
     async def make(self, calls: Sequence[Call], offered: Sequence[ToolSpec]) -> Sequence[Observation]:
-        """Make the calls of a reply and return their results, in order. If there are too many calls, the last ones may
-        be dropped, so that there are fewer results."""
+        """Make the calls of a reply, and return their results in order.
+
+        If there are too many calls, the last ones may be dropped. Then there are fewer results than calls.
+        """
 
     async def take_newer(self) -> str:
         """Return new messages since the loop began, which the model must consider; "" for none."""
@@ -566,7 +568,8 @@ class _ConcurrentHost:
 
 
 async def _all_or_none(answering: Iterable[Coroutine[Any, Any, Observation]]) -> list[Observation]:
-    """Return the results of concurrent calls; if one raises an error (a watcher's), the others are cancelled."""
+    """Return the results of concurrent calls. If one raises an error (a watcher's), the other calls are cancelled, and
+    the error is raised."""
     tasks = [asyncio.ensure_future(each) for each in answering]
     try:
         return await asyncio.gather(*tasks)

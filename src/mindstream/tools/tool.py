@@ -318,7 +318,8 @@ def checked_tools(tools: AnyTools) -> tuple[Tool, ...]:
 
     Raises:
         InputError: two tools have the same name, a tool is a text, or `tools` is a single tool or function, not a list.
-        TypeError: a function has no docstring, or an argument without a type hint or that cannot be given by name.
+        TypeError: a function has no docstring, an argument without a type hint, or an argument that cannot be given by
+            name.
     """
     if callable(tools) or hasattr(tools, "spec"):
         raise InputError(f"tools= expects a list of tools, such as [{getattr(tools, '__name__', 'weather')}]")
@@ -341,7 +342,8 @@ closure is made into a tool again in every turn."""
 
 
 def _key(function: Callable[..., Any]) -> object:
-    """Return the cache key of a function's shape; a new object, which matches nothing, if it cannot be hashed."""
+    """Return the cache key of a function's shape. If the key cannot be hashed, return a new object, which matches no
+    other key."""
     hints = tuple(getattr(function, "__annotations__", {}).items())
     defaults = repr((getattr(function, "__defaults__", None), getattr(function, "__kwdefaults__", None)))
     words = getattr(function, "__name__", ""), getattr(function, "__doc__", "")

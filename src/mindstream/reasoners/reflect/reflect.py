@@ -154,9 +154,12 @@ async def rate(stream: Memory, model: Model) -> None:
 
 @dataclass(frozen=True)
 class ReflectReasoner:
-    """Reflect in the background of a conversation. At every fifth utterance (or by another trigger), rate new records,
-    and reflect if the counter is at 0 or below. The counter begins at `start` after a reflection, and new records lower
-    it by their importance."""
+    """Reflects in the background of a conversation.
+
+    At every fifth utterance (or by another trigger), the reasoner rates new records. It then reflects if the counter is
+    at 0 or below. The counter begins at `start` after a reflection; each new record lowers it by the record's
+    importance.
+    """
 
     model: Model
     start: float = START

@@ -70,7 +70,8 @@ ARGUMENTS: Mapping[str, Mapping[str, str]] = {
     "get_operation": {"id": "The id that a long-running tool returned."},
     "cancel_operation": {"id": "The id of an operation."},
 }
-"""For each tool: the fields of the request that models see, with descriptions that are clear without the REST path."""
+"""For each tool: the fields of the request that models see, with their descriptions. A description does not refer to
+the REST path."""
 NAMES = {"memory": {"id": "memory_id", "text": "content"}, "operations": {"id": "operation_id"}}
 """For each package of operations: the names of tool arguments that differ from the names of the request's fields, by
 field. They apply only to tools with an entry in ARGUMENTS."""
@@ -222,7 +223,8 @@ def read_arguments(tool: MemoryTool, given: Mapping[str, Any]) -> BaseModel:
     """Return a tool call's arguments as a request; unknown arguments are ignored.
 
     Raises:
-        InputError: an argument is invalid; the message names it and the reason, but does not repeat its value.
+        InputError: an argument is invalid. The message names the argument and the reason, but does not repeat the
+            value.
     """
     fields = {shown: name for name, shown in tool.names.items()}
     values: dict[str, Any] = {}

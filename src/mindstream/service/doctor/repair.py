@@ -88,12 +88,13 @@ class Tables:
     """All readable rows of a database.
 
     Attributes:
-        rows: the rows by table, with the columns in TABLES; a column that the file does not have is None.
+        rows: the rows by table, with the columns in TABLES. The value of a column that the file does not have is None.
         records: the rows of the table of records, each with the record that could be restored from it.
-        minds: the stream of each row of the log, by the row's number.
+        minds: by number of a row of the log, the stream of the row.
         counters: the values of the counters, by name.
         accounts: the readable rows of the tables in ACCOUNTS.
-        decaying: the streams that were written under the policy `decay`; None: the file's version has no such marks.
+        decaying: the streams that were written under the policy `decay`; None: the file does not mark such streams,
+            because its version is older.
         lost: by table, the number of ranges of rows that cannot be read.
     """
 
@@ -191,8 +192,10 @@ def faults(connection: sqlite3.Connection) -> Iterator[Damage]:
 
 
 def _file_faults(connection: sqlite3.Connection) -> Iterator[Damage]:
-    """Yield the faults that SQLite's integrity check finds (at most 100), and the error if the file opens only with the
-    tolerance of `looking_into`."""
+    """Yield the faults that SQLite's integrity check finds (at most 100).
+
+    If the file opens only with the tolerance of `looking_into`, yield the error instead.
+    """
     what = "faults of its pages and indexes"
     path = connection.execute("PRAGMA database_list").fetchone()[2]
     try:

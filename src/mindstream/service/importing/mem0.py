@@ -35,7 +35,7 @@ def read(source: Source, tally: Tally) -> Iterator[Item]:
 
 
 def _unpacked(page: Any) -> tuple[list[Any], list[Any]]:
-    """Return the memories and the relations in a page of results; if the value is no such page, it is itself the only
+    """Return the memories and the relations in a page of results. A value that is no such page is returned as the only
     memory."""
     if not isinstance(page, dict) or any(isinstance(page.get(name), str) for name in TEXTS):
         return [page], []

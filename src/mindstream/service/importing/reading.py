@@ -33,7 +33,8 @@ PADDING = b"\x00\x1e \t\r\n"
 """Bytes that are stripped from both ends of a line: zeros after a crash, record separators (RFC 7464), white space. A
 comma at the end is stripped, too."""
 RATIO, SMALL = 200, 16 << 20
-"""A file in an archive is refused if it unpacks to more than SMALL bytes, and to over RATIO times its packed size."""
+"""A file in an archive is refused if its unpacked size is more than SMALL bytes and more than RATIO times the packed
+size."""
 
 
 @dataclass(slots=True)
@@ -239,8 +240,10 @@ class Source:
         return found or None
 
     def is_lines(self) -> bool:
-        """Return whether the file looks like JSON Lines: its first line has content, is not only `{`, and does not
-        begin with `[`."""
+        """Return whether the file looks like JSON Lines.
+
+        It does if its first line has content, is not only `{`, and does not begin with `[`.
+        """
         with self._explained():
             first = self._start(MAX_OBJECT).file.readline(MAX_OBJECT).strip(PADDING)
         return not first.startswith(b"[") and first not in (b"{", b"")
@@ -333,7 +336,7 @@ def _last(name: str) -> str:
 
 
 def _wide(start: bytes) -> str:
-    """Return the encoding of JSON that begins with these four bytes if it is UTF-16 or UTF-32, else ""."""
+    """Return the encoding of JSON that begins with these four bytes; "" if it is neither UTF-16 nor UTF-32."""
     for mark, codec in BOMS:
         if start.startswith(mark) and codec.startswith("utf-") and mark != BOM:
             return codec

@@ -64,8 +64,10 @@ class Listener:
     _more: Signal = field(default_factory=Signal)
 
     def put(self, line: Line) -> None:
-        """Queue a row if it is wanted. If there is no room, a live row is dropped, and a row of the log ends the
-        subscription (`is_cut`)."""
+        """Queue a row if it is wanted.
+
+        If there is no room, a live row is dropped, but a row of the log ends the subscription (`is_cut`).
+        """
         row = line.row
         if self.is_cut or (row.seq and row.seq <= self.begins) or not self.wants(row):
             return
@@ -83,7 +85,10 @@ class Listener:
         self._more.set()
 
     async def next(self, wait_s: float) -> list[Line]:
-        """Wait for queued rows and return them; [] after `wait_s` seconds without one, or if the subscription ended."""
+        """Return the queued rows. If none is queued, wait for one for up to `wait_s` seconds.
+
+        []: none came in this time, or the subscription ended.
+        """
         if not self._waiting and not (self.is_cut or self.is_over):
             await self._more.wait(wait_s)
         lines, self._waiting = self._waiting, []

@@ -43,7 +43,8 @@ MAX_AT_ONCE = 16
 MAX_NOTES = 100
 """Maximum number of progress lines that are kept per operation."""
 BEAT_S, DEAD_S = 15.0, 60.0
-"""Seconds: the interval of heartbeats, and the time without one after which an operation's server counts as dead."""
+"""BEAT_S: interval of heartbeats, in seconds. DEAD_S: time without a heartbeat after which the server of an operation
+counts as dead, in seconds."""
 FORGOTTEN = "words of this user were forgotten while the operation was running, so its result is not kept: "
 TOO_LONG = "the operation has ended, but its result is too large to be stored: the server that ran it keeps it"
 AGAIN = "the server ended while the operation was running: request it again"
@@ -281,7 +282,7 @@ class RunningOperation:
 
         Raises:
             NotFound: no plan or call with this id waits.
-            InputError: the replacement plan cannot be run, or a tool call waits, which no plan can replace; the
+            InputError: the replacement plan cannot be run; or a tool call waits, which no plan can replace. The
                 operation continues to wait.
         """
         named = id_ or next(iter(self._asked), "")
@@ -563,10 +564,10 @@ class RunningOperations:
         return named[0] if named else None
 
     async def cancel(self, one: RunningOperation) -> None:
-        """Cancel an operation; wait (at most 30 seconds) until it has ended and its state is stored.
+        """Cancel an operation. Wait until it has ended (at most 30 seconds) and its state is stored.
 
         Raises:
-            Conflict: another server runs it.
+            Conflict: another server runs the operation.
         """
         if one.ended is None and one.task is None:
             raise Conflict("another server runs this operation: send the cancel request to that server")

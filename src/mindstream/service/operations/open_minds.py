@@ -38,7 +38,7 @@ close such minds.
 PAYER = "payer"
 """The name under which the id of the token that pays for a mind's reasoning is stored."""
 MAX_MINDS = 2_000
-"""Maximum number of open minds; if there are more, those that were unused for longest are closed."""
+"""Maximum number of open minds. If there are more, the minds that were unused for longest are closed."""
 
 
 class MindKey(NamedTuple):
@@ -250,7 +250,7 @@ class Payer:
     """Charges a mind's model calls to the budget of the token with which the mind was used last.
 
     Attributes:
-        of: the open mind, which is read at each model call; None: calls are not charged yet.
+        of: the open mind. Its budget is read at each model call. None: calls are not charged yet.
     """
 
     def __init__(self) -> None:
@@ -262,7 +262,8 @@ class Payer:
 
 
 class _Charged(Layered):
-    """A model that charges each of its calls, also one that repairs or retries a reply, once `Payer.of` is set."""
+    """A model that charges each of its calls, including calls that repair or retry a reply. Nothing is charged until
+    `Payer.of` is set."""
 
     def __init__(self, inner: Model, payer: Payer) -> None:
         super().__init__(inner)

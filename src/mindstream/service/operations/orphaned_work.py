@@ -42,7 +42,8 @@ class OrphanedWork:
 
     Attributes:
         going: tasks that are resuming work.
-        done: number of tasks that have ended without being cancelled; `failed`: number of these that failed.
+        done: number of tasks that have ended without being cancelled.
+        failed: number of tasks in `done` that failed.
 
     Args:
         answers: True: answer unanswered messages; False: run background reasoning.

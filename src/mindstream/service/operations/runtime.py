@@ -552,11 +552,13 @@ def runtime_for(
     at_once: int = MAX_AT_ONCE,
     part: Part = "whole",
 ) -> Runtime:
-    """Return a runtime for data; a given runtime is returned as it is. `at_once`: maximum number of simultaneous calls
-    of each model.
+    """Return a runtime for data; a given runtime is returned as it is.
+
+    Args:
+        at_once: maximum number of simultaneous calls of each model.
 
     Raises:
-        InputError: settings, models or offered tools were passed in addition to a runtime, which has its own.
+        InputError: `data` is a runtime, which has its own settings, models and offered tools, and others were passed.
     """
     if isinstance(data, Runtime):
         if settings or models or offered:

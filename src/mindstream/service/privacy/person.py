@@ -207,7 +207,7 @@ def _files(folder: Path, key: StreamKey) -> Iterator[tuple[str, bytes]]:
 
 
 def _page(found: PersonalData) -> str:
-    """Return an HTML page: a list of the files, then the person's records, then texts of the person in other
+    """Return an HTML page with three parts: a list of the files, the person's records, texts of the person in other
     streams."""
     person, when = html.escape(found.person), html.escape(format_iso(found.at)[:16].replace("T", " "))
     files = "".join(

@@ -90,8 +90,11 @@ class McpServer:
 
     @cached_property
     def identity(self) -> str:
-        """The key under which the server's accepted tools are stored: its name, and a hash of its command or URL. These
-        are hashed because they may contain secrets."""
+        """The key under which the server's accepted tools are stored.
+
+        The key is the server's name, and a hash of the command or the URL. These are hashed because they may contain
+        secrets.
+        """
         meant = "\0".join(self.command) or self.address
         return f"{self.name}:{hashlib.sha256(meant.encode('utf-8', 'replace')).hexdigest()[:32]}"
 

@@ -111,7 +111,8 @@ def _response_fault(response: httpx2.Response) -> str:
 
 
 async def _read_refusal(response: httpx2.Response) -> None:
-    """Read the body of a response with an error status if it is short (MAX_REFUSAL bytes); else leave it unread."""
+    """Read the body of an error response if the header says that it has at most MAX_REFUSAL bytes; else leave it
+    unread."""
     length = response.headers.get("content-length", "")
     if response.status_code >= 400 and length.isdecimal() and int(length) <= MAX_REFUSAL:
         await response.aread()
@@ -291,8 +292,10 @@ async def _list_tools(client: Client) -> tuple[dict[str, Definition], dict[str, 
 
 
 def _take(given: Any, tools: dict[str, Definition], refused: dict[str, str]) -> int:
-    """Add a tool to `tools`, or the reason why it is refused to `refused`; return the number of characters added (0 for
-    a repetition)."""
+    """Add a tool to `tools`. If the tool is refused, add the reason to `refused` instead.
+
+    Return the number of characters added; 0 for a repetition.
+    """
     full_name, found = read_tool(given)
     name = full_name[:MAX_NAME]
     fault = found if isinstance(found, str) else _fault(found)
