@@ -326,8 +326,8 @@ ago 0              [这本]<周期>
 last_weekday 0     <星期>
 dated 0            (?<![\d个])<月>
 """
-"""Lines, in the order in which they are tried: the name of a function, its last argument, and a pattern. Words that one
-pattern has read are not read by later patterns."""
+"""The readings, one per line, in the order in which they are tried. A line has the name of a function, the last
+argument of this function, and a pattern. Words that one pattern has read are not read by later patterns."""
 
 
 @lru_cache(1)
