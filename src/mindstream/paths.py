@@ -59,7 +59,7 @@ def usable(path: str | Path) -> Path:
 
 
 def is_path(text: str) -> bool:
-    """Return whether a text that may be a name or a path is a path: it contains a slash, or is "." or ".."."""
+    """Return whether a text is a path, not a name. A path contains a slash, or is "." or ".."."""
     return text in (".", "..") or any(each in text for each in (os.sep, os.altsep) if each)
 
 
@@ -71,7 +71,7 @@ def as_path(path: Path) -> str:
 
 
 def is_odd(path: Path) -> bool:
-    """Return whether a path exists and is neither a file nor a folder, such as a pipe, which could block for ever."""
+    """Return whether a path exists and is neither a file nor a folder. Reading such a path, as a pipe, could block."""
     try:
         mode = path.stat().st_mode
     except OSError:

@@ -12,7 +12,8 @@ T = TypeVar("T")
 async def together(*works: Coroutine[Any, Any, T]) -> list[T]:
     """Run coroutines concurrently and return their results in the order of the arguments.
 
-    If one fails, cancel the others and raise its error (of several errors, the first) instead of an exception group.
+    If a coroutine fails, cancel the others and raise its error. If several fail, raise the first error, not an
+    exception group.
     """
     if len(works) == 1:
         return [await works[0]]

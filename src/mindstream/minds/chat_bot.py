@@ -198,8 +198,11 @@ class ChatResponder(FunctionResponder):
     async def _reply_with_tools(
         self, model: Model, question: CompanionTalk, host: Host, own: Record
     ) -> AsyncGenerator[Part]:
-        """Yield the model's words while it calls tools. Tool calls and their results are logged; if the utterance is
-        answered again after a crash, recent results are reused."""
+        """Yield the words of a model that may call tools.
+
+        Tool calls and their results are logged. If the utterance is answered again after a crash, recent results are
+        reused.
+        """
         memory = host.memory
         context = RunContext(
             self.name,
@@ -285,7 +288,7 @@ class BotFactory:
     """Create the responder of a chat bot; `ChatBot.using(…)` returns such a factory.
 
     Attributes:
-        models: the bot's models; None: those of the mind or server that it answers for.
+        models: the bot's models; None: the models of the mind or server that the bot answers for.
         instructions: the bot's character and task.
         tools: the tools that the bot may call.
         approve: decides which calls of tools that change the world are made (tools/call.py).

@@ -570,8 +570,13 @@ class Mind:
         await self.reasoners.settled()
 
     async def _write_down(self, said: redaction.Cleaned, handling: Handling, by: str, once: str) -> list[Logged]:
-        """Commit an utterance with its memory record, an event that names redactions, and work for reasoners; return
-        the log rows. Raise HeardAlready if an utterance with the key `once` was committed before."""
+        """Commit an utterance; return the log rows.
+
+        The commit also has the memory record, an event that names redactions if there are any, and work for reasoners.
+
+        Raises:
+            HeardAlready: an utterance with the key `once` was committed before.
+        """
         memory, text = self.memory, said.text
         with self.reasoners.hearing():
             record = await build_chat_record(memory, text, by, self.session, by_user=True)

@@ -74,9 +74,10 @@ class Question(Prompt[str]):
         return (*before, replace(last, text=f"{last.text}\n\n{self._how_to_answer()}"))
 
     def parse(self, text: str) -> str:
-        """Read an answer in text: an answer, its mark, or both (`A: answer`), and nothing else.
+        """Return the answer that a text states.
 
-        Ignored are the model's thoughts, and quotation marks and similar signs around the answer.
+        The text must be one of the answers, its mark, or both (`A: answer`). The model's thoughts are ignored, and so
+        are quotation marks and similar signs around the answer.
 
         Raises:
             ReplyInvalid: the text is anything else.
@@ -216,7 +217,8 @@ async def decide(model: Model, question: Question, role: str = "") -> Probabilit
 def weigh(first: Logprobs, answers: Sequence[str], marks: Sequence[str]) -> list[float]:
     """Return, for each answer, the total probability of the first tokens that stand for it.
 
-    A token stands for an answer if it is the answer's mark, or if it begins this answer and no other.
+    A token stands for an answer if the token is the answer's mark, or if this answer, and no other answer, begins with
+    the token.
     """
     weights = [0.0] * len(answers)
     for token, logprob in first.first:

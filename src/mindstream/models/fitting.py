@@ -217,9 +217,10 @@ def named_tool(name: str, tools: Sequence[ToolSpec]) -> ToolSpec | None:
 
 
 def match_name(name: str, names: Sequence[str]) -> str | None:
-    """Return the one of `names` that a model's spelling means; None if there is none.
+    """Return the item of `names` that a model means by a name; None: no item.
 
-    The spelling may differ in letter case, have a prefix (`functions.`), and end in a number (`:0`) or special token.
+    The model's name may differ in letter case, have a prefix (`functions.`), and end in a number (`:0`) or a special
+    token.
     """
     if name in names:
         return name

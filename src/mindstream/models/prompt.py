@@ -225,8 +225,10 @@ class Prompt(BaseModel, Generic[R_co]):
         return _reply_schema(type(self))
 
     def dialogue(self) -> Sequence[Message]:
-        """Return the messages between the system and the user message, that is, the conversation before this question;
-        here none."""
+        """Return the conversation before this question: the messages between the system and the user message.
+
+        Here there are none.
+        """
         return ()
 
     def messages(self, words: str | None = None) -> tuple[Message, ...]:
@@ -507,8 +509,10 @@ def _replace(context: Context, text: object, old: str, new: str) -> str:
 
 
 def _fields(value: Mapping[str, object]) -> str:
-    """Return a mapping as text, which takes fewer tokens than JSON: one key per line, and semicolons between the items
-    of a list."""
+    """Return a mapping as text: one key per line, with semicolons between the items of a list.
+
+    This takes fewer tokens than JSON.
+    """
     texts = {name: "; ".join(map(str, held)) if isinstance(held, list) else held for name, held in value.items()}
     return "\n".join(f"{name}: {text}" for name, text in texts.items())
 

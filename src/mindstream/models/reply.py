@@ -159,11 +159,11 @@ class Thinking:
         return text
 
     def rest(self, *, truncated: bool = False) -> str:
-        """At the end of the reply, return the text that was still held back; "" if it is not part of the answer.
+        """Return the text that is still held back at the end of the reply; "" if the text is not part of the answer.
 
         Args:
-            truncated: the reply was cut off. Held back text is then an unfinished thought, if this endpoint sends no
-                opening marks.
+            truncated: whether the reply was cut off. If this endpoint sends no opening marks, text held back from such
+                a reply is an unfinished thought.
         """
         pending, self._pending = self._pending, ""
         if self._depth:
@@ -327,7 +327,10 @@ def answer_in(shown: str) -> str:
 
 
 def end_of_thoughts(text: str, at: int) -> int:
-    """Return the end of thoughts that were opened before `at`, counting nested marks; -1 if they do not end."""
+    """Return the position after the mark that closes the thoughts opened before `at`; -1: they are not closed.
+
+    Nested thoughts are counted.
+    """
     depth = 1
     for found in SEEN.finditer(text, at):
         depth += 1 if found.lastgroup == "open" else -1
@@ -430,7 +433,7 @@ def broken_json(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _values(text: str) -> Iterator[tuple[int | None, Any]]:
-    """Yield the start of each outermost bracket with its value or parse error; yield (None, None) after thoughts.
+    """Yield the start of each outermost bracket, with the value or the parse error. After thoughts, yield (None, None).
 
     Raises:
         ReplyInvalid: a bracket is not closed, or the nesting is too deep.

@@ -103,8 +103,10 @@ class _Checker:
         return list(islice((words for error in found for words in _messages(error)), MAX_FAULTS))
 
     def _count_visits(self, schema: Any, depth: int) -> int:
-        """Return an upper bound of the number of subschemas that are checked for a value, and for the values on one
-        path into it, `depth` levels deep."""
+        """Return an upper bound of the number of subschemas that are checked for a value.
+
+        Checks of the values on one path into the value, `depth` levels deep, are included.
+        """
         if not isinstance(schema, dict):
             return 1
         key = id(schema), depth
@@ -162,8 +164,10 @@ def _is_open(error: ValidationError, unknown: Collection[Path]) -> bool:
 
 
 def _measure(value: Any) -> tuple[int, int]:
-    """Return the number of a value's parts, and the depth of their nesting; a text counts as one part more for each
-    LONG_TEXT characters."""
+    """Return the number of a value's parts, and the depth of their nesting.
+
+    A text counts as one part, plus one for each LONG_TEXT characters.
+    """
     parts, depth, level = 0, -1, [value]
     while level:
         inner: list[Any] = []
@@ -272,8 +276,10 @@ def _limit(node: Any, room: int, shared: Mapping[str, JsonSchema], depth: int) -
 
 
 def _limit_text(plain: JsonSchema, longest: int) -> JsonSchema:
-    """Limit a text's length. Unless the schema has a pattern or format, exclude `<`, which begins the tags of a prompt:
-    small models tend to repeat them."""
+    """Limit a text's length, and exclude `<` unless the schema has a pattern or format.
+
+    `<` begins the tags of a prompt, which small models tend to repeat.
+    """
     longest = min(plain.get("maxLength", longest), longest)
     if "pattern" in plain or "format" in plain:
         return {**plain, "maxLength": longest}
@@ -315,14 +321,15 @@ NAMES = ("properties", "patternProperties", "$defs", "definitions", "dependentSc
 
 
 def lean(schema: Any, drop: Collection[str] = ("title", "default"), *, named: bool = False) -> Any:
-    """Return a schema without what Pydantic adds to it and says nothing to a model: it would cost tokens.
+    """Return a schema without keywords that Pydantic adds and that a model does not need. This saves tokens.
 
-    That is the keywords in `drop`, and the descriptions of objects, which are the docstrings of their classes. A
-    definition that is used once stands in the place where it is used.
+    Removed are the keywords in `drop`, and the descriptions of objects (the docstrings of their classes). A definition
+    that is used only once replaces its reference.
 
     Args:
-        drop: these keywords.
-        named: whether the keys of `schema` are names that the schema gives (`NAMES`), which are kept.
+        drop: the keywords to remove.
+        named: whether the keys of `schema` are names, such as names of properties (`NAMES`), not keywords. Names are
+            kept.
     """
     if isinstance(schema, Mapping) and "$defs" in schema and not named:
         schema = _inlined(schema)

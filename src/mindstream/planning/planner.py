@@ -118,7 +118,7 @@ class Planner(Explained):
 
     @awaited
     async def plan(self, task: str, on_step: Callable[[PlannedStep], None] = lambda _: None) -> Plan:
-        """Write a plan without running it; `on_step` is called with each step as soon as it is written.
+        """Write a plan without running it. `on_step` is called with each step as soon as the step is written.
 
         Raises:
             InputError: the planner's reply has no step; the message quotes the reply.
@@ -312,8 +312,11 @@ async def _choose_models(models: AnyModels, roles: Sequence[str], budget: Budget
 TOOL_SECONDS = 25.0
 """Timeout of a run by the tool `solve_task`, in seconds; it is shorter than the default timeout of a tool (30 s)."""
 TOOL_CALLS, MAX_TASK, SHOWN_EVIDENCE = 32, 4_000, 500
-"""Of the tool `solve_task`: maximum number of tool calls in a run, maximum characters of a task, and maximum characters
-of each step's evidence in the result."""
+"""Limits of the tool `solve_task`.
+
+TOOL_CALLS: maximum number of tool calls in a run. MAX_TASK: maximum characters of a task. SHOWN_EVIDENCE: maximum
+characters of each step's evidence in the result.
+"""
 
 
 def planner_tool(tools: Sequence[Tool], models: AnyModels) -> FunctionTool:

@@ -75,7 +75,7 @@ MAX_INLINE_LINE = 60
 with more characters that several steps found is shown only once."""
 AROUND = " *_`.:：—–-"
 NAMING = ("", *":：—–-(")
-"""Characters that can follow the word MISSING if it marks a missing part; otherwise it is a word of the answer."""
+"""Characters that can follow the word MISSING where it marks a missing part. Before others, it is an ordinary word."""
 QUOTED = "No model was there to answer; what was found is quoted:"
 """The first line of an answer that was given without a model and only quotes evidence."""
 
@@ -89,7 +89,7 @@ class SolverAnswer:
         missing: a description of the missing part; "": nothing is missing.
         steps: ids of the steps whose evidence lacks the missing part.
         kinds: the kind of value that each step in `steps` lacks.
-        absent: whether all missing parts are of the kind `absent`: they do not exist, and a revised plan would not
+        absent: whether all missing parts are of the kind `absent`. Such parts do not exist, so a revised plan would not
             help.
     """
 
@@ -147,10 +147,13 @@ def show_steps(plan: Plan, evidence: Mapping[str, Evidence], concluding: Collect
 
 
 def _new_lines(id: str, text: str, holders: dict[str, str]) -> str:
-    """Return the lines of a step's text that no earlier step shows, and the ids of the steps that show the other lines.
+    """Return the lines of a step's text that no earlier step shows. A last line names the steps that show the others.
 
-    Lines stay below their headings. `holders` maps lines to the step that shows them: a long line by itself, and a line
-    below a heading together with the heading. The lines of this step are added to it.
+    Lines stay below their headings.
+
+    Args:
+        holders: the first step that shows a line, by line. Keys are long lines, and lines below a heading together with
+            the heading. The lines of this step are added.
     """
     parts, again, keys = list[str](), set[str](), list[str]()
     for part in text.split("\n\n"):
@@ -213,9 +216,9 @@ class AnswerFromEvidence(Prompt[str]):
 
 
 def read_answer(words: str, plan: Plan) -> SolverAnswer:
-    """Parse an answer and its MISSING marks, which name missing parts and the steps that should have found them.
+    """Parse an answer and its MISSING marks. A mark names a missing part and the steps that should have found the part.
 
-    If no mark names a step, the part counts as missing in the evidence of every step.
+    If no mark names a step, the parts count as missing in the evidence of every step.
     """
     if words.startswith(QUOTED):
         return SolverAnswer(words, "an answer: no model was there", tuple(step.id for step in plan.steps))
@@ -410,8 +413,8 @@ def states_of(
 ) -> str:
     """Return a line per step with its state, for the replanner.
 
-    Evidence that is third-party content is not quoted. The line then has only whether the step failed, the length of
-    the evidence, and the kind of value that the evidence lacks.
+    Evidence that is third-party content is not quoted. The step's line then has only these facts: whether the step
+    failed, the length of the evidence, and the kind of value that the evidence lacks.
     """
     return "\n".join(
         f"{step.id}: {_state(evidence.get(step.id), step.id in insufficient, kinds.get(step.id))}"

@@ -69,8 +69,10 @@ from mindstream.tools.tool import Tool
 from mindstream.tracing import span
 
 HOLDER: ContextVar[str] = ContextVar("holder", default="")
-"""The owner under which this asyncio task has claimed the answering of utterances that another process left unanswered;
-"": it has claimed none."""
+"""The owner under which this asyncio task has claimed utterances to answer; "": the task has claimed none.
+
+Another process left these utterances unanswered.
+"""
 POLL_S = 0.2
 """Poll interval while waiting for earlier answers of other processes, in seconds."""
 
@@ -97,9 +99,9 @@ class Turns:
 
     @contextlib.asynccontextmanager
     async def of(self, heard: int, stop: Callable[[], object]) -> AsyncIterator[int | None]:
-        """Wait until earlier utterances are answered, by any process; yield the id of the work item of this answer.
+        """Wait until earlier utterances are answered, by any process; then yield the id of this answer's work item.
 
-        Yield None if there is no such work item, for example because the utterance was answered before.
+        Yield None if the answer has no work item, for example because the utterance was answered before.
 
         Args:
             heard: the log row of the utterance to answer.
@@ -136,10 +138,10 @@ class Turns:
         return [work for work in found if work.slot == self.slot]
 
     async def find(self, heard: int) -> tuple[int, list[Work]] | None:
-        """Return the id of the work item of an utterance's answer, and all open answers; None: there is no such item.
+        """Return the id of the work item for answering an utterance, and all open work items for answers.
 
-        If this process answers the utterance again, without having claimed it, a work item that another process holds
-        is ended.
+        The result is None if this process holds no work item for the utterance. If this process answers the utterance
+        again without a claim, a work item that another process holds is ended.
 
         Raises:
             LeaseLost: this process should answer the utterance, but another process answers or has answered it.
@@ -160,8 +162,11 @@ class Turns:
         return None
 
     async def _wait(self, heard: int) -> None:
-        """Wait until the utterances before this one are answered, except those that a dead process was answering.
-        `heard`: the log row of this utterance."""
+        """Wait until the utterances before an utterance are answered. Do not wait for answers of dead processes.
+
+        Args:
+            heard: the log row of the utterance.
+        """
         changed = Signal()
         with self._memory.store.subscribe(self._memory.key, changed.set), contextlib.suppress(StorageError):
             while any(self._is_before(work, heard) for work in await self._answers()):
@@ -196,8 +201,10 @@ WRITING_S = 30.0
 """Timeout for building the entries of a result, in seconds."""
 
 SpeakUp: TypeAlias = Callable[[RunContext, RunResult, Sequence[Entry]], Awaitable[Sequence[Entry]]]
-"""A function that returns log entries to add to a reasoner's result, such as a follow-up or the judgement of a gate's
-decision."""
+"""A function that returns log entries to add to a reasoner's result.
+
+Examples of such entries are a follow-up, and the judgement of a gate's decision.
+"""
 
 
 async def conclude(
@@ -346,8 +353,8 @@ class Background:
         owner: the name under which work is claimed; "": a new random one.
 
     Attributes:
-        floor: a lock that is held while an answer is given. Results of reasoners are written when it is free, so a
-            belief does not change during an answer, and no follow-up interrupts one.
+        floor: a lock that is held while an answer is given. Results of reasoners are written when the lock is free.
+            Therefore a belief does not change during an answer, and no follow-up interrupts an answer.
 
     Raises:
         InputError: a slot is used twice, a reasoner is invalid, or the duration of the lease is not above 0 or too
@@ -433,9 +440,11 @@ class Background:
         self._stop_pause()
 
     def claims(self, turn: Occurrence, besides: Sequence[str] = (), *, answered: bool = False) -> NewWork:
-        """Return the work that an event causes: one item for each slot whose trigger fires, except those in `besides`.
+        """Return the work that an event causes: one item for each slot whose trigger fires.
 
-        `answered`: whether to add a work item for answering the utterance.
+        Args:
+            besides: names of slots that get no item.
+            answered: whether to add a work item for answering the utterance.
         """
         fired = [name for name, slot in self._slots.items() if slot.reasoner.trigger.fires(turn)]
         slots = tuple(name for name in fired if name not in besides)
@@ -493,7 +502,8 @@ class Background:
     async def _release_work(self, heard: int) -> None:
         """Release this process's work on an utterance (its log row), so that other processes can do it.
 
-        The work item for answering the utterance ends, unless the answer is in progress or waits for its turn here.
+        The work item for answering the utterance ends, unless the answer is in progress or waits for its turn in this
+        process.
         """
         ended = () if self.turns.is_on(heard) else (self.turns.slot,)
         if ended:
@@ -696,7 +706,7 @@ class Background:
         return newer
 
     async def _think(self, slot: Slot, run: Run) -> None:
-        """Run the reasoner; commit its result, its failure, or the event that dead-letters its work."""
+        """Run the reasoner of a slot. Commit its result, its failure, or the event that dead-letters the run's work."""
         slot.run = run
         outer = erasures.READING.set(None)
         try:

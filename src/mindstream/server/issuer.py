@@ -35,8 +35,11 @@ MIN_BITS = {"RSA": 2_048, "EC": 256}
 LEEWAY_S = 30.0
 """Maximum difference in seconds between the clocks of the issuer and of this machine."""
 KEPT_S, RETRY_S, FIRST_RETRY_S, FETCH_S = 3_600.0, 30.0, 1.0, 5.0
-"""Seconds. Keys are fetched again after KEPT_S. If a token names an unknown key, they are fetched at most once in
-RETRY_S; before the first successful fetch, at most once in FIRST_RETRY_S. A fetch takes at most FETCH_S."""
+"""Times in seconds.
+
+KEPT_S: age at which keys are fetched again. RETRY_S: minimum time between two attempts to fetch keys. FIRST_RETRY_S:
+the same before the first successful attempt. FETCH_S: timeout of an attempt.
+"""
 MAX_BYTES, MAX_TOKEN = 1_000_000, 8_000
 """Maximum bytes of a fetched document, and maximum characters of a token."""
 
@@ -254,7 +257,7 @@ def read_scopes(claims: dict[str, Any]) -> list[str]:
 
 
 def checked_address(url: str) -> str:
-    """Return a URL if its server is authenticated: by HTTPS, or because it is on this machine.
+    """Return a URL unchanged, after checking that its server is authenticated by HTTPS or is on this machine.
 
     Raises:
         InputError: the URL is neither HTTPS nor HTTP on this machine, or has a query, a fragment or credentials.

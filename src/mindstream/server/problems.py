@@ -216,9 +216,9 @@ PLACES = ("body", "query", "path", "header")
 
 
 def describe_mistakes(mistakes: object, *, is_rest: bool = False) -> str:
-    """Return a description of up to ten validation errors: the field, the reason and, if it helps, the type found.
+    """Return a description of up to ten validation errors, each with the field, the reason and, if it helps, the type.
 
-    Values are never repeated.
+    Values are never quoted.
     """
     described = []
     for each in list(mistakes)[:10] if isinstance(mistakes, list | tuple) else []:

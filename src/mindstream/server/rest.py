@@ -42,7 +42,7 @@ def challenge(error: str = "", scope: Scope | None = None, wanted: str = "") -> 
 
 
 def base_url(scope: Scope) -> str:
-    """Return the server's URL: the operator's public URL, else that of the request, whose host was checked."""
+    """Return the server's URL: the operator's public URL, or else the URL in the request, whose host was checked."""
     if public := scope.get("state", {}).get("public_url"):
         return f"{public}{scope.get('root_path', '')}"
     host = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"host"), "localhost")

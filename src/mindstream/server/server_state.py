@@ -88,7 +88,8 @@ class ServerState:
         """Take up to `most` requests from the allowance of `a_minute` requests per minute.
 
         Returns:
-            How many were taken; if less than one is left, a negative number: the missing part of one.
+            The number of requests taken. If less than one request is left, a negative number between -1 and 0: minus
+            the missing part of a request.
         """
         now = self._clock.now()
 

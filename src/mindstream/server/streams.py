@@ -30,8 +30,11 @@ T = TypeVar("T")
 
 
 class EventStream(Response):
-    """A response that sends chunks as they are generated, until they end, or the client disconnects or reads nothing
-    for STUCK_S seconds."""
+    """A response that sends chunks as they are generated.
+
+    It ends when the chunks end, when the client disconnects, or when the client has read nothing for STUCK_S to twice
+    STUCK_S seconds.
+    """
 
     media_type = "text/event-stream"
 
@@ -85,7 +88,7 @@ async def _disconnected(receive: Receive) -> None:
 
 
 class BackgroundItems(Generic[T]):
-    """The items of a generator that runs in a background task, which continues if its reader disconnects.
+    """The items of a generator that runs in a background task. The task continues if the reader disconnects.
 
     Args:
         if_cancelled: the exception that `next` raises if the task was cancelled; None: the items end normally.

@@ -40,12 +40,12 @@ from mindstream.tools.write_file import write_file_tool, written_file_tools
 
 USUAL = ("calculator",)
 OWN = ("R", "U", "M0")
-"""Names of tools that M1 (the role that does tasks) always has; all its other tools come from the settings."""
+"""Names of tools that M1 (the role that does tasks) always has. All other tools of M1 come from the settings."""
 PROMPT_TOKENS = 8_000
 """Default maximum tokens of a prompt of M2 (the role that decides)."""
 MIN_PROMPT_TOKENS = 2_000
 FOREVER_TOKENS = 200_000
-"""Maximum tokens a day of a life that looks for work by itself (heartbeats), if no other daily limit is set."""
+"""Maximum tokens a day of a life with heartbeats (it looks for work by itself), unless another daily limit is set."""
 LEAST_BEAT_S = 60.0
 """Minimum interval in seconds at which a life looks for work by itself (heartbeats)."""
 ZONE = MachineZone()
@@ -280,8 +280,10 @@ async def _open_tools(
 
 
 def _bill(models: Models, billed: list[BilledModel]) -> Models:
-    """Return the models for use by tools, so that their calls are billed to the life; add each of them to `billed`. The
-    rule-based default costs nothing and is not added."""
+    """Return models for use by tools, whose calls are billed to the life. Add each of these models to `billed`.
+
+    The rule-based default costs nothing, and is neither billed nor added.
+    """
 
     def bill(model: Model) -> Model:
         if model.name == Rules.name:
@@ -293,8 +295,11 @@ def _bill(models: Models, billed: list[BilledModel]) -> Models:
 
 
 POLL_S = 1.0
-"""Poll interval of a watched folder, in seconds. Changes are reported only after nothing has changed for this long, so
-that a file is not reported while it is still being written."""
+"""Poll interval of a watched folder, in seconds.
+
+Changes are reported only after nothing has changed for one interval. Therefore a file is not reported while it is still
+being written.
+"""
 MAX_FILES, MAX_NAMED = 20_000, 10
 """Maximum number of files that are watched, and of files per kind of change that one notice names."""
 Files: TypeAlias = Mapping[str, tuple[int, int]]

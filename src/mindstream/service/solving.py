@@ -229,14 +229,19 @@ def plan_text(solution: Solution, tools: Sequence[ToolSpec]) -> str:
 
 
 def _names(task: SolveSettings, model: Model | None) -> tuple[str, ...]:
-    """Return the names of a task's tools: the given ones, or those that are usual for its model and documents. `model`:
-    the model for the tool `llm`, None: none is configured."""
+    """Return the names of a task's tools.
+
+    If the task names no tools, the tools depend on whether there is a model and whether the task has documents.
+
+    Args:
+        model: the model for the tool `llm`; None: no model is configured.
+    """
     usual = ("calculator", "llm") if model else ("calculator",) if task.docs else ("calculator", "recall")
     return usual if task.tools is None else task.tools
 
 
 def _worker(models: Models, budget: Budget) -> Model | None:
-    """Return the model of the role `worker`, with the budget; None if it has no model but the rule-based default."""
+    """Return the model of the role `worker`, with the budget; None: the role has at most the rule-based default."""
     try:
         worker = models.of("worker")
     except SettingsError:

@@ -55,7 +55,7 @@ NEAR, AROUND = 5, 20
 for its similarities, AROUND for its contrasts (see `_contrast`).
 """
 BLUR = 0.05
-"""Added to the standard deviation that a contrast (see `_contrast`) is divided by, so that it stays finite."""
+"""Value added to the standard deviation by which a contrast (see `_contrast`) is divided. The contrast stays finite."""
 CHANCE, ALLOWANCE = 0.05, 0.5
 """The zero of the log odds is the lower of two scores. One is the score that the share CHANCE of the answers to other
 queries exceeds. The other is ALLOWANCE below even odds. Even odds would be too strict, because honest offered pairs
@@ -71,7 +71,7 @@ TOKEN, NAME = re.compile(r"[\w#-]+"), re.compile(r"(?<=[\w,;] )[A-Z]\w+")
 
 
 def weigh(laid_in: int) -> float:
-    """Return the weight, 0 to 1, of measurements that are based on this number of seed exemplars (of the owner)."""
+    """Return the weight, 0 to 1, of measurements that are based on a number of seed exemplars (added by the owner)."""
     return min(1.0, max(0.0, (laid_in - MIN_SEEDS) / (ENOUGH_SEEDS - MIN_SEEDS)))
 
 

@@ -165,8 +165,12 @@ CONCURRENT = 4
 
 @dataclass(frozen=True)
 class Labeller:
-    """A model that labels how much exemplars help as examples for others, by log-probabilities or by stated numbers;
-    `find_labeller` determines which."""
+    """A model that labels how much exemplars help as examples for other exemplars.
+
+    Attributes:
+        source: computes the labels, from log-probabilities or from numbers that the model states. `find_labeller`
+            chooses one of the two.
+    """
 
     model: Model
     source: Unlikely

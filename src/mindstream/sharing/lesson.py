@@ -92,7 +92,11 @@ class Lesson:
         return not self.private or reader == (self.asked_by or self.writer)
 
     def line(self, names: dict[str, str]) -> str:
-        """Return the lesson as a line of a prompt; `names`: short names (L1, L2) of the prompt's lessons by id."""
+        """Return the lesson as a line of a prompt.
+
+        Args:
+            names: the short names (L1, L2) of the lessons in the prompt, by lesson id.
+        """
         marks = [f"confirmed by {len(self.confirmed_by)}" if self.state == "confirmed" else "assumed, not checked"]
         if self.contradicted_by:
             marks.append(f"contradicted by {len(self.contradicted_by)}")

@@ -209,8 +209,8 @@ async def choose_lessons(
 async def _similarities(pool: Pool, task: str, lessons: Sequence[Lesson]) -> dict[str, float]:
     """Return the similarity of each lesson to a task, by lesson id.
 
-    The task is compared with the lesson's text and with each of its first sources, because the sources include the
-    tasks from which the lesson was learned. The highest cosine counts.
+    The task is compared with the lesson's text and with each of the lesson's first MAX_SOURCES sources. The sources
+    include the tasks from which the lesson was learned. The highest cosine counts.
     """
     texts = {each.id: [f"{each.applies} {each.text}", *each.sources[:MAX_SOURCES]] for each in lessons}
     asked, *rows = await pool.embed_cached([task, *(text for several in texts.values() for text in several)])

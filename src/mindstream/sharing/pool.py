@@ -212,8 +212,10 @@ class Pool:
         return self._state.standings[id_]
 
     def is_untrusted(self, id_: str) -> bool:
-        """Return whether a pair, or a pair that it was derived from, has a query whose author is not the pair's
-        writer."""
+        """Return whether a pair is untrusted: the author of its query is not the writer of the pair.
+
+        A pair is also untrusted if it was derived from an untrusted pair.
+        """
         drawn = (id_, *self._state.standings[id_].roots)
         return any(self._state.standings[each].exemplar.asked_by for each in drawn if each in self._state.standings)
 
@@ -276,8 +278,11 @@ class Pool:
         return self.measure_by or self._likely.get(scorer.name)
 
     async def measures(self, state: PoolState) -> Measures:
-        """Return the instruments that measure pairs. They are calibrated with the seed exemplars (those that the owner
-        added), and rebuilt when these have changed."""
+        """Return the instruments that measure pairs.
+
+        The instruments are calibrated with the seed exemplars (added by the owner), and rebuilt when the seed exemplars
+        have changed.
+        """
         trusted = state.trusted()
         if self._measures is None or self._measures[0] != trusted:
             exemplars = [state.standings[id_].exemplar for id_ in sorted(trusted)]
@@ -363,16 +368,16 @@ class Pool:
         await self.write(events.SourceTrusted(source=source, trusted=trusted), by)
 
     async def withdraw(self, *ids: str, writer: str = "", by: str, because: str = "", erase: bool = False) -> list[str]:
-        """Withdraw exemplars by id, and all that `writer` has written until now; return their ids.
+        """Withdraw exemplars by id, and all exemplars that `writer` has written until now; return their ids.
 
         From the next recall on, in any process, neither these exemplars nor exemplars derived from them are served.
 
         Args:
-            by: the agent that withdraws them: their writer, or the pool's owner.
-            erase: also erase their words from records and log.
+            by: the agent that withdraws the exemplars: their writer, or the pool's owner.
+            erase: whether to also erase the words of the exemplars from records and log.
 
         Raises:
-            InputError: an exemplar of this id or writer does not exist, or `by` may not withdraw one of those found.
+            InputError: there is no exemplar of an id or of the writer, or `by` may not withdraw one of the exemplars.
         """
         state = await self.state()
         found = [id_ for id_, each in state.standings.items() if id_ in ids or each.exemplar.writer == writer]
@@ -456,8 +461,8 @@ async def explain(pool: Pool, id_: str, reader: str) -> Explanation:
     """Explain the state of a pair, given by its id or a unique prefix of it.
 
     Raises:
-        InputError: the reader is not a member; or `id_` is not the beginning of the id of exactly one pair that the
-            reader may read. The message does not reveal whether pairs exist that the reader may not read.
+        InputError: the reader is not a member; or not exactly one of the pairs that the reader may read has an id that
+            begins with `id_`. The message does not reveal whether pairs exist that the reader may not read.
     """
     state = await pool.member_state(reader)
     found = [each for each in state.standings if each.startswith(id_)] if id_ else []

@@ -254,7 +254,7 @@ class PoolState:
 
     @staticmethod
     def source_of(exemplar: Exemplar) -> str:
-        """Return the source of a pair: the author of its query, if that is not the writer, else the writer.
+        """Return the source of a pair: the author of its query, or else the writer if the query has no other author.
 
         The author of the query counts because an attacker can plant pairs by asking questions.
         """
@@ -361,7 +361,7 @@ class PoolState:
         return any(root.seq < since and root.exemplar.writer == writer for root in roots if root)
 
     def _doubt(self, standing: Standing) -> str:
-        """Return the doubt about the source or content of an offered pair, for which it is not served; "": no doubt."""
+        """Return the doubt about the source or content of an offered pair; "": none. A doubted pair is not served."""
         exemplar, source = standing.exemplar, self.source_of(standing.exemplar)
         record = self.sources.get(source)
         if record is None or standing.verdict is None:

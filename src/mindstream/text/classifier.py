@@ -129,8 +129,8 @@ An array takes a fifth of a tuple's memory."""
 
 
 SHARE = 0.5
-"""Minimum share of a text's words that must occur in the sources for the text to count as supported, if it quotes no
-source."""
+"""Minimum share of a text's words that must occur in the sources. A text that quotes no source counts as supported from
+this share on."""
 MIN_QUOTATION = 4
 """Minimum number of letters of a quotation that may be a part of a message. The letters of a quotation with
 non-ASCII letters count double."""
@@ -157,11 +157,11 @@ class Support:
         return frozenset(term for text in self._texts for term in terms(text))
 
     def has_quotation(self, quoted: str) -> bool:
-        """Return whether a quotation occurs in the sources; if it has several parts with GAPS between them, whether
-        each part does.
+        """Return whether a quotation occurs in the sources.
 
-        A quotation of fewer than MIN_QUOTATION letters, such as "no", must be a whole message. The letters of a part
-        with non-ASCII letters count double.
+        If the quotation has several parts with GAPS between them, each part must occur. In a quotation of fewer than
+        MIN_QUOTATION letters, such as "no", each part must be a whole message. The letters of a part with non-ASCII
+        letters count double.
         """
         parts = [letters for part in GAPS.split(quoted) if (letters := _letters(part))]
         long = sum(len(part) * (1 if part.isascii() else 2) for part in parts) >= MIN_QUOTATION

@@ -159,11 +159,14 @@ def merged(
     hashes: NDArray[np.uint64],
     parts: Sequence[Numbers],
 ) -> tuple[NDArray[np.uint64], Ints, Numbers]:
-    """Merge the stored numbers of keys (see Postings) with new numbers, which follow the stored ones of the same key.
+    """Merge the stored numbers of keys (see Postings) with new numbers.
+
+    The new numbers of a key follow the stored numbers of the same key.
 
     Args:
-        kept: the stored keys' hashes, where the numbers of each key start, and all numbers.
-        hashes, parts: for each key with new numbers, its hash and the new numbers.
+        kept: three arrays: the hashes of the stored keys, the start of each key's numbers, and all numbers.
+        hashes: the hashes of the keys with new numbers.
+        parts: the new numbers of each of these keys.
     """
     old_hashes, old_starts, old = kept
     all_hashes = np.union1d(old_hashes, hashes)

@@ -134,9 +134,10 @@ class LinkFilter:
         self._is_tag = self._is_dropping = False
 
     def feed(self, piece: str, *, last: bool = False) -> str:
-        """Read a piece of the answer; return the text that can be passed on now, without links that are not allowed.
+        """Read a piece of the answer. Return the text that can be passed on now, without links that are not allowed.
 
-        `last`: no piece follows, so nothing is held back.
+        Args:
+            last: whether this is the last piece. If so, nothing is held back.
         """
         passed = ""
         if self._is_plain(piece):

@@ -68,10 +68,9 @@ def plain(text: str) -> str:
 
 
 def read_moment(text: str, now: Moment, zone: tzinfo) -> Moment | None:
-    """Return the next moment that a text names: "in 20 minutes", "2h", "18:00", "monday 8:00". A day alone means 9:00
-    on that day.
+    """Return the next moment that a text names, such as "in 20 minutes", "2h", "18:00" or "monday 8:00".
 
-    Return None if the text names no moment, or contains anything besides it.
+    A day alone means 9:00 on that day. The result is None if the text names no moment, or contains other words.
 
     Raises:
         InputError: the moment has passed, or does not exist.
@@ -116,8 +115,8 @@ def read_day(text: str, today: date, since: date) -> tuple[date | None, str]:
 
     Args:
         text: the result of `plain`.
-        since: the earliest day. A weekday means the first such day from `since` on. A date without a year is in this
-            year, or in the next year if the date in this year is before `since`.
+        since: the earliest day. A weekday means the first such weekday from `since` on. A date without a year means the
+            date in this year; if this date is before `since`, the date in the next year.
 
     Raises:
         InputError: there is no such day.

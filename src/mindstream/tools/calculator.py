@@ -568,8 +568,11 @@ def _symbolic(tree: Tree, real: bool) -> Any:
 
 
 def _show(value: Any) -> str:
-    """Return a value as text. Rational numbers and formulas with unknowns are exact. Other numbers are rounded to 10
-    digits, after their exact form if that is short: `sqrt(2) ≈ 1.414213562`."""
+    """Return a value as text.
+
+    Rational numbers and formulas with unknowns are exact. Other numbers are rounded to 10 digits. If the exact form of
+    such a number is short, it precedes the rounded number: `sqrt(2) ≈ 1.414213562`.
+    """
     import sympy
 
     exact = str(value).replace("**", "^")

@@ -31,8 +31,10 @@ def child_environment() -> dict[str, str]:
 async def run_child(script: Path, function: str, given: object, *, seconds: int, megabytes: int) -> Any:
     """Call a function of a script in a child process, with `given` as its argument; return its result.
 
-    Argument and result are passed as JSON. `seconds`: maximum CPU time; the whole call may take three times as long.
-    `megabytes`: maximum memory.
+    Args:
+        given: the argument, which is passed as JSON, as is the result.
+        seconds: maximum CPU time in seconds. The whole call may take three times as long.
+        megabytes: maximum memory in megabytes.
 
     Raises:
         ToolError: the function took too long or too much memory, crashed, or raised an error (see `limited`).

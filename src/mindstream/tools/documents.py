@@ -67,8 +67,8 @@ UNREAD = {
     ".numbers": ("a Numbers spreadsheet", ".xlsx"),
     ".epub": ("an EPUB book", ".html"),
 }
-"""Formats that are not read, by file ending: the name of the format, and a format in which the user should save the
-file."""
+"""Formats that are not read, by file ending. Each has the name of the format, and the ending of a format in which the
+user should save the file."""
 DECLARED = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]{2,40})", re.IGNORECASE)
 """Finds the encoding that an HTML page declares."""
 

@@ -273,8 +273,10 @@ def _cells(block: Any) -> Iterator[list[str]]:
 
 
 def _words(element: Any, space: str) -> str:
-    """Return the text in an element, without text that was deleted under review, which is in elements of other
-    names."""
+    """Return the text in an element.
+
+    Text that was deleted under review is left out, because it is in elements of other names.
+    """
     found = []
     for each in element.iter(f"{space}t", f"{space}tab", f"{space}br", f"{space}p"):
         if each.tag == f"{space}t":

@@ -35,11 +35,12 @@ __path__: list[str] = []  # so that moved.py can redirect imports of former subm
 
 
 class PublicTransport(httpx2.AsyncHTTPTransport):
-    """Resolves a host name once, and connects only to permitted addresses among those found, because the name could
-    resolve to other addresses a moment later.
+    """Resolves a host name once, and connects only to permitted addresses among those found.
+
+    The name is not resolved a second time, because it could then resolve to other addresses.
 
     Args:
-        allow: hosts or addresses to which it connects although they are private.
+        allow: private hosts or addresses that are permitted, too.
     """
 
     def __init__(self, allow: Collection[str], verify: ssl.SSLContext | bool = True) -> None:
@@ -144,8 +145,7 @@ class Web:
     """Sends requests to servers.
 
     Args:
-        allow: hosts or addresses to which requests are sent although they are private, such as
-            `("127.0.0.1", "wiki.intranet")`.
+        allow: private hosts or addresses to which requests may be sent, such as `("127.0.0.1", "wiki.intranet")`.
         timeout_s: timeout in seconds of a request together with its redirects.
         most_bytes: maximum number of bytes of a response's body that are read.
     """

@@ -410,8 +410,7 @@ class Columns:
         return self
 
     def in_entire(self, rows: Ints) -> Ints:
-        """Return, for rows of these columns, the rows of the same records in `entire` (the columns of the whole
-        stream)."""
+        """Return the rows that some records of these columns have in `entire`, the columns of the whole stream."""
         return rows
 
     def ids_at(self, rows: Ints) -> list[str]:
@@ -513,9 +512,10 @@ class Columns:
             self.whole.pop(id_, None)
 
     def around(self, ids: Iterable[str]) -> list[str]:
-        """Return the ids of records, and of the two records before and the two after each of them in its episode.
+        """Return the ids of some records and of their neighbours, in the order of the rows.
 
-        The result is in the order of the rows; unknown ids are left out.
+        The neighbours of a record are the two records before it and the two records after it in its episode. Unknown
+        ids are left out.
         """
         rows = {at for id_ in ids if (at := self.position.get(id_)) is not None}
         for column in (self.before.values, self.after.values):
@@ -528,14 +528,16 @@ class Columns:
     def without(
         self, gone: Sequence[Record], changed: Sequence[tuple[Record, Record]], near: Mapping[str, Record]
     ) -> Columns | None:
-        """Return columns without some records, as if they had never been written, and with new words of other records.
+        """Return new columns without some records, and with changed words of other records.
 
-        These columns themselves stay unchanged, because a recall may be reading them.
+        The result is as if the removed records had never been written. These columns themselves stay unchanged, because
+        a recall may be reading them.
 
         Args:
             gone: the erased records, with their content before the erasure.
             changed: records with changed words, each in its old and new form.
-            near: the existing records among these and their neighbours (see `around`), in their current form.
+            near: the existing records among `gone`, `changed` and their neighbours (see `around`), in their current
+                form.
 
         Returns:
             The new columns; None if the columns must be rebuilt from the store instead.
@@ -745,8 +747,9 @@ class Columns:
         return held
 
     def newest(self, kind: Kind, n: int, now: Moment, episode: str | None = None) -> list[int]:
-        """Return the rows of the n newest records of a kind that are not archived and whose validity has not ended,
-        oldest first.
+        """Return the rows of the n newest records of a kind, oldest first.
+
+        Archived records and records whose validity has ended are left out.
 
         Args:
             episode: only records of this episode; "": only records without an episode; None: all records.

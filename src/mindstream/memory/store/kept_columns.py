@@ -146,7 +146,7 @@ def writing(path: Path, meta: Mapping[str, Any], arrays: Mapping[str, Array | Li
 
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[Any]:
-    """Open and lock a file that no other process is writing; at the end, delete it unless it was moved.
+    """Open and lock a file for writing. At the end of the block, delete the file unless it was moved.
 
     Raises:
         OSError: the file cannot be opened, or another process is writing it.
@@ -188,9 +188,10 @@ def _put(file: Any, place: int, what: Array | bytes) -> None:
 
 
 def summed(view: memoryview, at: int, length: int) -> int:
-    """Return a checksum of a range of bytes: the CRC-32 of the sums of its pages, and of the bytes after the last page.
+    """Return a checksum of a range of bytes.
 
-    It takes a fifth of the time of the CRC-32 of all bytes. It detects any change of one number, and exchanged pages.
+    It is the CRC-32 of the sums of the pages, followed by the bytes after the last whole page. It takes a fifth of the
+    time of the CRC-32 of all bytes. It detects any change of one number, and exchanged pages.
     """
     rest = length % PAGE
     pages = np.frombuffer(view, np.uint64, (length - rest) // 8, at).reshape(-1, PAGE // 8).sum(axis=1)

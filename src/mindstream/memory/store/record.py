@@ -37,8 +37,8 @@ FADING: frozenset[Kind] = frozenset({"note", "observation", "thought", "dream"})
 UNIQUE: frozenset[Kind] = frozenset({"note", "thought", "exemplar"})
 """Kinds of records of which a stream stores the same words only once."""
 TAINTED = "tainted"
-"""Name of the field of `data` that marks records with untrusted text, and records derived from them (see
-memory/stream)."""
+"""Name of the field of `data` that marks a record as tainted: it has untrusted text, or was derived from a tainted
+record (see memory/stream)."""
 SLOTTED: frozenset[Kind] = frozenset({"belief", "plan"})
 
 Vector: TypeAlias = NDArray[np.float16]
@@ -213,10 +213,10 @@ def is_tainted(record: Record) -> bool:
 
 
 def common_data(records: Sequence[Record]) -> JsonObject:
-    """Return the data for a record that sleep derives from these records: the fields that are equal in all of them.
+    """Return the data for a record that sleep derives from these records.
 
-    So the filter `where` finds a derived record only by values that all its sources have. The derived record is tainted
-    if any source is tainted.
+    The data are the fields that are equal in all the records. Therefore the filter `where` finds a derived record only
+    by values that all its sources have. The derived record is tainted if any source is tainted.
     """
     first, *others = records
     common = {
@@ -348,7 +348,7 @@ def checked_fields(fields: Mapping[str, JsonValue] | None, name: str) -> dict[st
 
 
 def checked_words(text: str, name: str) -> str:
-    """Check only the type of a text that is not stored, such as a question; return it unchanged.
+    """Return a text unchanged, after checking only its type. The text is not stored, such as a question.
 
     Raises:
         InputError: `text` is not a text.

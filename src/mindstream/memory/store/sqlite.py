@@ -64,10 +64,10 @@ class OwnChanges:
         self._read.pop(StreamKey(stream), None)
 
     def note_read(self, stream: StreamKey, upto: int, number: int) -> None:
-        """Remember that the changes of a stream have been read up to `upto`, when `number` was the last commit.
+        """Remember that the changes of a stream were read up to `upto`, when `number` was the last commit.
 
-        If this process has committed since (while a thread was reading), nothing is remembered, so that the stream's
-        changes are read again.
+        If this process has committed since that read began, nothing is remembered. The stream's changes are then read
+        again.
         """
         if len(self._read) >= STREAMS:
             self._read.clear()
@@ -79,7 +79,11 @@ class OwnChanges:
         self._read[stream] = upto, number
 
     def add(self, number: int, commit: Commit, logged: Sequence[Logged]) -> None:
-        """Add a commit of this process, once it is durable; `number`: its number among the commits of all processes."""
+        """Add a commit of this process, after the commit has become durable.
+
+        Args:
+            number: the number of the commit among the commits of all processes.
+        """
         stream = commit.mind
         if number not in (self._last, self._last + 1):
             self._first = number
@@ -144,8 +148,10 @@ SMALL = LARGEST // SEVERAL
 TRIES = 5
 """Filling the word index ends after this many segments in a row could not be written, because a record had changed."""
 RESUMES = 2
-"""Maximum number of turns of the event loop from the time when a commit of this process is durable until its task
-resumes and notes the commit (`OwnChanges.add`)."""
+"""Maximum number of turns of the event loop between a commit of this process and its note (`OwnChanges.add`).
+
+The turns begin when the commit is durable, and end when the committing task resumes and notes the commit.
+"""
 CHANGED = "SELECT number FROM records INDEXED BY records_changed WHERE stream = ? AND changed > ? LIMIT ?"
 COUNT = "SELECT count(*) FROM records INDEXED BY records_changed WHERE stream = ? AND changed > ?"
 
@@ -176,8 +182,11 @@ class SqliteStore(SqlStore):
         self._own = OwnChanges()
 
     def _erase_beside(self, stream: StreamKey, found: Carriers) -> None:
-        """Erase also in other files: remove the erased words from the terminal's input history, and delete the copies
-        of the database that were made before repairs."""
+        """Erase data in files other than the database.
+
+        Remove the erased words from the terminal's input history. Delete the copies of the database that were made
+        before repairs.
+        """
         erase_typed(self.folder, stream, found.is_meant)
         delete_copies(self.folder)
 

@@ -99,9 +99,10 @@ class WorkDone:
 
 @dataclass(frozen=True, slots=True)
 class WorkReleased:
-    """Work that a run gives back so that it is tried again, and the reason (`error`).
+    """Work that a run gives back so that the work is tried again.
 
     Attributes:
+        error: the reason.
         counts: whether the run counts as a failed attempt.
     """
 
@@ -128,9 +129,9 @@ class WorkKept:
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """Work that must be unfinished, running and held by `owner` when the commit happens; if not, LeaseLost is raised.
+    """Work that must be unfinished, running and held by `owner` when the commit happens.
 
-    The commit does not end the work.
+    Otherwise LeaseLost is raised. The commit does not end the work.
     """
 
     work: tuple[int, ...]
@@ -144,7 +145,7 @@ class Commit:
     Attributes:
         unique: a name that can be used once in the stream; Conflict if an earlier commit has used it.
         since: the number of the last erasure when the stream was opened (`PrivacyStore.last_erasure`). If the whole
-            stream was erased later, ErasedMeanwhile is raised, so that erased data is not written back. None: no check.
+            stream was erased later, ErasedMeanwhile is raised. None: no check.
         words_read: the number of the last erasure when the words in this commit were read. If any words of the stream
             were erased later, ErasedMeanwhile is raised. None: no check.
     """
@@ -174,7 +175,7 @@ class Changes:
         gone: ids of erased records.
         upto: the point to pass as `since` next time.
         left: the argument `after` for the next portion; 0: there are no more portions.
-        ahead: in the first portion, the maximum number of records in later portions.
+        ahead: maximum number of records in later portions; set only in the first portion.
     """
 
     records: list[Record] = field(default_factory=list)
@@ -227,10 +228,10 @@ class Erasure:
         rows: rows of the log that lose all their words, and whose open work ends.
         rewritten: records that stay with a new text and new data: versions of beliefs and plans, and answers that
             repeated deleted text.
-        is_meant: returns whether a text must be removed completely; it is called for texts in rows of the log and in
-            the terminal's input history.
-        deed: an entry for the audit log; it is written in the same transaction, with the number of deleted records.
-        at: the time of the entry.
+        is_meant: returns whether a text must be removed completely. The function is called for texts in rows of the log
+            and in the terminal's input history.
+        deed: an entry for the audit log, which is written in the same transaction with the number of deleted records.
+        at: the time of the entry in the audit log.
     """
 
     ids: tuple[str, ...]
@@ -346,11 +347,12 @@ class RecordStore(Protocol):
     async def closure(
         self, stream: StreamKey, ids: Sequence[str], *, all_slots: bool = False, slots_below: Sequence[str] = ()
     ) -> Closure:
-        """Return everything that is forgotten together with these records, and the versions of the affected slots
-        (see memory/store/lineage.find_closure).
+        """Return everything that is forgotten together with these records, and the versions of the affected slots.
+
+        See memory/store/lineage.find_closure.
 
         Args:
-            all_slots: return the versions of all slots (beliefs and plans), not only of affected ones.
+            all_slots: whether to return the versions of all slots (beliefs and plans), not only of affected slots.
             slots_below: ids of further records. Slots with a version derived from one of these records are returned,
                 too.
         """
@@ -371,17 +373,18 @@ class RecordStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Statistics of a whole stream, by which a selection of its records gets the same scores as if all were scored.
+    """Statistics of a whole stream. With them, selected records get the same scores as if all records were scored.
 
     Attributes:
-        records, terms: number of records, and of all their terms.
+        records: number of records.
+        terms: number of terms in all records.
         holding: for each word of the question, the number of records that contain it.
         groups: approximate number of episodes.
         episodes: for each episode, the BM25 score of each word of the question, with the episode as one text.
         written: number of records written in the periods that the question names.
-        said: for each speaker, the number of messages and of all their terms.
-        sample: the indexes of the candidates that are an even sample of the stream; they serve to compute the stream's
-            average vector.
+        said: for each speaker, the number of messages, and the number of terms in these messages.
+        sample: the indexes of candidates that are an even sample of the stream. The stream's average vector is computed
+            from these candidates.
     """
 
     records: int
@@ -456,9 +459,9 @@ class WorkStore(Protocol):
         """
 
     def subscribe(self, stream: StreamKey | None, told: Callable[[], None]) -> AbstractContextManager[None]:
-        """Call `told` in the event loop after commits to a stream (None: to any stream), until the block ends.
+        """Until the block ends, call `told` in the event loop after commits to a stream (None: to any stream).
 
-        Some stores never call it, such as the SQLite store: callers must also poll at intervals.
+        Some stores, such as the SQLite store, never call `told`. Therefore callers must also poll at intervals.
         """
 
 
@@ -473,7 +476,10 @@ class Kept:
 
 
 class KeptStore(Protocol):
-    """Named values that programs keep for a stream outside of its log, such as results; deleted with the stream."""
+    """Named values that programs keep for a stream outside of its log, such as results.
+
+    When a stream is deleted, its values are deleted, too.
+    """
 
     async def kept(self, stream: StreamKey | None = None, prefix: str = "") -> list[Kept]:
         """Return the values whose names have this prefix, oldest first; stream None: of all streams of the tenant."""
@@ -489,8 +495,8 @@ class KeptStore(Protocol):
         """Replace a value by the result of `change`, in one transaction; the result None deletes the value.
 
         Args:
-            words_read: the number of the last erasure when the words in the value were read; None: it contains no
-                words.
+            words_read: the number of the last erasure when the words in the value were read; None: the value contains
+                no words.
 
         Returns:
             The value before; None if there was none.

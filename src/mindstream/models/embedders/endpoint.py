@@ -44,10 +44,10 @@ class Endpoint:
         self._clock, self._pauses = clock or SystemClock(), Pauses(self.name)
 
     async def embed(self, texts: Sequence[str]) -> Floats:
-        """Return unit vectors, one row per text; a blank text is not sent, and its row is zeros.
+        """Return unit vectors, one row per text. A blank text is not sent, and its row is zeros.
 
         If the endpoint is down or busy, the request is repeated after pauses, as for models (`Pauses`). If the caller
-        cancels during a pause, the cause of the CancelledError or TimeoutError is the endpoint's error.
+        cancels during a pause, the CancelledError or TimeoutError has the endpoint's error as its cause.
 
         Raises:
             ModelError: the endpoint failed (see `failures`), or returned invalid vectors.

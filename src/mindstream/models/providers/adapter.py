@@ -77,8 +77,9 @@ class Adapter(Protocol):
     def stream(self, request: Request) -> AbstractAsyncContextManager[Arrivals]:
         """Send a request, whose reply can be read inside the block.
 
-        A failed request is not repeated, with two exceptions: without a field that the endpoint has refused, and if a
-        model in this process wrote nothing or unfinished JSON.
+        A failed request is repeated only in two cases:
+        - The endpoint has refused a field; the request is repeated without the field.
+        - A model in this process wrote nothing or unfinished JSON.
         """
 
     async def aclose(self) -> None:

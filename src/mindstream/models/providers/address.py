@@ -46,7 +46,7 @@ _given: set[str] = set()
 _LOOKS_LIKE_A_KEY = re.compile(
     r"(?<![\w-])(?:(?:sk|gsk|xai|tvly|hf|r8|pplx|nvapi)[-_](?=[\w-]*\d)[A-Za-z0-9_-]{20,}|AIza[\w-]{30,})"
 )
-"""Pattern of vendors' keys, for keys that this process does not know, such as one pasted as a model's name."""
+"""Pattern of vendors' keys. It finds keys that this process does not know, such as a key pasted as a model's name."""
 
 
 _QUOTES = "\"'`“”‘’„«»"

@@ -99,7 +99,7 @@ def _load(at: Address) -> Engine:
 
 
 class Gguf:
-    """A model in this process: opening its first adapter loads it, closing its last adapter frees it."""
+    """A model in this process. The first adapter that opens loads the model; the last one that closes frees it."""
 
     def __init__(self, at: Address) -> None:
         self._engine: Engine | None = engine(at)

@@ -65,8 +65,11 @@ FAILED = ["error", "abort", "aborted", "cancelled", "insufficient_system_resourc
 """Finish reasons of replies that the server aborted."""
 USUAL = {"id", "object", "created", "model", "choices", "system_fingerprint", "service_tier", "obfuscation"}
 USUAL_IN_CHOICE, USUAL_IN_DELTA = {"index", "delta", "finish_reason", "logprobs"}, {"role", "content"}
-"""Fields of a chunk that holds only text, as nearly all chunks do: of the chunk (USUAL), of a choice in it
-(USUAL_IN_CHOICE), and of the delta of the choice (USUAL_IN_DELTA)."""
+"""Fields of a chunk that holds only text, as nearly all chunks do.
+
+USUAL: fields of the chunk. USUAL_IN_CHOICE: fields of a choice in the chunk. USUAL_IN_DELTA: fields of the choice's
+delta.
+"""
 
 
 if TYPE_CHECKING:
@@ -426,7 +429,7 @@ class _Reply:
         self._model = at.model
 
     def read(self, chunk: Any) -> list[Arrival]:
-        """Read a chunk: return its content, and store what it says about the model, the usage and the end of the reply.
+        """Return the content of a chunk. Store what the chunk says about the model, the usage and the reply's end.
 
         Raises:
             ValueError: the chunk belongs to another protocol.
@@ -464,8 +467,10 @@ class _Reply:
             self._blocked = str(why)
 
     def _choice(self, choices: Any) -> dict[str, Any]:
-        """Return the choice to read; of several choices (answers to one request), always the one that began first.
-        Return {} if the chunk has no part of it."""
+        """Return the part of the choice to read that is in a chunk; {}: there is no such part.
+
+        A request may have several choices (answers). Only the choice that began first is read.
+        """
         for each in [choices] if isinstance(choices, dict) else choices or ():
             if each is None:
                 continue
@@ -596,7 +601,7 @@ def _content(content: Any) -> tuple[str, str]:
 
 
 def _thought(value: Any) -> str:
-    """Return the text of thoughts, which arrive as a text or as parts of several shapes; "" for an unknown shape."""
+    """Return the text of thoughts, which arrive as a text or as parts of several shapes; "": an unknown shape."""
     if isinstance(value, list):
         return "".join(map(_thought, value))
     if isinstance(value, dict):
@@ -605,7 +610,7 @@ def _thought(value: Any) -> str:
 
 
 def without_roles(messages: Sequence[Message]) -> list[Message]:
-    """Return messages without a system role, in which user and assistant alternate, for templates that require it."""
+    """Return messages for templates that need alternating user and assistant messages without a system message."""
     system = "\n\n".join(each.text for each in messages if each.role == "system" and each.text)
     first = [Message("user", system)] if system else []
     return [*merge_turns([*first, *(each for each in messages if each.role != "system")])]

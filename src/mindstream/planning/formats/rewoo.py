@@ -85,9 +85,10 @@ def find_spec(name: str, tools: Sequence[ToolSpec]) -> ToolSpec | None:
 
 
 def unquoted(text: str) -> str:
-    """Return a text without the quotation marks that enclose all of it, or unchanged if there are none.
+    """Return a text without the quotation marks that enclose the whole text.
 
-    `"Harry Potter" author` and `"a" or "b"` are unchanged, because their first mark is closed before the end.
+    A text without such marks is returned unchanged. Examples are `"Harry Potter" author` and `"a" or "b"`, whose first
+    mark is closed before the end.
     """
     if text[:1] in PYTHON_PREFIXES and text[1:2] in QUOTES and (inner := unquoted(text[1:])) != text[1:]:
         return inner
@@ -324,9 +325,9 @@ class Findings:
     def add(
         self, id: str, tool: str, arguments: JsonObject, why: str = "", after: tuple[str, ...] = ()
     ) -> list[PlannedStep]:
-        """Add a step, and return it in a list; return [] if it is invalid or an exact repetition.
+        """Add a step and return it in a list; [] if the step is invalid or an exact repetition.
 
-        A different step with the same id is also returned; `check` reports such steps.
+        If another step already has the same id, the new step is returned but not added. `check` reports such steps.
         """
         try:
             step = PlannedStep(id=id, tool=tool, arguments=arguments, why=why, after=after)
@@ -434,14 +435,14 @@ MARKDOWN = re.compile(r"\\([#_*\[\]])")
 BARE_ID = re.compile(rf"(?<![\w#＃$.]){STEP}")
 """Matches a step id without `#`, which is a reference if the plan's own steps are written without `#`, too."""
 FRAGMENT = re.compile(r"://\S*\w\Z")
-"""Matches a web address directly before `#E1`, which is then the fragment of the address and not a reference."""
+"""Matches a web address directly before `#E1`. After an address, `#E1` is a fragment of the address, no reference."""
 BLANK = str.maketrans("", "", "\u200b\u2060\ufeff")
 MOST_LINES, LONGEST = 200, 20_000
 """Maximum number of lines, and of characters, of the input of one step."""
 
 
 def scan_text(text: str) -> JsonValue:
-    """Return a text with each `#E1` as a reference; a text that consists of one reference becomes that reference."""
+    """Return a text with each `#E1` as a reference. A text that is only one reference becomes this reference itself."""
     if not IN_REFERENCE.search(text):
         return text
     found = (
@@ -588,7 +589,7 @@ class Rewoo:
         self._is_bare_why = not self._why
 
     def _read_words(self, words: str) -> None:
-        """Read text outside of steps: the reason of the next step, the task, or text to skip, which is noted."""
+        """Read text outside of steps: the reason of the next step, or the task. Skip other text, and note that."""
         if not words.strip():
             return
         begin = PREFIX.match(words)
@@ -685,8 +686,7 @@ def _read_rest(rest: str, tag: str | None) -> tuple[str, str] | None:
 
 
 def _begins_anew(line: str) -> bool:
-    """Return whether a line begins a reason, a task or a step, so that it does not continue the input of the step
-    before."""
+    """Return whether a line begins a reason, a task or a step. Such a line does not continue the step before."""
     begin = PREFIX.match(line)
     at = begin.end() if begin else 0
     return bool(WHY.match(line, at) or TASK.match(line, at) or ((head := HEAD.match(line, at)) and head[4]))

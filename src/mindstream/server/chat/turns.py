@@ -200,8 +200,10 @@ def _talk_of(request: Request, metadata: Mapping[str, JsonValue] | None, begins:
 
 
 def _header(request: Request, name: str) -> str:
-    """Return the identifier in a header, "" if it is missing; characters beyond Latin-1 may be sent as UTF-8 or
-    percent-encoded."""
+    """Return the identifier in a header; "" if the header is missing.
+
+    Characters beyond Latin-1 may be sent as UTF-8 or percent-encoded.
+    """
     value = request.headers.get(name, "")
     with contextlib.suppress(UnicodeError):  # if it is not UTF-8, it is Latin-1
         value = value.encode("latin-1").decode("utf-8")

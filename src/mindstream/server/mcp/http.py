@@ -100,12 +100,13 @@ def make_manager(runtime: Runtime) -> StreamableHTTPSessionManager:
 
 
 def caller_of_request(runtime: Runtime, scope: Scope) -> Caller:
-    """Return the caller of a request, restricted to one user: that in the path, else the token's, else the operator's.
+    """Return the caller of a request, restricted to one user.
 
-    No tool has an argument that names a user, so a manipulated model cannot reach the memory of another user.
+    The user is the one in the path, else the only user of the token, else the user in the server's settings. No tool
+    has an argument that names a user, so a manipulated model cannot reach the memory of another user.
 
     Raises:
-        Refusal, MindstreamError: the caller may not access this user, or a user or set of tools is not valid.
+        Refusal, MindstreamError: the caller may not access the user, or the user or the set of tools is not valid.
     """
     principal = principal_of(scope)
     user = scope.get("path_params", {}).get("user") or principal.only or runtime.settings.user

@@ -177,7 +177,7 @@ class Followed:
 async def follow(memory: Memory, session: str, lines: Sequence[Line], text: str) -> Followed:
     """Update a stored conversation to what the chat page shows.
 
-    Records that the page no longer shows are no longer valid; those that it shows again become valid again.
+    Records that the page no longer shows become invalid. Records that the page shows again become valid again.
 
     Args:
         lines: the lines that the page shows before the new message.
@@ -334,7 +334,8 @@ async def _row_of(memory: Memory, record: Record) -> Logged | None:
 def is_same(line: Line, record: Record) -> bool:
     """Return whether a line has the text of a record.
 
-    If an answer was interrupted, the page may show less or more of it than is stored; the line counts as the same.
+    If an answer was interrupted, the page may show less or more of the answer than is stored. The line still counts as
+    the same.
     """
     if line.by_user != bool(record.data.get("by_user")):
         return False

@@ -14,7 +14,7 @@ from mindstream.service.importing.reading import Source
 
 SPOKEN = ("text", "multimodal_text")
 BY = {"user": "", "assistant": "ChatGPT"}
-"""The author that is stored for each role ("": the user); messages of other roles are internal and not imported."""
+"""The author that is stored for each role; "": the user. Messages of other roles are internal and not imported."""
 EVERYONE = "all"
 """The recipient of messages to the user; messages to other recipients are tool calls."""
 

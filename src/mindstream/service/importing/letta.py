@@ -46,7 +46,11 @@ def read(source: Source, tally: Tally) -> Iterator[Item]:
 
 
 def _agent(raw: dict[str, Any], tally: Tally) -> Iterator[Item]:
-    """Yield the memory blocks and messages of an agent; `raw`: the agent in an agent file, or as the API returns it."""
+    """Yield the memory blocks and messages of an agent.
+
+    Args:
+        raw: the agent, in the form of an agent file or of the API.
+    """
     fields = Fields(raw, tally, "agent.")
     name = fields.text("name")
     for place in ("blocks", "core_memory"):
@@ -60,7 +64,7 @@ def _agent(raw: dict[str, Any], tally: Tally) -> Iterator[Item]:
 
 
 def _blocks(memory: dict[str, Any], tally: Tally) -> Iterator[Item]:
-    """Yield the blocks of an agent's memory, which are in its list `blocks`, or given as texts by their labels."""
+    """Yield the blocks of an agent's memory. They are in the list `blocks`, or values whose keys are their labels."""
     for label, value in memory.items():
         listed = value if label == "blocks" and isinstance(value, list) else ()
         for block in listed or [
@@ -138,7 +142,7 @@ def _parts(raw: dict[str, Any]) -> list[Any]:
 
 
 def _within(text: object) -> str:
-    """Return the message in a JSON envelope; "" if it contains none, because it reports an event of the program."""
+    """Return the message in a JSON envelope; "": the envelope has no message, but reports an event of the program."""
     try:
         found = json.loads(text) if isinstance(text, str) else text
     except (ValueError, RecursionError):

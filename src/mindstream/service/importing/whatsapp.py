@@ -17,7 +17,7 @@ from mindstream.service.importing.items import Item, Tally
 from mindstream.service.importing.reading import Source
 
 MARKS = "\u200e\u200f\u202a\u202c\ufeff"
-"""Invisible marks; one at the beginning of a message means that the telephone wrote it, such as a media placeholder."""
+"""Invisible marks. A message that begins with one was written by the telephone, such as a media placeholder."""
 LINE = re.compile(
     rf"[{MARKS}]*(\[)?(\d{{1,4}})([./-])(\d{{1,2}})\3(\d{{1,4}})\.?,?\s(\d{{1,2}})[:.](\d{{2}})(?:[:.](\d{{2}}))?"
     r"(?:\s?([ap])\.?\s?m\.?)?(?(1)\]\s?|\s[-–]\s)(.*)",
@@ -57,7 +57,7 @@ def read(source: Source, tally: Tally) -> Iterator[Item]:
 
 
 def _chat(name: str) -> str:
-    """Return the name of the chat, taken from the name of its file, or of its folder if the file is `_chat.txt`."""
+    """Return the name of the chat: the name of its file, or of the file's folder if the file is `_chat.txt`."""
     parts = [part.rpartition(".")[0] or part for part in name.replace("\\", "/").split("/")]
     return next((part for part in reversed(parts) if part not in ("", "_chat")), "WhatsApp")
 

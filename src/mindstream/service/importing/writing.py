@@ -243,8 +243,11 @@ class Import:
         return [record for record in records if found.get(record.id, record.text) != record.text]
 
     async def _unsaid(self, records: Sequence[Record]) -> list[Record]:
-        """Return the records without those whose text may exist only once and is already in the memory or in an earlier
-        one of these records."""
+        """Return the records without repetitions.
+
+        A record is a repetition if its text may exist only once (`_is_once`), and the memory or an earlier one of these
+        records already has the text.
+        """
         now, said = self.clock.now(), set[tuple[StreamKey, str, str]]()
         asked = {(each.stream, each.kind): list[str]() for each in records if _is_once(each, now)}
         for each in records:

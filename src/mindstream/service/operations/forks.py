@@ -49,8 +49,12 @@ class Fork:
 
 
 class Description(BaseModel):
-    """The content of `fork.json`. `of`, `step`: the town that was copied, and the step as of which it was copied.
-    `part`: the tenant's name within the fork's own database.
+    """The content of `fork.json`.
+
+    Attributes:
+        of: the town that was copied.
+        step: the step whose state was copied.
+        part: the tenant's name within the fork's own database.
     """
 
     tenant: str

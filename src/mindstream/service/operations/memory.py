@@ -293,8 +293,10 @@ async def list_memories(runtime: Runtime, principal: Principal, request: ListReq
 
 
 async def _by_kind(memory: Memory, kinds: Sequence[Kind] | None, request: ListRequest) -> list[Record]:
-    """Return the newest records of each kind in `kinds`, the newest last; None: the current beliefs and plans, and the
-    newest records of each other kind."""
+    """Return the newest records of each kind in `kinds`, the newest of a kind last.
+
+    If `kinds` is None, return the current beliefs and plans, and the newest records of each other kind.
+    """
     latest, now, found = memory.store.latest, memory.clock.now(), list[Record]()
     if kinds is None:
         found += await read_slots(memory.store, memory.key, now)

@@ -310,7 +310,7 @@ async def open_pool(
 
 
 async def _embedder(runtime: Runtime, store: SqlStore, name: str, new: bool, is_command: bool) -> EmbedderChoice:
-    """Return the embedder for a pool; None: the one with which the pool was created.
+    """Return the embedder for a pool; None: the embedder with which the pool was created.
 
     The command line uses the embedder in the settings; if none is set, a new pool gets the contextual embedder if it is
     installed. A server uses its own embedder for pools that were created without one.

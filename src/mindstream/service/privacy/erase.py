@@ -101,10 +101,9 @@ class OutsideData:
     """Data of a person outside the person's own store.
 
     Attributes:
-        tokens: the ids of access tokens for this person only, by the names under which they are stored.
-        visited: forks of towns in which the person controlled a resident, by name, with the folder; these forks are
-            deleted.
-        named: other forks of towns that name the person, by name, with the folder; these forks are not erased.
+        tokens: the ids of access tokens for this person only, by the names under which the tokens are stored.
+        visited: folders, by name, of forks of towns in which the person controlled a resident. These forks are deleted.
+        named: folders, by name, of other forks of towns that name the person. These forks are not erased.
     """
 
     tokens: Mapping[str, str] = field(default_factory=dict)
@@ -195,9 +194,9 @@ async def erase_person(
     """Withdraw a person's pairs from pools, erase all rows of the person in one transaction, and rewrite the tables.
 
     Args:
-        folder: the folder with files next to the database; the person's files in it are deleted before the rows. None:
-            there is none.
-        known: the person has data elsewhere, so having no data here is not an error.
+        folder: the folder with files next to the database; None: there is no such folder. The person's files in the
+            folder are deleted before the rows.
+        known: whether the person has data elsewhere. If so, having no data here is not an error.
 
     Raises:
         InputError: there are no data of that person.
@@ -259,14 +258,15 @@ async def delete_tenant(
 ) -> ErasedCounts:
     """Erase all data of a store's tenant, and its files next to the database; then rewrite the tables.
 
-    If another process has a mind of the tenant open, that process closes it and cannot write its data back. If this
-    process dies, either all rows exist or none. The rest of the deletion is then done when the tenant is deleted again,
-    or when the data are opened next.
+    If another process has a mind of the tenant open, that process closes the mind and cannot write its data back.
+
+    If this process dies, either all rows exist or no row exists. The rest of the deletion is then done when the tenant
+    is deleted again, or when the data are opened next.
 
     Args:
         folder: the folder with files next to the database; None: there is none.
         forks: folders of the tenant's forks of towns, which are deleted.
-        known: the tenant has data elsewhere, such as access tokens, so having no data here is not an error.
+        known: whether the tenant has data elsewhere, such as access tokens. If so, having no data here is not an error.
 
     Raises:
         InputError: the store belongs to no tenant, or the tenant has no data.
@@ -435,7 +435,7 @@ async def erase(
         progress: called with the number of texts searched so far.
 
     Raises:
-        InputError: the data are in a database, and none of that user are left there.
+        InputError: the data are in a database, and the database has no data of the user.
         StorageError: some data could not be erased; the message says which.
     """
     store, user, key, where = _rows(opened), opened.name, opened.key, Location.of(data)

@@ -99,9 +99,14 @@ class Connection:
         )
 
     async def _ready(self) -> _Life:
-        """Return a child process that accepts calls, after starting it if needed; a cancelled caller does not stop the
-        start. Raise ToolError if the process is not ready in time or fails to start, or if the last start failed less
-        than REST_S seconds ago."""
+        """Return a child process that accepts calls. If needed, start the process first.
+
+        If the caller is cancelled, the start continues.
+
+        Raises:
+            ToolError: the process is not ready in time or fails to start, or the last start failed less than REST_S
+                seconds ago.
+        """
         life = self._life
         if life is None or life.is_retired or life.task.done():
             if self._clock.elapsed() < self._rests_until:
@@ -348,8 +353,12 @@ async def _accepted(
     approve: Approve | None,
     refused: dict[str, str],
 ) -> list[McpTool]:
-    """Return the accepted tools of a server, after asking about new and changed ones; add to `refused` the reasons why
-    other tools may not be called."""
+    """Ask about the new and changed tools of a server; return the accepted tools.
+
+    Args:
+        approve: asks; None: new and changed tools are not accepted.
+        refused: the reasons why other tools may not be called, by tool. Reasons are added.
+    """
     server = connection.server
     known = pins.accepted(server.identity)
     same = [tool for tool in offered.values() if known.get(tool.name) == tool]

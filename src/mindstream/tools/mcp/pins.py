@@ -30,7 +30,11 @@ MAX_LINES = 500
 
 @dataclass(frozen=True)
 class Definition:
-    """A tool as its server describes it; `hints` are the tool's MCP annotations, which are not verified."""
+    """A tool as its server describes it.
+
+    Attributes:
+        hints: the tool's MCP annotations, which are not verified.
+    """
 
     name: str
     description: str
@@ -154,10 +158,10 @@ class Pins:
         return {name: pin.definition for name, pin in pins.items() if pin.hash == pin.definition.fingerprint}
 
     def unasked(self, server: str) -> frozenset[str]:
-        """Return the names of a server's tools that are called without asking a person, because the server says that
-        they only read.
+        """Return the names of a server's tools that are called without asking a person.
 
-        This hint counts only if every accepted definition of the tool, earlier ones included, had the hint.
+        These are tools that only read, according to the server. This hint counts only if every accepted definition of
+        the tool, including earlier definitions, had the hint.
         """
         return frozenset(name for name, pin in self._read().servers.get(server, {}).items() if pin.may_read)
 

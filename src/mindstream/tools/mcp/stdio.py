@@ -108,8 +108,11 @@ async def stdio_transport(process: Process, ending: Ending) -> AsyncIterator[Str
 
 
 async def _read(process: Process, got: Got, ending: Ending, listening: asyncio.Task[None]) -> None:
-    """Pass the server's messages on, of notifications only LIST_CHANGED; skip lines that are not messages, because some
-    servers print other text. When the output ends, or the server breaks a limit, note how it ended in `ending`."""
+    """Pass the server's messages on, and note in `ending` how the output ended.
+
+    Of notifications, only LIST_CHANGED is passed on. Lines that are not messages are skipped, because some servers
+    print other text. Reading ends when the output ends, or when the server breaks a limit.
+    """
     assert process.stdout is not None
     try:
         with got, suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
@@ -176,7 +179,7 @@ def _message(value: dict[str, Any]) -> JSONRPCMessage:
 
 
 def _words(answer: dict[str, Any]) -> str:
-    """Return the error message for an answer that is not a valid message: its own error, if it has one."""
+    """Return an error message for an answer that is not a valid message: the error in the answer, if there is one."""
     error = answer.get("error")
     said = error.get("message", error) if isinstance(error, dict) else error
     if said:

@@ -161,8 +161,10 @@ class PostgresDatabase:
         return await asyncio.to_thread(self.run, look, AT_ONCE if once else OF_ONE_MOMENT)
 
     async def glance(self, look: Callable[[Rows], T]) -> T:
-        """Run `look`, which reads a few rows by an index; each of its statements sees what is committed when it
-        runs."""
+        """Run `look`, which reads a few rows by an index.
+
+        Each statement of `look` sees what is committed when the statement runs.
+        """
         return await asyncio.to_thread(self.run, look, AT_ONCE)
 
     def run(self, look: Callable[[Rows], T], first: bytes = OF_ONE_MOMENT, within_s: float = WAIT_S) -> T:
@@ -186,8 +188,11 @@ class PostgresDatabase:
         return self._outlasting(read, within_s)
 
     def _outlasting(self, do: Callable[[], T], within_s: float = WAIT_S) -> T:
-        """Call `do`; if the server becomes unreachable, call it again for up to `within_s` seconds, then raise
-        StorageError."""
+        """Call `do` and return its result. If the server becomes unreachable, call `do` again.
+
+        Raises:
+            StorageError: the server was unreachable for over `within_s` seconds.
+        """
         clock = SystemClock()
         begun = clock.elapsed()
         for attempt in itertools.count():
@@ -211,9 +216,11 @@ class PostgresDatabase:
             return change(Rows(connection))
 
     def subscribed(self, stream: str | None, notified: Callable[[], None]) -> AbstractContextManager[None]:
-        """Call `notified`, from another thread, after each commit to a stream (None: to any stream of the tenant).
+        """Until the block ends, call `notified` from another thread after each commit to a stream.
 
-        In a store of all tenants, None means: after each commit with work that any process may claim.
+        Args:
+            stream: None: any stream of the tenant. In a store of all tenants, None means instead: only commits with
+                work that any process may claim.
         """
         return listening_to(self._url).subscribed(self._digest(stream or ""), notified)
 

@@ -33,8 +33,11 @@ BEGIN = (
     b"BEGIN; SELECT extract(epoch FROM statement_timestamp())::float8;"
     b" SELECT value FROM counters WHERE name = 'changed' FOR UPDATE"
 )
-"""Starts a transaction and locks the tenant's counter. So commits become visible in the order of their numbers, and a
-reader that asks for the changes after a number misses none."""
+"""Starts a transaction and locks the tenant's counter.
+
+Because of the lock, commits become visible in the order of their numbers. A reader that asks for the changes after a
+number misses none.
+"""
 FIRST = b"INSERT INTO counters (name, value) VALUES ('changed', 0) ON CONFLICT DO NOTHING"
 OF_THE_DEAD = "at < now() - interval '1 day'"
 """SQL condition for rows of writers that died; a living writer updates its row with each commit."""
@@ -194,7 +197,7 @@ class CommitWriter(GroupWriter):
 
 
 class _Alone(Exception):  # noqa: N818
-    """One of several writes has failed: all are run again, each in a savepoint, so that the others succeed."""
+    """One of several writes has failed. All are run again, each in a savepoint, so that only the failed one fails."""
 
 
 def digest_of(tenant: str, stream: str = "") -> str:
@@ -259,8 +262,12 @@ class Listening:
             return not (is_ours and self._subscribers)
 
     def _notify(self, digest: str | None = None) -> None:
-        """Call the subscribers of a digest, which stands for a tenant or a stream (`digest_of`); None: all
-        subscribers."""
+        """Call subscribers.
+
+        Args:
+            digest: the digest of a tenant or a stream (`digest_of`) whose subscribers are called; None: all subscribers
+                are called.
+        """
         with self._lock:
             found = [*self._subscribers] if digest is None else [digest]
             called = [each for one in found for each in self._subscribers.get(one, ())]

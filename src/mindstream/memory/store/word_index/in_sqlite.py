@@ -46,10 +46,12 @@ RESTS_EACH, REST_S = 64, 0.001
 BLOCK = 256
 """Number of records that are read at once while a segment is built."""
 BY_SIGNS = 2
-"""When vectors are compared by their signs, this many times the requested number of records is returned, because signs
-are less precise than vectors."""
+"""Number of records that a comparison of vectors by their signs returns for each requested record.
+
+More records are returned than requested, because signs are less precise than vectors.
+"""
 MOST_IN_PLACE = 64
-"""Maximum number of records that are removed from a segment one by one; for more, the segment is deleted."""
+"""Maximum number of records that are removed from a segment one by one. To remove more, the segment is deleted."""
 TABLES = (
     "CREATE TABLE segments (id INTEGER PRIMARY KEY AUTOINCREMENT, stream TEXT NOT NULL, first INTEGER NOT NULL,"
     " last INTEGER NOT NULL, count INTEGER NOT NULL, words INTEGER NOT NULL, said TEXT NOT NULL)",
@@ -97,8 +99,11 @@ RECORDS = f"SELECT number, {COLUMNS} FROM records WHERE number IN ({{}}) AND +st
 
 
 def numbers_between(connection: sqlite3.Connection, stream: StreamKey, after: int, before: int, most: int) -> list[int]:
-    """Return the first `most` (-1: all) numbers of a stream's records that are above `after` and below `before`, in
-    ascending order."""
+    """Return the lowest numbers of a stream's records above `after` and below `before`, in ascending order.
+
+    Args:
+        most: maximum number of results; -1: no limit.
+    """
     values = {"stream": stream, "after": after, "before": before, "most": most}
     return [row[0] for row in connection.execute(NUMBERS, values)]
 
@@ -377,8 +382,11 @@ def remove_from_word_index(connection: sqlite3.Connection, stream: StreamKey, id
 
 
 def _take_out(connection: sqlite3.Connection, segment: int, number: int, record: Record) -> bool:
-    """Remove a record from its segment. Return False if the segment does not have the record, or has it with other
-    words: then the caller must delete the segment."""
+    """Remove a record from its segment; return whether that was possible.
+
+    False means that the segment does not have the record, or has the record with other words. The caller must then
+    delete the segment.
+    """
     numbers, episode = (
         np.frombuffer(row, each)
         for row, each in zip(
