@@ -171,13 +171,14 @@ def read_zone(name: str) -> tzinfo:
 
 
 def moment(when: Time, what: str = "a time", *, whole_day: bool = False) -> Moment:
-    """Convert a time to seconds since 1970. All functions with times as arguments use this.
+    """Convert a time to seconds since 1970. All functions with times as arguments use this function.
 
-    A datetime or text without a time zone is in UTC. A date without a time means the first moment of that day.
+    - A datetime or a text without a time zone is in UTC.
+    - A date without a time means the first moment of the day.
 
     Args:
         what: the name of the argument, for the error message.
-        whole_day: whether a date without a time means the last moment of that day, as for the end of a span.
+        whole_day: a date without a time means the last moment of the day instead, as for the end of a span.
 
     Raises:
         InputError: `when` is not a time, or is out of range.

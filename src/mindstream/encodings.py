@@ -142,8 +142,8 @@ def decode_clear(content: bytes) -> str:
     """Decode a text in any encoding that is detected with certainty.
 
     Raises:
-        InputError: the content is not text, or the encoding is not certain; the caller puts the file's name before the
-            message.
+        InputError: the content is not text, or the encoding is not certain. The message lacks the file's name; the
+            caller puts it first.
     """
     found = decode_text(content)
     if not found.certain:
@@ -216,8 +216,10 @@ def _is_binary(sample: bytes) -> bool:
 
 
 def _ranked(sample: bytes) -> list[tuple[float, str, str]]:
-    """Return (score, encoding, text) of each possible encoding, the most likely one first. Among encodings that are
-    nearly as likely as the best (TIE), Windows code pages come first."""
+    """Return (score, encoding, text) of each possible encoding, the most likely one first.
+
+    Among encodings that are nearly as likely as the best (TIE), Windows code pages come first.
+    """
     from chardet import detect_all
 
     is_binary = _is_binary(sample)

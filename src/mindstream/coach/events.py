@@ -71,8 +71,8 @@ class Alarmed(Event):
     strength: Strength
     basis: Basis
     spoken: bool
-    """Whether the answer, or a follow-up after it, contained the words or the question that the pack prescribes for
-    this alarm."""
+    """Whether the words or the question that the pack prescribes for this alarm were said: in the answer, or in a later
+    follow-up."""
 
 
 EVENTS: tuple[type[Event], ...] = (Believed, Decided, LeftUnsaid, Judged, Alarmed)

@@ -350,9 +350,10 @@ class Talk(Prompt[str]):
         yield self.briefing.offer
 
     def own_texts(self) -> Iterator[str]:
-        """Yield the texts whose links (to images) a web page may load without a click: the conversation and the pack.
+        """Yield the texts whose links (to images) a web page may load without a click.
 
-        Notes and recalled memories are not among them, because they may be based on third-party content.
+        These are the conversation, and the links of the pack's resources. Notes and recalled memories are not among
+        them, because they may be based on third-party content.
         """
         yield from (line.text for line in (*self.history, *self.talks))
         yield from (self.utterance, self.before)
@@ -501,7 +502,7 @@ class Talker:
 
 
 class Speech:
-    """An answer of the talker: the parts of the model's reply, and the words in them that are shown.
+    """An answer of the talker. It reads the parts of the model's reply, and returns the words that are shown.
 
         async with aclosing(speech.parts) as parts:
             async for part in parts:

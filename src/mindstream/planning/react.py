@@ -31,8 +31,8 @@ from mindstream.tools.tool import Tool, Traits, key_argument, traits_of
 STEPS = 12
 """Maximum number of model calls of a run."""
 A_DAY_S = 86_400.0
-"""Timeout of a call in seconds (a day). It is long, because it includes the wait for a person's approval; the tool
-itself has its own timeout."""
+"""Timeout of a call in seconds (a day), including the wait for a person's approval. The tool itself has another
+timeout."""
 
 
 async def react(run: PlanningRun) -> None:

@@ -473,8 +473,10 @@ async def build_context(
 ) -> RunContext:
     """Gather the context of a run from the log rows that woke the reasoner.
 
-    It includes the utterances, the conversation before them, the answer to the newest one, and whether the talker
-    waits.
+    The context includes:
+    - the utterances, and the conversation before them
+    - the answer to the newest utterance
+    - whether the talker waits for this reasoner
     """
     utterances = utterances_in(rows)
 

@@ -310,7 +310,7 @@ async def _observe(tool: Tool, call: Call, timeout_s: float) -> Observation:
 
 
 def observe_text(result: str) -> Observation:
-    """Return the observation of a tool's text: cut, redacted, marked as untrusted if it is `UntrustedText`."""
+    """Return the observation of a tool's text. The text is cut and redacted; `UntrustedText` is marked as untrusted."""
     return Observation(redaction.clean(cut(result)).text, untrusted=isinstance(result, UntrustedText))
 
 

@@ -77,8 +77,7 @@ PROVIDERS = {"google": "gcp.gemini"}
 
 
 def span_name(operation: str, subject: str = "") -> str:
-    """Return the span name `operation subject`, or only `operation` if there is no subject (as in operations on
-    memories)."""
+    """Return the span name `operation subject`; without a subject, as in operations on memories, only `operation`."""
     return f"{operation} {subject}" if subject else operation
 
 

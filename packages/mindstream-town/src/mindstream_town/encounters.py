@@ -201,7 +201,7 @@ class Encounters:
     """The encounters of one step.
 
     Attributes:
-        turns: turns by name; a resident without a turn gets one if a user or another resident involves it.
+        turns: turns by name. A resident without a turn gets one when a user or another resident involves it.
         deeds: actions of users, by the name of the controlled resident.
     """
 

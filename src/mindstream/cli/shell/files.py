@@ -199,9 +199,11 @@ class InputLine:
 class Lines:
     """Reads lines from a descriptor as they arrive, without blank lines.
 
-    A line that is not UTF-8 is read in the detected encoding, which is reported once; bytes in no known encoding become
-    �. A daemon thread waits for each chunk, so that the wait does not delay the end of the process. A chunk is read
-    only when a line is requested and none is left.
+    A line that is not UTF-8 is read in the detected encoding, which is reported once. Bytes in no known encoding become
+    �.
+
+    A chunk is read only when none of the lines already read is left. A daemon thread waits for each chunk; the wait
+    does not delay the end of the process.
     """
 
     def __init__(self, descriptor: int = 0) -> None:

@@ -232,10 +232,10 @@ def environment_proxy(url: str) -> str | None:
 
 
 def _is_direct(host: str, port: int | None, listed: str) -> bool:
-    """Return whether a host is reached without a proxy.
+    """Return whether a host needs no proxy.
 
-    This is so if the host is this machine, or the list `no_proxy` (`listed`) has it: as `host:port`, or as an address
-    within a network (10.0.0.0/8).
+    This is so if the host is this machine, or if the list `no_proxy` (`listed`) has it: as `host:port`, or as an
+    address within a network (10.0.0.0/8).
     """
     if host == "localhost" or host.endswith(".localhost"):
         return True

@@ -84,7 +84,7 @@ async def answer(runtime: Runtime, principal: Principal, request: SendRequest) -
 
 
 async def name_session(runtime: Runtime, principal: Principal, sent: Sent) -> Sent:
-    """Return a stored reply with the session filled in, for a request that is sent again; the session is not stored."""
+    """Return a stored reply with the session filled in, for a request that is sent again. The session is not stored."""
     store = runtime.tenant(principal).store
     rows = await store.events(store.key(principal.name), sent.seq - 1, [Heard.kind], 1)
     heard = rows[0].event if rows and rows[0].seq == sent.seq else None

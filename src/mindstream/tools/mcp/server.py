@@ -112,11 +112,11 @@ class McpServer:
         return {name: VARIABLE.sub(self._value, text) for name, text in self.headers.items()}
 
     def check(self, allow: Collection[str]) -> None:
-        """Check the settings before the server is opened.
+        """Check the settings of a server with a URL before it is opened. A server with a command is not checked.
 
         Raises:
-            SettingsError: the command or the URL is invalid; the URL contains a password; the URL is not encrypted, and
-                its host is not in `allow`; or a variable of a header is not set.
+            SettingsError: the URL is invalid or contains a password; the URL is not encrypted, and its host is not in
+                `allow`; or a variable of a header is not set.
         """
         if self.command:
             return

@@ -158,7 +158,8 @@ def load_cast(names: Sequence[str] = (), folder: Path | None = None) -> Cast:
             included agents.
 
     Raises:
-        InputError: a name is unknown, or a file cannot be read; the message names it.
+        InputError: a name is unknown, the folder has no agents, or a file cannot be read. The message names what is
+            wrong.
     """
     found = _read_folder(folder or SHIPPED)
     known = {each.name: each for each in found}

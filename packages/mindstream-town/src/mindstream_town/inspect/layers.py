@@ -91,7 +91,8 @@ class Thing:
 
 @dataclass(frozen=True)
 class Name:
-    """A sector's name, broken into lines of the sector's width; (x, y): middle of the first line's baseline."""
+    """A sector's name, broken into lines that fit the sector's width. `x`, `y`: the middle of the first line's
+    baseline."""
 
     x: float
     y: float

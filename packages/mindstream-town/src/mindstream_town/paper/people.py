@@ -57,8 +57,8 @@ def path_of(address: str) -> str:
 
 
 def known_tree(turn: ResidentTurn) -> tuple[list[str], tuple[str, ...]]:
-    """Return the addresses of the rooms that a resident knows and may enter, and a line for each: names, hours,
-    contents."""
+    """Return the addresses of the rooms that a resident knows and may enter. Also return a line for each room: names,
+    hours, contents."""
     known = known_places(turn.setting, turn.person, turn.state.knows, turn.when)
     return [address for address, _ in known], tuple(_line(address, place) for address, place in known)
 
@@ -163,7 +163,8 @@ async def rate_memories(turn: ResidentTurn, *, at_once: bool = False) -> None:
     """Rate up to AT_ONCE unrated memories from before this step.
 
     Args:
-        at_once: rate them now. False: rate them only if a new hour of the day has begun since the first of them.
+        at_once: rate them now. False: rate them only if a new hour of the day has begun since the first of them was
+            written, and since the last rating.
     """
     if not _is_to_rate(turn, at_once):
         return

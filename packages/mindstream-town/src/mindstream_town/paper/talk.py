@@ -185,7 +185,10 @@ async def _keep(speaker: Speaker, other: Speaker, lines: tuple[SpokenLine, ...],
 
 
 async def overhear(turn: ResidentTurn, talk: Talk) -> None:
-    """Remember a talk of others nearby, without a model call: its topic, and each memory that was passed on."""
+    """Remember a talk of others nearby, without a model call: its topic, and each memory that was passed on.
+
+    A memory that the resident already has is not written again.
+    """
     first, second = talk.speakers
     said = talk.about or "; ".join(line.text for line in talk.lines)
     keywords = (first.lower(), second.lower())

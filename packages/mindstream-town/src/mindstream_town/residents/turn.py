@@ -252,8 +252,10 @@ class ResidentTurn:
         return await self.resident.memory.find(n, kinds=kinds)
 
     async def recall_about(self, words: Sequence[str], k: int, *, kinds: tuple[Kind, ...] = OF_WORLD) -> list[Record]:
-        """Return the k newest memories with one of these keywords, newest first; [] if residents recall nothing
-        (`profile.recalls`)."""
+        """Return the k newest memories with one of these keywords, newest first.
+
+        []: residents recall nothing in this town (`profile.recalls`), or there is no such memory.
+        """
         if not self.profile.recalls:
             return []
         await self.resident.written()

@@ -228,8 +228,10 @@ def knows_of(turn: ResidentTurn, other: str) -> bool:
 
 
 def last_met(turn: ResidentTurn, other: str) -> str:
-    """Return the weekday and time of the last scene of two residents (`Monday 14:00`); "": they had none, or they live
-    together."""
+    """Return the weekday and time of the last scene of two residents, such as `Monday 14:00`.
+
+    "": they had no scene, or they live together.
+    """
     last = None if other in housemates(turn.setting, turn.person) else turn.state.scenes.get(other)
     return "" if last is None else f"{turn.setting.when(last):%A %H:%M}"
 
