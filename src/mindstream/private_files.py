@@ -24,8 +24,7 @@ def append_private(path: Path) -> TextIOWrapper:
     """Open a text file for appending; a new file is readable by its owner only.
 
     Raises:
-        OSError: the file cannot be opened. A FIFO without a reader counts as such a file; otherwise opening it would
-            block.
+        OSError: the file cannot be opened. This is also raised for a FIFO without a reader, instead of waiting for one.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NONBLOCK", 0)
     return os.fdopen(os.open(path, flags, FILE), "a", encoding="utf-8")

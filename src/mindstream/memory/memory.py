@@ -41,7 +41,7 @@ Records: TypeAlias = list[Record]
 
 
 def _message_text(message: object) -> str:
-    """Return the text of a message of a chat API; "" if it has none, such as a tool call.
+    """Return the text of a message of a chat API; "" if the message has no text, such as a tool call.
 
     Raises:
         InputError: `message` has another form.

@@ -29,8 +29,10 @@ class ActOnTask(Prompt[str]):
     """Call tools, or answer (ReAct). No rule replaces the model.
 
     Attributes:
-        exemplars: solved tasks with their thoughts, actions and observations; from a pool, lessons, too.
-        calls, calls_per_reply, replies: the limits of the tool loop; `replies` counts replies with calls.
+        exemplars: solved tasks with their thoughts, actions and observations. Exemplars from a pool include lessons.
+        calls: maximum number of calls.
+        calls_per_reply: maximum number of calls in one reply.
+        replies: maximum number of replies with calls.
     """
 
     role: ClassVar[str] = "worker"
@@ -46,7 +48,7 @@ class AnswerAlone(Prompt[str]):
     """Answer without tools. No rule replaces the model.
 
     Attributes:
-        exemplars: solved tasks; from a pool, lessons, too.
+        exemplars: solved tasks. Exemplars from a pool include lessons.
         reasons: whether to think step by step first (Wei 2022).
     """
 

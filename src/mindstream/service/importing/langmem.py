@@ -53,7 +53,7 @@ def _item(raw: dict[str, Any], tally: Tally) -> Item:
 
 
 def _words(value: object) -> tuple[str, bool]:
-    """Return the text of a value, and whether the value has nothing else. Without a text, return the value as JSON."""
+    """Return the text of a value, and whether the text is all of it. Without a text, return the value as JSON."""
     if isinstance(value, str):
         return value, True
     if isinstance(value, dict):

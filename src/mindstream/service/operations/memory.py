@@ -268,7 +268,8 @@ async def recall(runtime: Runtime, principal: Principal, request: RecallRequest)
 
 @operation("memory.list", "read", "GET /users/{user}/memories", mcp="list_memories", cli="memory list")
 async def list_memories(runtime: Runtime, principal: Principal, request: ListRequest) -> MemoryList:
-    """List memories, newest first; superseded and archived ones too (not with `by_kind`), each with its status."""
+    """List memories, newest first, each with its status. Superseded and archived memories are listed, too, except with
+    `by_kind`."""
     memory = await runtime.memory(principal)
     kinds, now = parse_kinds(request.kinds) if request.kinds else None, runtime.clock.now()
     if request.by_kind:

@@ -425,8 +425,8 @@ async def details(runtime: Runtime, principal: Principal, request: PoolName) -> 
 
 @operation("pools.pairs", "read", "GET /users/{user}/pools/{pool}/pairs")
 async def pairs(runtime: Runtime, principal: Principal, request: PairsRequest) -> PairList:
-    """List the offered pairs of a pool that the user may read: writer, grading with reasons, and whether the user can
-    recall it."""
+    """List the offered pairs of a pool that the user may read. Each has its writer, its grading with reasons, and
+    whether the user can recall it."""
     first = read_number(request.cursor)
     async with open_pool(runtime, principal, request.pool) as pool:
         state = await pool.state()
