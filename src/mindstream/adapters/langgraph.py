@@ -415,7 +415,8 @@ def _row(record: Record) -> Any:
 
 
 def _thread_episode(thread: str) -> str:
-    """Return a thread's name, or a hash of it if it is not valid as the episode of a record."""
+    """Return a thread's name as the episode of a record. If the name is not valid as an episode, return a hash of
+    it."""
     name = str(thread)
     plain = name.strip() == name and 0 < len(name) <= MAX_NAME and name.isprintable()
     return name if plain else _key(CHECKPOINT, name)

@@ -46,7 +46,7 @@ from mindstream.tools.tool_search import ToolIndex
 from mindstream.tracing import fail, span, tell
 
 LONGEST = 20_000
-"""Maximum length of a query, a question, a context, a result, or the text of a task for the ledger, in characters."""
+"""Maximum length, in characters, of each of these: a query, a question, a context, a result, the text of a task."""
 LONGEST_MEMORY = 4_000
 """Maximum length of a memory, in characters."""
 LONGEST_WAIT_S = 7 * 86_400

@@ -75,7 +75,7 @@ def work_of(run: RunCheckpoint | Solution, after: int = 0) -> list[Line]:
     """Return the task, calls, results and answer of a run, as lines for the model that writes the lessons.
 
     Args:
-        after: number of calls in earlier attempts at the same task; the numbering of calls continues from there.
+        after: number of calls in earlier attempts at the same task. The calls of this run are numbered from there on.
     """
     lines = [Line("user", run.task)]
     failed = run.failed if isinstance(run, RunCheckpoint) else {}

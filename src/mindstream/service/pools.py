@@ -176,11 +176,12 @@ async def open_member(
     Args:
         scorer: the model that grades offered pairs; None: the member only reads.
         model: the name of the model that answers.
-        offers: pairs will be offered, and the scorer is set later.
+        offers: pairs will be offered, and the caller sets the scorer later.
         render: returns the text by which an exemplar is shown.
 
     Raises:
-        InputError: the pool does not exist, the user is not a member, or pairs are to be offered without a rubric.
+        InputError: the pool does not exist; the user is not a member; or pairs are to be offered, and the pool has no
+            rubric.
     """
     if not name:
         yield None

@@ -296,9 +296,10 @@ def _exemplar(pool: Pool, pair: Pair, writer: str) -> Exemplar:
 
 
 async def _record(pool: Pool, exemplar: Exemplar, state: PoolState) -> Record:
-    """Build the memory record of an exemplar; its text is the embedded text.
+    """Build the memory record of an exemplar. The text of the record is the embedded text.
 
-    The record is marked as tainted (third-party content) if the author of the query is not the writer (`asked_by`).
+    If another person than the writer asked the query (`asked_by`), the record is marked as tainted (third-party
+    content).
     """
     text = embedded_text(exemplar.query, exemplar.answer, state.examples_of(exemplar), state.form)
     data = {"query": exemplar.query, "answer": exemplar.answer, "model": exemplar.model, "asked_by": exemplar.asked_by}

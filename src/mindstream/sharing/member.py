@@ -50,7 +50,10 @@ class Member:
     user: str = ""
 
     async def examples(self, query: str, k: int = 3) -> list[Example]:
-        """Return the lessons for a query as one example, then as many of the k best exemplars as fit into `tokens`."""
+        """Return the lessons for a query, as one example, and then the best exemplars.
+
+        There are at most k exemplars, and only as many as fit into `tokens`.
+        """
         lessons = show_lessons(await choose_lessons(self.pool, query, self.agent, self.user))
         kept = shots(await self.pool.recall(query, k, reader=self.agent), self.tokens)
         return [*lessons, *(Example(self.render(each), each.id, self.pool.is_untrusted(each.id)) for each in kept)]

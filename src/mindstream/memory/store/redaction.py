@@ -51,11 +51,11 @@ class ErasedWords:
         return [words for some in self._by_start.values() for words in some]
 
     def may_be_in(self, payload: str) -> bool:
-        """Return quickly whether a text or JSON may contain one of the erased texts; False means certainly not.
+        """Return quickly whether a text or JSON may contain one of the erased texts. False means certainly not.
 
-        This searches the payload for the longest run of ASCII letters and digits in each erased text. If the payload
-        contains non-ASCII characters or Unicode escapes, the result is always True, because case folding may turn these
-        into ASCII letters.
+        Of each erased text, the longest run of ASCII letters and digits is searched for. The result is always True if
+        the payload contains non-ASCII characters or Unicode escapes, because case folding may turn these into ASCII
+        letters.
         """
         if not payload.isascii() or "\\u" in payload:
             return True

@@ -181,7 +181,8 @@ class Hub:
     async def catch_up(
         self, listener: Listener, after: int, mind: StreamKey | None = None
     ) -> AsyncGenerator[list[Line]]:
-        """Yield the wanted rows of the log after a seq, in portions, up to the row after which the queue begins."""
+        """Yield, in portions, the wanted rows of the log after the row `after`. End with the row after which the queue
+        begins."""
         upto = listener.begins
         while after < upto and (rows := await self._store.events(mind, after, limit=PORTION)):
             if wanted := [Line(row) for row in rows if row.seq <= upto and listener.wants(row)]:

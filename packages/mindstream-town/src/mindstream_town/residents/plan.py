@@ -103,7 +103,7 @@ async def next_act(turn: ResidentTurn) -> None:
 def is_right_again(turn: ResidentTurn, block: Block) -> bool:
     """Return whether the resident sees that the object it was going to repair is in order again.
 
-    A resident that perceives as much as its attention allows may have missed the object: the result is then False.
+    False if the resident perceives as much as its attention allows, because it may have missed the object then.
     """
     if not block.leaves or not block.sees_to or len(turn.percepts) >= turn.profile.attention:
         return False

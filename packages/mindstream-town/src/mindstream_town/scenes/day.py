@@ -149,8 +149,10 @@ def clears(turn: ResidentTurn, *used: Record) -> bool:
 
 
 def is_clear(turn: ResidentTurn, record: Record) -> bool:
-    """Return whether a memory reveals no secret of the resident. It reveals none if it has been judged so, or if it
-    tells of something that all could see."""
+    """Return whether a memory reveals no secret of the resident.
+
+    A memory reveals none if it has been judged so, or if it tells of something that all could see.
+    """
     return record.id in turn.state.cleared or record.about is not None
 
 

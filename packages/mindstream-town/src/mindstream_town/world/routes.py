@@ -131,7 +131,8 @@ class TileRoutes:
         return self._labels[spot[1] * world.width + spot[0]] or self._explore(spot)
 
     def _explore(self, spot: Spot) -> int:
-        """Find all tiles that can be reached from a spot, and give them the next label (number of a region)."""
+        """Find all tiles that can be reached from a spot. Give them the next label (the number of a region), and return
+        the label."""
         world, labels, label = self._world, self._labels, len(self._regions) + 1
         width, found = world.width, [spot[1] * world.width + spot[0]]
         labels[found[0]] = label

@@ -190,7 +190,8 @@ class Whereabouts:
         )
 
     def _update_odd(self, place: str) -> None:
-        """Add an object (`place`) to the list of odd objects of its arenas, or remove it.
+        """Update the list of odd objects in the arenas of an object (`place`): add the object if it is odd, else remove
+        it.
 
         An object is odd if it has a condition now, or if one of its changes is still in `changes`.
         """

@@ -200,7 +200,8 @@ class Found(NamedTuple):
 
 
 class Finder:
-    """Finds, with the index in a database, the records of a stream that a recall will rank (its candidates)."""
+    """Finds the candidates of a recall: the records of a stream that the recall will rank. It uses the index in a
+    database."""
 
     def __init__(self) -> None:
         self._places = Places()
