@@ -89,8 +89,10 @@ async def _serve(line: Connection) -> None:
 
 
 def _listen(line: Connection, orders: Orders, loop: asyncio.AbstractEventLoop) -> None:
-    """Forward orders to the event loop. After the order END, or when the parent has exited, end this process within
-    SAVING_S seconds, even if a task is still running."""
+    """Forward orders to the event loop, until the order END comes or the parent exits.
+
+    Then end this process after SAVING_S seconds, even if a task is still running.
+    """
     with suppress(EOFError, OSError):
         while (order := line.recv()) != END:
             loop.call_soon_threadsafe(orders.put_nowait, order)

@@ -322,7 +322,7 @@ class Life:
                 await fold(self.steps, self._m2.model, oldest)
 
     async def _rest_after(self, ended: TurnEnded) -> None:
-        """Pause after a failed turn; after TRIES failed turns in a row, halt until a person resumes the life."""
+        """Pause after a failed turn. After TRIES failed turns in a row, halt until a person resumes the life."""
         self._failed = self._failed + 1 if ended.error else 0
         if self._failed >= TRIES:
             self._failed = 0  # after a person has resumed the life, it has all attempts again

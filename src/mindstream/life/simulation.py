@@ -59,7 +59,7 @@ class ScriptLine(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def second(self) -> float:
-        """The time of the utterance, in seconds from the beginning of its day; noon if `at` is "" (not given)."""
+        """The time of the utterance, in seconds from the beginning of its day. If `at` is "", this is noon."""
         hours, _, minutes = self.at.partition(":")
         return int(hours or 12) * 3_600 + int(minutes or 0) * 60
 

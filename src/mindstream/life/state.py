@@ -99,8 +99,10 @@ KINDS = (*(each.kind for each in EVENTS), "tool_called", "observed", "heard")
 FROM_OUTSIDE = ("heard", "answered", "leave_given", "noticed", "commanded", "task_changed", "life_began")
 """Kinds of events that people and other processes can write at any time."""
 RESULT, WORDS, ARGUMENT, QUESTION = 4_000, 1_500, 600, 300
-"""Maximum number of characters of a result, a reply, an argument and a question in the context of M2, the role that
-decides."""
+"""Maximum number of characters of a text in the context of M2 (the role that decides).
+
+RESULT: of a result. WORDS: of a reply. ARGUMENT: of an argument. QUESTION: of a question.
+"""
 SAID, ANSWERED = "The user said: ", "The user answered later what you asked, "
 LEAVE = "The call "
 """Beginnings of lines of news. SAID and ANSWERED begin a line with the user's words. LEAVE begins a line with the

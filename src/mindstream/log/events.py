@@ -197,7 +197,7 @@ class ModelCalled(Event):
     step: int | None = Field(None, exclude_if=lambda step: step is None)
     """The step of the town's simulation."""
     called_at: Moment | None = Field(None, exclude_if=lambda at: at is None)
-    """The real time of the call, if the row has the simulated time of a town; None: the row's time is the real time."""
+    """The real time of the call, set if the row has the simulated time of a town; None: the row's time is real."""
     asked: Quotes[str] = Field("", exclude_if=not_)
     """The messages of the prompt as JSON, pairs of a role and a text; "" if prompts are not stored."""
     answered: Quotes[str] = Field("", exclude_if=not_)

@@ -108,9 +108,9 @@ def _batch_result(call: Call, result: object) -> Observation:
 
 
 class RunWatcher:
-    """Receives notifications of a run's progress; a subclass overrides the methods that it needs.
+    """Receives notifications of a run's progress. A subclass overrides the methods that it needs.
 
-    If a method raises an exception, the run ends, because a run must not continue if its log cannot be written.
+    If a method raises an exception, the run ends. A run must not continue if its log cannot be written.
     """
 
     async def planned(self, plan: Plan, because: str) -> None:

@@ -310,7 +310,7 @@ async def _choose_models(models: AnyModels, roles: Sequence[str], budget: Budget
 
 
 TOOL_SECONDS = 25.0
-"""Timeout of a run by the tool `solve_task`, in seconds; it is shorter than the default timeout of a tool (30 s)."""
+"""Timeout of a run by the tool `solve_task`, in seconds. The default timeout of a tool is longer (30 s)."""
 TOOL_CALLS, MAX_TASK, SHOWN_EVIDENCE = 32, 4_000, 500
 """Limits of the tool `solve_task`.
 

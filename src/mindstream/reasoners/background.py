@@ -195,8 +195,10 @@ async def find_unanswered(store: Store, mind: StreamKey, work: Work) -> Logged |
 WRITES = 100
 """Maximum number of attempts to commit a result when other writers commit first."""
 PAUSE_S = 60.0
-"""Seconds of silence after which a slot processes an utterance that was postponed to its next run (`Background.defer`).
-The silence begins when no answer is in progress."""
+"""Seconds of silence after which a slot processes a postponed utterance (`Background.defer`).
+
+The silence begins when no answer is in progress.
+"""
 WRITING_S = 30.0
 """Timeout for building the entries of a result, in seconds."""
 

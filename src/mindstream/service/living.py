@@ -182,7 +182,7 @@ def _check_named(flag: str, names: Sequence[str], tools: Sequence[Tool]) -> None
 def _left(budget: LifeBudget, spent: LifeSpent) -> Budget:
     """Return the remaining budget of a life, for its models.
 
-    The life checks its budget before each step; the models also check it before each further call of the same step.
+    The life checks its budget before each step. The models also check the budget before each further call of a step.
     """
     return Budget(
         None if budget.calls is None else max(0, budget.calls - spent.calls),
@@ -311,7 +311,7 @@ async def watch_folder(stream: Memory, folder: Path, skip: Path | None = None) -
 
     Args:
         stream: the memory of the life's user.
-        skip: a subfolder that is ignored, such as the one in which the life itself writes.
+        skip: a subfolder that is ignored, such as the subfolder in which the life itself writes.
     """
     reported = before = await asyncio.to_thread(list_files, folder, skip)
     while True:

@@ -133,7 +133,7 @@ class Solver:
 
 @asynccontextmanager
 async def open_solver(settings: Settings, task: SolveSettings, approve: Approve | None = None) -> AsyncIterator[Solver]:
-    """Open the models and tools of a task, and the user's log, to which model calls are written.
+    """Open the models and tools of a task, and the user's log. Model calls are written to the log.
 
     Args:
         approve: asks the user to approve the tools of an MCP server; None: refuse tools that are not accepted yet.
@@ -275,7 +275,7 @@ async def find_specs(settings: Settings, task: SolveSettings) -> list[ToolSpec]:
 
 
 async def find_faults(settings: Settings, task: SolveSettings) -> tuple[Plan, tuple[Fault, ...]]:
-    """Return the plan in a task's file, and the faults that it has with these settings; no model is called.
+    """Return the plan in a task's file, and the plan's faults with these settings. No model is called.
 
     Raises:
         UserError: a model, a tool, a folder, a server or a file is not valid.

@@ -137,7 +137,8 @@ def not_known(ask: DoesItHelp) -> Helps:
 
 
 class Stated:
-    """Label the candidates of a pair (exemplars that may help as its examples) by numbers that a model states."""
+    """Label the candidates of a pair by numbers that a model states. Candidates are exemplars that may help as examples
+    for the pair."""
 
     basis: Basis = "stated"
 
@@ -156,9 +157,12 @@ def does_it_help(pair: Pair, candidates: Sequence[Pair]) -> DoesItHelp:
 
 
 AMONG, WEIGHED = 60, 16
-"""For each exemplar, WEIGHED other exemplars (its candidates) are labelled by how much they help as examples for it.
-The candidates are evenly spread over the AMONG exemplars that are most relevant by BM25. The WEIGHED most relevant ones
-alone would be too similar to one another to show which properties, besides relevance, make an exemplar helpful."""
+"""WEIGHED: number of candidates of each exemplar: other exemplars that are labelled by how much they help as examples.
+AMONG: number of most relevant exemplars (by BM25) over which the candidates are evenly spread.
+
+The WEIGHED most relevant exemplars would be too similar to one another. They would not show which properties, besides
+relevance, make an exemplar helpful.
+"""
 CONCURRENT = 4
 """Maximum number of concurrent model calls for labelling."""
 

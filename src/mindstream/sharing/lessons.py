@@ -219,7 +219,7 @@ async def _similarities(pool: Pool, task: str, lessons: Sequence[Lesson]) -> dic
 
 
 def show_lessons(lessons: Sequence[Lesson]) -> list[Example]:
-    """Return one `Example` for a prompt, with the text and the ids of all these lessons; [] if there are none."""
+    """Return lessons as one `Example` for a prompt, with the text and the ids of all lessons; []: no lessons."""
     if not lessons:
         return []
     names = {each.id: f"L{number}" for number, each in enumerate(lessons, 1)}

@@ -335,7 +335,7 @@ WIDE, HIGH = 14, 8
 """Width and height of a place's box, in units of spots."""
 CORNER = 0.8
 APART = 1.35
-"""Minimum distance between the centres of the boxes of two places, as a multiple of a box's size (WIDE, HIGH)."""
+"""Minimum distance between the centres of two places' boxes, as a multiple of a box's size (WIDE, HIGH)."""
 ROUNDS = 200
 MOST_DRAWN = 80
 """Maximum number of places that are laid out by distance; more are drawn in rows, because the layout takes too long."""

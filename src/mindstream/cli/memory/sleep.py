@@ -332,7 +332,7 @@ async def dreams(
 ) -> None:
     """Show random sentences from dreams (summaries that sleep wrote), each with the records that its dream summarizes.
 
-    Use it to check that the dreams are true to these records. Archived dreams are included.
+    Use this command to check that dreams are true to their records. Archived dreams are included.
     """
     async with open_user_memory(settings, known=True) as opened:
         records = {each.id: each for each in (await opened.store.changes(opened.key, 0)).records}

@@ -354,9 +354,9 @@ If there are more parts, short neighbours are joined first, so that there are fe
 WHOLE = 400
 """Maximum length in characters of a text that is also read as a whole. A longer text is read only in parts."""
 ABOVE = 0.0
-"""A text sounds like danger if its log odds are above this value, also after any one word is removed from the text.
+"""A text sounds like danger if its log odds are above this value.
 
-Therefore no single word decides.
+The log odds must also be above this value after any one word is removed. Therefore no single word decides.
 """
 STRONGEST = 8
 """Maximum number of parts of a text that are tested by removing words: the parts with the highest log odds."""

@@ -164,9 +164,9 @@ async def _corrected(stream: Stream, old: Record, text: str, by: str, evidence: 
 
 
 async def evidence_of(stream: Stream, id_: str) -> Drawn:
-    """Return a record with its evidence, recursively down to records without evidence, such as observations.
+    """Return a record as the root of the tree of its evidence. The leaves are records without evidence.
 
-    If a record occurs several times in the tree, its own evidence is shown only at the place nearest to the top.
+    If a record occurs several times in the tree, its own evidence is shown only at the place nearest to the root.
     Evidence below MAX_DEPTH levels is left out.
 
     Raises:

@@ -17,8 +17,8 @@ class Checkpoint:
     """A version of derived data.
 
     Attributes:
-        version: one more than the stored version. With another number, writing raises Conflict. If no version is
-            stored, any number is accepted.
+        version: one more than the stored version. With another number, writing raises Conflict. If no intact
+            version is stored, any number is accepted.
     """
 
     name: str

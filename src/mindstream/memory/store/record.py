@@ -99,7 +99,7 @@ class Record:
     vector: Vector | None = field(default=None, repr=False, compare=False)
 
     def __repr__(self) -> str:
-        """Show the text first, and then only the fields that are set, without the technical ones."""
+        """Show the text first, then the other fields that are set. Technical fields except the id are left out."""
         shown = {
             name: getattr(self, name) for name in ("kind", "by", "episode", "slot", "keywords", "evidence", "data")
         }

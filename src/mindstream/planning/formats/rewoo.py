@@ -433,7 +433,7 @@ OTHER_HEAD = re.compile(rf"[\s*`>•(\[-]*+(?:[0-9]{{1,3}}[.)]\s*+)?{OTHER_ID.pa
 ESCAPED_HEAD = re.compile(r"[\s*`>•-]*+\\?[#＃]E[^\[\n]{0,100}\[")
 MARKDOWN = re.compile(r"\\([#_*\[\]])")
 BARE_ID = re.compile(rf"(?<![\w#＃$.]){STEP}")
-"""Matches a step id without `#`, which is a reference if the plan's own steps are written without `#`, too."""
+"""Matches a step id without `#`. Such an id is a reference if the steps of the plan are also written without `#`."""
 FRAGMENT = re.compile(r"://\S*\w\Z")
 """Matches a web address directly before `#E1`. After an address, `#E1` is a fragment of the address, no reference."""
 BLANK = str.maketrans("", "", "\u200b\u2060\ufeff")

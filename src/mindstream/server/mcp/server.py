@@ -180,7 +180,7 @@ def show_tool(tool: MemoryTool) -> wire.Tool:
 
 
 def show_reply(reply: BaseModel, *, failed: bool = False) -> wire.CallToolResult:
-    """Return a reply as a tool result; its text is JSON, so that words of memories are always inside quotes."""
+    """Return a reply as a tool result. The text is JSON, so words of memories are always inside quotation marks."""
     shown = reply.model_dump(mode="json", by_alias=True)
     text = json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
     content = wire.TextContent(type="text", text=text)

@@ -344,7 +344,7 @@ MODULES = tuple(
 
 
 Run: TypeAlias = Callable[..., Awaitable[BaseModel]]
-"""Takes the runtime, the caller, the request and, for a long operation, its RunningOperation; returns the result."""
+"""Takes the runtime, the caller and the request; for a long operation, also its RunningOperation. Returns a result."""
 Stream: TypeAlias = Callable[[Any, Principal, Any], AsyncGenerator[Logged]]
 Complete: TypeAlias = Callable[[Any, Principal, Any], Awaitable[BaseModel]]
 """Takes the runtime, the caller and a stored reply without its `leaves_out` fields; returns the complete reply."""

@@ -319,10 +319,10 @@ class Evaluation:
         )
 
     async def solve(self, questions: Sequence[Question]) -> list[Outcome]:
-        """Solve each question by each strategy; stored results are reused.
+        """Solve each question by each strategy. Stored results are reused.
 
         Raises:
-            ModelError: a model is not available, or the budget is spent; results until then are stored.
+            ModelError: a model is not available, or the budget is spent. Earlier results are stored.
         """
         found = await self.asked.each("solving", questions, self.solve_one)
         return [outcome for outcomes in found for outcome in outcomes]

@@ -132,7 +132,10 @@ class Embodied:
         return state.talks_with if state.talk else ""
 
     async def go(self, place: str) -> str:
-        """Walk to a place, given by its address, the end of its address, or its name in words.
+        """Walk to a place.
+
+        Args:
+            place: the address of the place, the end of the address, or the name of the place in words.
 
         Returns:
             The resident who interrupted the walk by speaking to the user; "": none.

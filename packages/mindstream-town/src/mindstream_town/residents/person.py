@@ -64,7 +64,7 @@ KEY = "appointment"
 
 
 TownTime = Annotated[datetime, AfterValidator(lambda when: when if when.tzinfo else when.replace(tzinfo=UTC))]
-"""A time of the town; without a time zone it counts as UTC, as everywhere in a town."""
+"""A time of the town. A time without a time zone counts as UTC, as everywhere in a town."""
 
 
 class Appointment(Frozen):
