@@ -1155,9 +1155,9 @@ AN_HOUR, MOST_AN_HOUR = 60, 2
 RESERVED, MAX_RESERVED_NEWS = 2, 2
 """RESERVED: number of a day's model calls that are reserved for the evening. MAX_RESERVED_NEWS: maximum number of
 further calls that are reserved for news which the resident has to tell others."""
-TALK_TOKENS, EVENING_TOKENS = 3_700, 2_400
-"""Approximate maximum tokens of a talk, of which each of the two residents pays half, and of an evening's
-reflection."""
+RESERVED_TOKENS, EVENING_TOKENS = 1_000, 2_400
+"""RESERVED_TOKENS: tokens that are reserved for each later meeting that matters more; they suffice for a resident's
+part of a short request. EVENING_TOKENS: approximate maximum tokens of an evening's reflection."""
 LATEST_GATHERING = 45
 """Maximum minutes after the beginning of an appointment of more than two, until its result is asked for."""
 LATEST_HOUR = 23
@@ -1180,16 +1180,17 @@ def settles_in_short(setting: Setting, step: int, state: ResidentState, other: R
     - An errand (`is_errand_to`) is settled so if a budget allows no talk; or if the errand is too unimportant for a
       talk (WORTH_LINES) and neither resident has news for the other (`has_to_tell`).
 
-    Both budgets must allow the request. An errand that may reveal a secret is settled only in a talk, because the
-    request would show the act.
+    Both budgets must allow the request (`_affords_short`). An errand that may reveal a secret is settled only in a
+    talk, because the request would show the act.
     """
     both = (state, other)
-    calls, tokens = setting.profile.day_calls, setting.profile.day_tokens
-    if not all(each.asked[0] < calls and each.asked[1] + EVENING_TOKENS // 2 < tokens for each in both):
-        return False
     if is_appointment_due(setting, step, state, other):
-        return not keep_appointment(setting, step, state, other)
+        weight = max(each.act.weight for each in both if each.act)
+        is_possible = all(_affords_short(each, setting, step, max(weight, AGREED)) for each in both)
+        return is_possible and not keep_appointment(setting, step, state, other)
     errands = [one for one, two in (both, both[::-1]) if is_errand_to(setting, one, two.name, step)]
+    if not all(_affords_short(each, setting, step, _weight_of(errands)) for each in both):
+        return False
     if any(
         each.act and (each.act.secret or (each.briefing and each.act.what in each.briefing.plan)) for each in errands
     ):
@@ -1199,6 +1200,17 @@ def settles_in_short(setting: Setting, step: int, state: ResidentState, other: R
         has_to_tell(setting, step, one, two.name) for one, two in (both, both[::-1])
     )
     return bool(errands) and (is_minor or not all(affords(each, setting, step, weight) for each in both))
+
+
+def _affords_short(state: ResidentState, setting: Setting, step: int, weight: int) -> bool:
+    """Return whether a resident's daily budget allows a short request, in addition to later meetings that matter more.
+
+    From weight DECISIVE on, the request may use the tokens that are reserved for the evening.
+    """
+    calls, tokens = state.asked
+    ahead = reserved_calls(setting, step, state, above=weight) * RESERVED_TOKENS if weight < DECISIVE else 0
+    evening = EVENING_TOKENS // 2 if weight < DECISIVE else 0
+    return calls < setting.profile.day_calls and tokens + ahead + evening < setting.profile.day_tokens
 
 
 def tells_in_passing(setting: Setting, step: int, state: ResidentState, other: ResidentState) -> bool:
@@ -1320,13 +1332,14 @@ def _weight_of(errands: Sequence[ResidentState]) -> int:
     return max((each.act.weight or WORTH_AT_HOME for each in errands if each.act), default=0)
 
 
-NEWS, WORTH_A_TALK, WORTH_AT_HOME, WORTH_LINES = 3, 4, 5, 6
+NEWS, WORTH_A_TALK, WORTH_AT_HOME, WORTH_LINES, DECISIVE = 3, 4, 5, 6, 8
 """Weights of talks, and minimum weights of acts that are done with others (1 to 10).
 
 NEWS: weight of a talk in which a resident tells what it has to tell (`has_to_tell`). WORTH_A_TALK: weight from which an
 act needs a talk with its partners; plans give 4 to acts that ask, tell or settle something. WORTH_AT_HOME: the same,
 for partners of the same household. WORTH_LINES: weight from which an act needs a talk with lines; below, a short
-request gives the result. An act with an open question, or an act that was agreed on, needs a talk at any weight.
+request gives the result. DECISIVE: weight from which a short request may use the evening's tokens. An act with an open
+question, or an act that was agreed on, needs a talk at any weight.
 """
 
 
@@ -1472,7 +1485,7 @@ def has_left(state: ResidentState, profile: Profile, share: float = 1.0, reserve
     """Return whether this share of the daily budget allows another talk in addition to `reserved` calls."""
     calls, tokens = state.asked
     most = ceil(share * (profile.day_calls - RESERVED)), share * (profile.day_tokens - EVENING_TOKENS)
-    return calls + reserved < most[0] and tokens + reserved * TALK_TOKENS // 2 < most[1]
+    return calls + reserved < most[0] and tokens + reserved * RESERVED_TOKENS < most[1]
 
 
 def _rest(setting: Setting, one: str, other: str) -> int:
