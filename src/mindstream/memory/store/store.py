@@ -28,8 +28,9 @@ from mindstream.text.dates import DateSpan
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An event for the log, and the records that are written with it. The records' `seq` is the number of the event's
-    row.
+    """An event for the log, and the records that are written with it.
+
+    The records' `seq` is the number of the event's row.
 
     Attributes:
         distinct: raise Conflict if a current note, thought or exemplar has the same words as one of `records` (see
