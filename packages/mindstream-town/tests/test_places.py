@@ -28,8 +28,11 @@ def test_seen_places_are_added_to_the_tree() -> None:
 @pytest.mark.parametrize(
     ("data", "wrong"),
     [
-        ({"the Ville": {"cafe": ["counter"]}}, "the Ville:cafe: expected an object of places, found list"),
-        ({"the Ville": {"cafe": {"bar": {"counter": 1}}}}, "the Ville:cafe:bar: expected a list of objects"),
+        (
+            {"the Ville": {"cafe": ["counter"]}},
+            "the Ville:cafe: expected a JSON object whose keys are names of places, found list",
+        ),
+        ({"the Ville": {"cafe": {"bar": {"counter": 1}}}}, "the Ville:cafe:bar: expected a list of names of objects"),
         ({"the Ville": {"": {}}}, "cannot be a name"),
     ],
 )

@@ -28,7 +28,8 @@ async def export(
     """Write a whole mind as one file.
 
     The file holds JSON Lines as `memory export` writes them, with superseded and archived records. Its header holds the
-    pack, gate, models and session of the last conversation. The log is not included.
+    settings of the last conversation: its pack, its gate (what decides whether the talker waits for the reasoner), its
+    models and its session. The log is not included.
     """
     async with open_user_memory(settings) as opened:
         count = await files.write_lines(file, backup.export(opened, settings)) - 1

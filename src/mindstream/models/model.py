@@ -125,7 +125,10 @@ class TextLogprobs:
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """The probability of each answer of a typed question, as given by a rule or a decision endpoint."""
+    """The probability of each permitted answer of a question with a fixed set of answers.
+
+    A rule or a decision endpoint gives the probabilities.
+    """
 
     weights: tuple[tuple[str, float], ...]
 

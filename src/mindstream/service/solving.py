@@ -241,7 +241,10 @@ def _names(task: SolveSettings, model: Model | None) -> tuple[str, ...]:
 
 
 def _worker(models: Models, budget: Budget) -> Model | None:
-    """Return the model of the role `worker`, with the budget; None: the role has at most the rule-based default."""
+    """Return the model of the role `worker`, with the budget.
+
+    Return None if no model is configured for the role, or only the rule-based default.
+    """
     try:
         worker = models.of("worker")
     except SettingsError:

@@ -61,8 +61,8 @@ CHANCE, ALLOWANCE = 0.05, 0.5
 queries exceeds. The other is ALLOWANCE below even odds. Even odds would be too strict, because honest offered pairs
 differ from seed pairs."""
 OTHERS = 6
-"""Number of foreign answers (answers to other queries) that each seed query is combined with for the fit. Half of them
-belong to the most similar queries; the others are drawn at random."""
+"""Number of foreign answers (answers to other queries) per seed query. They are the negative examples when the logistic
+regression is trained. Half of them belong to the most similar queries; the other half are drawn at random."""
 RIDGE = 10.0
 """Strength of the ridge penalty in the logistic regression."""
 

@@ -26,7 +26,7 @@ class Member:
 
         member = Member(pool, "ann", scorer="openai:gpt-5-mini")
         planner = Planner(model="openai:gpt-5-mini", exemplars=member)  # its prompts show similar good answers
-        await member.offer(question, answer, shown=[])  # graded by the scorer; stored if it is good
+        await member.offer(question, answer, shown=[])  # graded by the scorer; admitted if it is good
 
     Attributes:
         agent: the name under which the agent reads and writes.

@@ -630,7 +630,7 @@ class Version(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
 
     @cached_property
     def head(self) -> Head:
-        """The head with the stored weights; these are the same in every process."""
+        """The head, built from the weights stored in this version. Every process builds the same head."""
         size = self.width**2
         raw = zlib.decompressobj().decompress(base64.b64decode(self.matrix, validate=True), 4 + size + 1)
         step = np.frombuffer(raw[:4], np.float32)[0]

@@ -21,7 +21,11 @@ ENDS = ".,;:!?)]}*_'~/"
 """Characters that are removed from the end of a link before links are compared: punctuation, and a final slash."""
 _TRAILING = re.compile(rf"[{re.escape(ENDS)}]{{1,4}}\Z")
 _REST = r"[!#-;=?-~\u00c0-\u1fff\u2c00-\u2dff]"
-"""A character of a link. Quotation marks, brackets and letters of Chinese, Japanese and Korean end a link."""
+"""A character of a link.
+
+A link ends at spaces, double and typographic quotation marks, `<`, `>`, and letters of Chinese, Japanese and Korean,
+among others. Other brackets, the apostrophe and the backtick can be part of a link.
+"""
 _BEFORE = r"(?<![\w])"
 _DOMAIN = r"(?<![\w@.-])(?:[a-z0-9\u00c0-\u1fff-]{1,63}\.){1,4}"
 _FLAGS = re.IGNORECASE

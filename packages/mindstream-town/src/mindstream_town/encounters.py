@@ -78,7 +78,10 @@ async def speak_unheard(turn: ResidentTurn, other: ResidentTurn, text: str) -> N
 
 
 async def hear(turn: ResidentTurn, speaker: str, to: str, text: str) -> None:
-    """Let a resident remember what a user said to another resident, in words meant for all in sight."""
+    """Let a resident remember what a user said aloud to another resident.
+
+    Called for each free resident in sight of the user, if the user spoke to all (`Say.to_all`).
+    """
     (record,) = await turn.build(
         RecordDraft(
             text=f"{turn.name} heard {speaker} say: {text}",

@@ -1,4 +1,7 @@
-"""`mindstream memory`: recall, retain, list, get, history, export, import, also of the memories of other programs."""
+"""`mindstream memory`: recall, retain, list, get, history, export, import.
+
+`import` also reads the exports of other programs.
+"""
 
 from __future__ import annotations
 

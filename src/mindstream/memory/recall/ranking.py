@@ -485,8 +485,8 @@ class Resistance:
     def __init__(self, columns: Columns, verbosity: float) -> None:
         others = max(1.0, columns.speakers.tersest() or columns.lexical.mean_length)
         usual = columns.speakers.usual_lengths()
-        # `usual` is indexed by the number of a name and ends with the last speaker. Names with higher numbers get the
-        # value `others`. So does one more element at the end (index -1), for records that are no messages or have no
+        # `usual` has one element for each name, by the name's number, up to the last speaker. Append `others` for each
+        # name with a higher number, and once more at the end: index -1 is for records that are no messages or have no
         # name.
         usual = np.append(usual, np.full(max(1, len(columns.names) + 1 - len(usual)), others))
         factor = 1 + verbosity * (np.maximum(1, usual / others) - 1)

@@ -147,7 +147,7 @@ class IndexCache:
                 columns = self._anew(stream)
                 more = await columns.take_portion(self._store)
             if more and columns.ahead > SOON:
-                if columns.complete:  # settle the vectors now: searches do not while they are behind
+                if columns.complete:  # settle the vectors now: while the columns are `behind`, no search settles them
                     await self._in_steps(columns.vectors.settling(bits=True))
                 columns.behind = columns.vectors.behind = True
                 self._begin(self._behind, stream, self._fill_behind)

@@ -1,4 +1,4 @@
-"""The adapter of decision endpoints, which return the probabilities of a typed question's answers, and no text.
+"""The adapter of decision endpoints, which return the probability of each permitted answer, and no text.
 
 There are two protocols: OpenAI's `/decisions` (as in its client of 2026-10), and TypeSafe's `/systemone`, with which
 llama.cpp serves decision models.
@@ -25,7 +25,7 @@ QUESTION = "question"
 
 
 class Decisions:
-    """The adapter of an endpoint that returns the probability of each answer of a typed question."""
+    """The adapter of an endpoint that returns the probability of each permitted answer of a question."""
 
     def __init__(self, at: Address) -> None:
         self._at, self._client = at, Client(at, MAX_BYTES)

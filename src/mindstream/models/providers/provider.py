@@ -275,7 +275,8 @@ class _Reading:
         if self._thinking.unopened:
             self._known.opens_thoughts = False
         elif self._learns and self._tally.said and not self.truncated:
-            self._note_opening()  # also if the held-back text was released earlier
+            # No thoughts ended without an opening mark. Noted even if the held-back text was released before the end.
+            self._note_opening()
         return piece
 
     def _note_opening(self) -> None:

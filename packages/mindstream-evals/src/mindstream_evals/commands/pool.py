@@ -249,7 +249,9 @@ def evaluate(
     if price:
         return _tell_price(expected, json)
     if settings.only_stand_ins:
-        raise InputError("agents cannot work by rules: name a model, such as --model openai:gpt-5-mini")
+        raise InputError(
+            "agents need a model, because rules cannot solve their tasks; name one, such as --model openai:gpt-5-mini"
+        )
     complain(f"without stored answers: {expected}")
 
     async def run(told: Progress) -> dict[str, dict[str, list[Trial]]]:

@@ -49,8 +49,8 @@ OWNER, AGENT, TRAINING = "owner", "agent", "training"
 ENDING = "End with a line of its own: ANSWER: and the number, or ANSWER: unknown."
 ANSWER = re.compile(r"ANSWER:\D*?(-?[\d,]*\.?\d+)")
 TRIES_BEYOND = 2
-"""Number of attempts that an agent has at a training task in addition to the first one and to one for each convention
-that the task needs. (After a wrong answer, a correction states one of them.)"""
+"""Number of extra attempts at a training task. An agent has at most 1 + (number of conventions that the task needs) +
+TRIES_BEYOND attempts. A person's correction after a wrong answer states one convention."""
 CLOSE = 0.002
 """Relative difference up to which an answer counts as right. An absolute difference of up to 0.01 does, too."""
 CALLS, TOKENS_IN, TOKENS_OUT = 3, 1_000, 120
@@ -199,7 +199,7 @@ class Evaluation:
         check_names(self.place, arms)
         groups, tested = self._groups(arms), [each for each in ARMS if each in arms]
         if self.models.only_rules:
-            raise InputError("agents cannot work by rules: name a model with --model NAME")
+            raise InputError("agents need a model, because rules cannot solve their tasks; name one with --model NAME")
         place = WORKPLACES[self.place](self.seed, self.training, self.tests)
         self.folder.mkdir(parents=True, exist_ok=True)
         done = 0

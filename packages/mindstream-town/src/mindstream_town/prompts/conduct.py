@@ -42,7 +42,7 @@ class SeeTo(Prompt[Remedy]):
     taken: bool = False
     """Whether the object is in use by others, with no room for more people."""
     doing: str
-    """The person's planned activity; its present one if nothing is planned for now."""
+    """What the person plans to do now; if nothing is planned for now, what the person is doing."""
     when: str
     at: int
     """The object's number in `around`."""

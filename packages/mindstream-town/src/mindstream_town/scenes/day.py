@@ -123,7 +123,7 @@ def written_since(turn: ResidentTurn) -> tuple[str, ...]:
 
 
 IN_THE_MORNING = "In the morning: "
-"""Begins the line of a conversation's prompt about a resident's concerns, which are written once a day."""
+"""Prefix of the line about a resident's concerns in the prompt of a conversation. Concerns are written once a day."""
 
 
 def briefing_of(turn: ResidentTurn) -> Briefed | None:
@@ -163,7 +163,8 @@ def _described(turn: ResidentTurn, currently: str, about: str, *, for_talk: bool
     lives = f"Home: {home}, {'with ' + ', '.join(with_whom) if with_whom else 'alone'}"
     said = f"{IN_THE_MORNING if for_talk and currently else ''}{currently}"
     alone = person.model_copy(update={"relations": (), "currently": said})
-    if for_talk or person.day:  # the hours of the usual day say what the texts about habits say
+    # Talks leave out daily habits. Elsewhere, `lifestyle` and `routine` would only repeat the hours of `person.day`.
+    if for_talk or person.day:
         alone = alone.model_copy(update={"lifestyle": "", "routine": ""})
     known = () if for_talk else _knows(turn)
     return tuple(each for each in (*alone.identity(said).split("\n"), about, lives, *known) if each)

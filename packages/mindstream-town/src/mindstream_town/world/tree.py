@@ -153,7 +153,11 @@ def _parse(tree: PlaceTree, data: object, names: tuple[str, ...], where: str) ->
     elif len(names) < ARENA and isinstance(data, dict):
         children = data
     else:
-        wanted = "a list of objects" if len(names) == ARENA else "an object of places"
+        wanted = (
+            'a list of names of objects, such as ["bed", "desk"]'
+            if len(names) == ARENA
+            else "a JSON object whose keys are names of places"
+        )
         raise InputError(f"{where}: {':'.join(names) or 'the tree'}: expected {wanted}, found {type(data).__name__}")
     for name, below in children.items():
         with prefixed(f"{where}:"):

@@ -13,7 +13,7 @@ const pathOf = (id) => `/users/{user}/memories/${encodeURIComponent(id)}`;
 /** @param {{memory: Memory}} props */
 export function Care({ memory }) {
   const [correcting, setCorrecting] = useState(false);
-  if (base.value) return html`<p class="soft small">A recording cannot be changed. In <a href="#/memory">your own memory</a>, open a memory to <b>correct</b> or <b>forget</b> it here; you see first what would be deleted with it.</p>`;
+  if (base.value) return html`<p class="soft small">A recording cannot be changed. In <a href="#/memory">your own data</a>, you can <b>correct</b> or <b>forget</b> a memory: open it there. Before it is forgotten, you see what would be deleted with it.</p>`;
   return html`
     <div class="row">
       ${memory.status === "holds" && html`<button aria-expanded=${correcting} onClick=${() => setCorrecting(!correcting)}>Correct</button>`}
@@ -81,7 +81,7 @@ async function showRemoval(memory) {
     <p class="words card">${memory.text}</p>
     <p>The memory is permanently deleted, and cannot be restored. ${drawn.length ? "Also deleted, as derived from this memory alone:" : removal.items.length ? "" : "Nothing else is deleted with it."}</p>
     <${Going} memories=${drawn} more=${removal.drawn.length - drawn.length} />
-    ${removal.items.length > 0 && html`<p>Also deleted from the beliefs:</p><ul class="list">${removal.items.map((text) => html`<li class="words">${text}</li>`)}</ul>`}
+    ${removal.items.length > 0 && html`<p>Also deleted from the beliefs and plans:</p><ul class="list">${removal.items.map((text) => html`<li class="words">${text}</li>`)}</ul>`}
     ${left.length > 0 && html`<p>${left.length === 1 ? "One memory stays, but with this text:" : `${removal.changed.length} memories stay, but with these texts:`}</p><${Going} memories=${left} more=${removal.changed.length - left.length} />`}
     ${parts && html`<p class="soft">To forget only a part of this message, close this dialog and forget the note that states that part.</p>`}`;
 }

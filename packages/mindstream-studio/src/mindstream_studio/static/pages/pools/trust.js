@@ -36,7 +36,7 @@ function Choose({ pool, source: { source, pairs, trusted } }) {
     title: to ? "Trust this source?" : "Stop trusting this source?", verb: to ? "Trust it" : "Do not trust it", grave: !to,
     preview: async () => html`
       <p class="words card">${source}</p>
-      <p>${to ? "All pairs of this source that were or will be let in can be shown as examples." : `No pair of this source is shown as an example any more; it has ${counted(pairs, "judged pair")} so far. You can trust it again.`}</p>`,
+      <p>${to ? "Every admitted pair of this source can be shown as an example, also pairs that are admitted later." : `No pair of this source is shown as an example any more; it has ${counted(pairs, "judged pair")} so far. You can trust it again.`}</p>`,
     act: async () => { await ask({ path: `${pathOf(pool)}/trust`, body: { source, trusted: to } }); askAllAgain(); },
   });
   return html`
