@@ -75,7 +75,7 @@ def test_an_error_is_the_same(folder: Path) -> None:
 
 INTERNAL = {
     *("begin", "close", "commit", "settle", "build_records", "find_same", "belief", "believe", "revision", "version"),
-    *("columns", "columns_at_hand", "touched", "erasures_at"),
+    *("columns", "columns_at_hand", "message_rows", "records_at", "touched", "erasures_at"),
 }
 
 

@@ -142,16 +142,30 @@ def test_a_definition_that_is_used_once_stands_in_its_place() -> None:
     refers = {"$ref": "#/$defs/Twice"}
     tree = {"properties": {"of": {"items": {"$ref": "#/$defs/Tree"}}}}
     schema = {
-        "$defs": {"Once": {"properties": {"n": once, "t": refers}}, "Twice": twice, "Tree": tree, "Kind": once},
+        "$defs": {
+            "Once": {"properties": {"n": once, "t": refers}},
+            "Twice": twice,
+            "Tree": tree,
+            "Kind": once,
+            "Size": {"enum": ["s"]},
+        },
         "properties": {
             "a": {"$ref": "#/$defs/Once"},
             "b": refers,
             "tree": {"$ref": "#/$defs/Tree"},
+            "size": {"$ref": "#/$defs/Size", "description": "How large."},
             "one": {"oneOf": [{"$ref": "#/$defs/Kind"}], "discriminator": {"mapping": {"k": "#/$defs/Kind"}}},
         },
     }
     sent = lean(schema)
     assert sent["$defs"] == {"Twice": twice, "Tree": tree, "Kind": once}
     assert sent["properties"]["a"] == {"properties": {"n": once, "t": refers}}
-    for value in ({"a": {"n": 1, "t": "x"}, "b": "y"}, {"a": {"n": "1"}}, {"b": 2}, {"tree": {"of": [{"of": 1}]}}):
+    assert sent["properties"]["size"] == {"enum": ["s"], "description": "How large."}
+    for value in (
+        {"size": "x"},
+        {"a": {"n": 1, "t": "x"}, "b": "y"},
+        {"a": {"n": "1"}},
+        {"b": 2},
+        {"tree": {"of": [{"of": 1}]}},
+    ):
         assert bool(find_faults(value, sent)) == bool(find_faults(value, schema))

@@ -66,7 +66,7 @@ async def test_a_signature_becomes_a_schema_with_defaults_enums_models_and_liter
         "type": "string",
     }
     assert schema["properties"]["kind"]["enum"] == ["a", "b"]
-    assert schema["$defs"]["Size"]["enum"] == ["small", "large"]
+    assert schema["properties"]["size"]["enum"] == ["small", "large"]
     assert find_faults({"what": "cup", "place": {"shelf": 2}}, schema) == ["place.room is missing"]
 
 

@@ -351,8 +351,9 @@ def _inlined(schema: Mapping[str, Any]) -> JsonSchema:
 
     def put(node: Any) -> Any:
         if isinstance(node, Mapping):
-            name = str(node.get("$ref")).removeprefix(AT_DEFS) if len(node) == 1 else ""
-            return put(once[name]) if name in once else {key: put(each) for key, each in node.items()}
+            name = str(node.get("$ref")).removeprefix(AT_DEFS)
+            beside = {key: put(each) for key, each in node.items() if key != "$ref" or name not in once}
+            return put(once[name]) | beside if name in once else beside
         return [put(each) for each in node] if isinstance(node, list) else node
 
     left = {name: put(each) for name, each in schema["$defs"].items() if name not in once}
