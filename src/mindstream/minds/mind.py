@@ -196,7 +196,7 @@ POLL_S = 0.5
 async def answer_unanswered(
     memory: Memory, owner: str, lease_s: float, of_session: Callable[[str], AbstractAsyncContextManager[Mind]]
 ) -> None:
-    """Answer the utterances that were unanswered at the first poll; return when none of them is open any more.
+    """Answer the utterances that were unanswered at the first poll; return when no such utterance is open any more.
 
     Args:
         of_session: opens the mind in a given session (conversation).
@@ -482,7 +482,7 @@ class Mind:
             handling = await self.responder.attend(cleaned.text, one_answer=one_answer)
             heard, *redacted = await self._write_down(cleaned, handling, by or handling.by or self.memory.name, once)
         try:
-            async with self._taking_in:  # wait until utterances that arrived meanwhile are committed, too
+            async with self._taking_in:  # wait until utterances that arrived in this time are committed, too
                 pass
         except asyncio.CancelledError:
             self.reasoners.release(heard.seq)

@@ -86,7 +86,7 @@ class Planner(Explained):
         budget: limit of model calls, tokens and money for all runs of this planner; None: no limit. When it is reached,
             the run ends early, and `Solution.stopped` says so.
         tool_calls: maximum number of tool calls in a run; None: no limit. Further calls fail, and the run answers from
-            the results so far. For a resumed run, this limit and `budget` include what the run had spent before.
+            the results that it has. For a resumed run, this limit and `budget` include what the run had spent before.
         seconds: timeout of a run, without the time that a person takes to approve calls. The timeout starts again when
             a run is resumed. None: no timeout.
         replans: maximum number of revisions of a run's plan. A plan is revised if steps failed or the answer is

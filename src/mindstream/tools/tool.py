@@ -36,7 +36,7 @@ class Traits:
     Attributes:
         changes: the tool changes something outside (sends, writes, pays). Chat bots, planners and lives make a call
             only if the call is approved (see tools/call.py), and repeat it only if necessary.
-        untrusted: the tool's results are third-party content (of a page, a server): instructions in them are not
+        untrusted: the tool's results are third-party content (of a page, a server), whose instructions are not
             obeyed.
         key: name of the tool's argument for an idempotency key; several calls with the same key have their effect only
             once. "": the tool has no such argument.
