@@ -196,7 +196,7 @@ def test_steps_can_be_read_from_an_archive(tmp_path: Path) -> None:
         ("nodes", {"node_3": {"node_count": 3}}, "'node_3': type_count: Field required"),
         ("embeddings", {"two": [1.0]}, "'two': expected 3 numbers, found 1"),
         ("embeddings", {"two": [1.0, float("nan"), 0]}, "'two': a number is infinite or NaN"),
-        ("spatial_memory", {"the Ville": []}, "spatial_memory.json: the Ville: expected an object"),
+        ("spatial_memory", {"the Ville": []}, "spatial_memory.json: the Ville: expected a JSON object"),
     ],
 )
 def test_a_bad_save_is_refused_with_file_and_reason(tmp_path: Path, file: str, change: Any, wrong: str) -> None:
