@@ -234,7 +234,8 @@ async def settle_in_short(people: Sequence[ResidentTurn]) -> None:
     assert act is not None  # a resident at an appointment or on an errand has an act
     for turn in people:
         await find_out(turn)
-    await tell_in_passing(people)
+    for turn, other in permutations(people, 2):
+        await _tell(turn, other)
     minds = [await _come_to_mind(turn, people[turn is first], place) for turn in people]
     await together(*(_brief(turn, mind) for turn, mind in zip(people, minds, strict=True)))
     minds = [[each for each in mind if _may_show(turn, each)][:SHORT] for turn, mind in zip(people, minds, strict=True)]
@@ -341,24 +342,22 @@ async def _keep_result(
     for block in begun.plan:
         if {turn.name, *others} <= {*block.agreed}:
             mark_settled(turn, block)
-        elif turn.name == begun.by or len(others) > 1:
+        elif turn.name == begun.by or (len(others) > 1 and {*block.whom} & {*others}):
             close_questions(turn, [block], others)
     for each in agreed:
         if each.appointment and each.comes:
             take_up(turn, each.appointment, each.text)
 
 
-async def tell_in_passing(people: Sequence[ResidentTurn]) -> None:
-    """Let each of these residents tell the others the news that it has to tell them, without a call of a model.
+async def tell_in_passing(both: Sequence[ResidentTurn]) -> None:
+    """Let each of two residents tell the other the news that it has to tell, without a call of a model.
 
-    Two residents without news only pass each other.
+    If neither has news, the two only pass each other.
     """
-    for turn, other in permutations(people, 2):
+    for turn, other in permutations(both):
         await _tell(turn, other)
-    if len(people) == 2 and not any(
-        turn.state.scenes.get(other.name) == turn.step for turn, other in permutations(people)
-    ):
-        for turn, other in permutations(people):
+    if both[0].state.scenes.get(both[1].name) != both[0].step:
+        for turn, other in permutations(both):
             turn.write(Met(step=turn.step, other=other.name, outcome="passed"))
 
 
