@@ -466,8 +466,8 @@ async def gather_context(
     Args:
         text: the utterance.
         heard: the number of the log row of the utterance.
-        believer: the slot of a reasoner whose notes are left out, because the prompt has the reasoner's belief; None:
-            all notes are used.
+        believer: the slot of a reasoner whose notes and thoughts are left out, because the prompt has the reasoner's
+            belief; None: there is no such reasoner.
     """
     newest = await memory.latest("chat", HISTORY)
     own = next((record.id for record in newest if record.seq == heard), "")

@@ -220,7 +220,7 @@ async def _verdict(pool: Pool, state: PoolState, exemplar: Exemplar, scorer: Mod
 
     A pair is rejected if one of these holds:
     - its form has a fault;
-    - the pool already has a pair with the same query and answer;
+    - the pool already serves the writer a pair with the same query and answer;
     - its answer gives orders to its reader, and the pool is guarded;
     - the scorer's reply has no valid grades;
     - the grades sum to less than the rubric's threshold.

@@ -137,7 +137,7 @@ class GateReport(Frozen):
         judged: number of decisions with a known outcome: the Reasoner has processed the utterance.
         regret: share of the judged decisions that waited for nothing or spoke too soon.
         avoided: share of the turns that did not wake the belief reasoner.
-        useless_calls: share of the judged turns in which the Reasoner had no result.
+        useless_calls: share of the judged turns in which the thought changed nothing.
     """
 
     gate: str

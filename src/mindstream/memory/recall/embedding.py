@@ -328,8 +328,8 @@ class MissingVectors:
     async def tell(self, silent: str) -> str:
         """Return why some or all records are found only by their words.
 
-        The result is "" if all records have comparable vectors, or if the stream's columns are not loaded. The reason
-        is published to the feed when it first applies, not at every recall.
+        That is `silent`. If the embedder works, it is a message about records without a vector; "" if there are none,
+        or if the stream's columns are not loaded. The result is also published to the feed, but not at every recall.
 
         Args:
             silent: why the embedder returns no vectors at present (this affects all records); "": the embedder works.

@@ -779,13 +779,13 @@ class Columns:
         return at is not None and self.valid_until.values[at] > now and self.forgotten.values[at] == OPEN
 
     def _revise(self, at: int, record: Record) -> None:
-        """Set the columns of values that may change after a record was written."""
+        """Set the columns of `_revisable` to a record's values."""
         for name, value in _revisable(record):
             getattr(self, name).values[at] = value
 
 
 def _revisable(record: Record) -> tuple[tuple[str, float], ...]:
-    """Return the columns of values that may change after a record was written, each with the record's value."""
+    """Return the columns of a record's strength, importance and times, each with the record's value."""
     return (
         ("level", record.level),
         ("lasting", record.lasting),

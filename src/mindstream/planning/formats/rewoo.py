@@ -100,7 +100,7 @@ def unquoted(text: str) -> str:
     if not 1 <= run <= MOST_QUOTES or len(text) <= 2 * run or any(each not in closing for each in text[-run:]):
         return text
     marks = re.escape("".join({text[0], *closing}))
-    if re.search(rf"(?<!\\)[{marks}](?<!\w.(?=\w))", inner):  # a mark between two letters is an apostrophe
+    if re.search(rf"(?<!\\)[{marks}](?<!\w.(?=\w))", inner):  # a mark inside a word is an apostrophe
         return text
     return ESCAPE.sub(lambda found: ESCAPED.get(found[1], found[1]), inner)
 

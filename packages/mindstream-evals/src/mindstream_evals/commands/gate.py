@@ -23,14 +23,14 @@ SHARES = (
 MEANING = """\
 waited: share of all turns whose answer waited for the reasoner
 avoided: share of all turns that did not wake the reasoner
-for nothing: share of the judged turns whose answer waited, although the thought changed nothing
+for nothing: share of the judged turns whose answer waited, although the thought was not needed
 too soon: share of the judged turns whose answer did not wait, although the thought was needed
 regret: share of the judged turns that waited for nothing or answered too soon
-useless: share of the judged turns in which the reasoner had no result"""
+useless: share of the judged turns in which the thought changed nothing"""
 
 STALE = """\
-stale: share of the answers that needed the thought and were given without it
-for nothing: share of the turns that waited for a thought that changed no answer"""
+stale: share of the turns whose answer needed the thought and was given without it
+for nothing: share of the turns that waited for a thought that was not needed"""
 
 
 @command(app, "data user", "mindstream gate report --user ann")

@@ -1206,7 +1206,7 @@ def settles_in_short(setting: Setting, step: int, state: ResidentState, other: R
 def _affords_short(state: ResidentState, setting: Setting, step: int, weight: int) -> bool:
     """Return whether a resident's daily budget allows a short request, in addition to later meetings that matter more.
 
-    From weight DECISIVE on, the request may use the tokens that are reserved for the evening.
+    From weight DECISIVE on, the request may use all tokens that are left, whatever they are reserved for.
     """
     calls, tokens = state.asked
     ahead = reserved_calls(setting, step, state, above=weight) * RESERVED_TOKENS if weight < DECISIVE else 0
