@@ -149,8 +149,8 @@ async def curve(
     """Show the quality of a pool's recall at each pool size, the best size, and the gain of training as the pool grows.
 
     Three exemplars are recalled for each of at most 100 pairs that the retriever was not trained on. If there are too
-    few such pairs, any pairs are used. The quality is the similarity of the exemplars' answers to the answer of the pair: half
-    ROUGE-L, half cosine.
+    few such pairs, any pairs are used. The quality is the similarity of the exemplars' answers to the answer of the
+    pair: half ROUGE-L, half cosine.
     """
     async with pools.open_pool(settings, name) as pool:
         with progress(f"learning from {name} as it grew") as bar:
