@@ -40,7 +40,7 @@ number misses none.
 """
 FIRST = b"INSERT INTO counters (name, value) VALUES ('changed', 0) ON CONFLICT DO NOTHING"
 OF_THE_DEAD = "at < now() - interval '1 day'"
-"""SQL condition for rows of writers that died; a living writer updates its row with each commit."""
+"""SQL condition for rows of writers that have probably died; a living writer updates its row with each commit."""
 Notified = Callable[[], None]
 
 
