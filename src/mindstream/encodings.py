@@ -89,7 +89,7 @@ SURROGATES = re.compile(rb"\xed[\xa0-\xaf][\x80-\xbf]\xed[\xb0-\xbf][\x80-\xbf]"
 """Matches a character beyond U+FFFF that is encoded as two surrogates, which Java and older databases write in place of
 UTF-8 (CESU-8)."""
 ISO_2022 = re.compile(rb"\x1b\$[@AB(]")
-"""Escape sequence that starts two-byte characters in ISO-2022-JP, -KR and -CN; the rest of such texts is ASCII."""
+"""Escape sequence that starts two-byte characters in ISO-2022-JP and -JP-2; such texts have only ASCII bytes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1099,3 +1099,17 @@ def test_a_key_in_a_url_is_refused() -> None:
         with pytest.raises(SettingsError, match="must not contain a key") as caught:
             address(f"https://h/v1?{query}#m")
         assert "abc" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "variable"),
+    [
+        ("ollama:m@http://me:pw@h", "OLLAMA_API_KEY"),
+        ("anthropic:m@https://h?key=abc", "ANTHROPIC_API_KEY"),
+        ("openai:m@https://h?key=abc", "OPENAI_API_KEY"),
+        ("https://h?key=abc#m", "OPENAI_BASE_URL and OPENAI_API_KEY"),
+    ],
+)
+def test_the_refusal_of_a_key_in_a_url_names_the_variable_that_is_read_instead(name: str, variable: str) -> None:
+    with pytest.raises(SettingsError, match=f"Set {variable} instead$"):
+        address(name)

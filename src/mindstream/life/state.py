@@ -172,7 +172,7 @@ class LifeState(BaseModel):
     quiet_turns: int = 0
     """Number of turns in a row without a call; a turn for a reason other than `task` resets it to 0."""
     failed: str = ""
-    """The error of the newest turn; "": the turn did not fail. The reason for a failed turn needs another turn."""
+    """The error of the newest turn; "": it did not fail. After a failed turn, the next one has the same reason."""
     halted: str = ""
 
     def times_running(self, id_: str) -> int:

@@ -214,7 +214,7 @@ class LedgerTools:
             task = ledger.find(int(str(given.task).strip().lstrip("#")))
         except ValueError:
             there = "; ".join(line_of(each, 0.0) for each in ledger.ordered()[:10]) or "none"
-            raise ToolError(f"{given.task!r} is not the number of a task; the tasks are: {there}") from None
+            raise ToolError(f"{given.task!r} is not the number of a task; the first tasks are: {there}") from None
         if task.standing in ("done", "stopped"):
             raise ToolError(f"task {task.number} is already done or given up, so it cannot be changed")
         return task

@@ -328,7 +328,7 @@ def _factorial(value: Real) -> Real:
 
 def _rounded(value: Real, places: Real = Fraction(0)) -> Real:
     if abs(float(places)) > 300:
-        raise ToolError("round accepts at most 300 decimal places")
+        raise ToolError("round accepts -300 to 300 decimal places")
     step = Fraction(10) ** int(places)
     return Fraction(math.floor(abs(Fraction(value)) * step + Fraction(1, 2))) / step * (-1 if value < 0 else 1)
 

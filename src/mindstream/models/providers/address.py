@@ -63,7 +63,7 @@ def clean_key(key: str, source: str) -> str:
         source: the variable or argument that holds the key, for the error message.
 
     Raises:
-        SettingsError: the key has a character that no HTTP header can carry; the message never shows the key.
+        SettingsError: a character of the key is not visible ASCII; the message never shows the key.
     """
     previous = None
     while key != previous:
@@ -87,7 +87,7 @@ def key_of_environment(name: str) -> str:
     """Return the key in an environment variable, cleaned; "" if it is not set.
 
     Raises:
-        SettingsError: the key has a character that no HTTP header can carry; the message never shows the key.
+        SettingsError: a character of the key is not visible ASCII; the message never shows the key.
     """
     if raw := os.environ.get(name, ""):
         key = clean_key(raw, name)
@@ -244,7 +244,7 @@ def address(name: str, *, base_url: str | None = None, api_key: str | None = Non
         return Address(name, "gguf", str(gguf_file(name)), None, NO_KEY, WINDOW)
     if kind in ("http", "https"):
         url, _, model = name.partition("#")
-        home = _url(base_url or url)
+        home = _url(base_url or url, remedy="Set OPENAI_BASE_URL and OPENAI_API_KEY instead")
         return Address(name, "compatible", unquote(model).strip() or "default", home, api_key or _key_sent_to(home))
     if not rest or kind not in KEYS:
         told = f"{_shown(name)!r} is not the name of a model{_suggestion(name) or '.'}"
@@ -254,7 +254,8 @@ def address(name: str, *, base_url: str | None = None, api_key: str | None = Non
         raise SettingsError(f"{_shown(name)!r}: the address after @ must begin with http:// or https://")
     source = _URL_VARIABLES.get(kind, "")
     model, given = (at[1], base_url or at[2]) if at else (rest, base_url or variable(source))
-    given = _url(given, source if given == variable(source) else "") if given else None
+    remedy = f"Set {' or '.join(KEYS[kind])} instead"
+    given = _url(given, source if given == variable(source) else "", remedy) if given else None
     key = api_key or next(filter(None, map(key_of_environment, KEYS[kind])), None)
     if kind == "ollama":
         given = given or "http://127.0.0.1:11434/v1"
@@ -313,7 +314,7 @@ def split_web_url(url: str) -> SplitResult | None:
         return None
 
 
-def _url(url: str, source: str = "") -> str:
+def _url(url: str, source: str = "", remedy: str = "") -> str:
     """Return a base URL without the parts of a single request: a fragment, slashes at the end, and paths such as
     `/chat/completions` (REQUEST_PATHS).
 
@@ -321,6 +322,7 @@ def _url(url: str, source: str = "") -> str:
 
     Args:
         source: the environment variable with the URL, for the error message.
+        remedy: what to do instead of writing a password or key into the URL, for the error message.
 
     Raises:
         SettingsError: the text is not an http or https URL, or contains a password or a key.
@@ -332,9 +334,7 @@ def _url(url: str, source: str = "") -> str:
         raise SettingsError(f"{where}a model's address looks like http://host:port/v1, not like {_shown(url)!r}")
     secret = next((f"a key ({name}=…)" for name, _ in parse_qsl(parts.query) if name.casefold() in QUERY_KEYS), "")
     if secret := "a user name or password" if parts.username or parts.password else secret:
-        raise SettingsError(
-            f"{where}a model's address must not contain {secret}, because names are logged. Set OPENAI_API_KEY instead"
-        )
+        raise SettingsError(f"{where}a model's address must not contain {secret}, because names are logged. {remedy}")
     path = parts.path.rstrip("/")
     for each in REQUEST_PATHS:
         path = path.removesuffix(each)

@@ -125,7 +125,7 @@ class Provider:
     def _check(self, request: Request, withheld: Withheld | None, tally: Tally, reading: _Reading) -> None:
         """Raise an error if a reply cannot be used:
 
-        - It was cut off at a limit and has no calls, unless it is free text.
+        - It was cut off at a limit and has no calls, unless it is free text with words.
         - It has neither words nor calls, and the model refused, or was still thinking at its token limit.
         """
         label = request.prompt.label()

@@ -74,15 +74,15 @@ def find_beside(town: OpenTown, person: Person, spot: Spot, way: Way) -> Spot:
     """Return the neighbouring spot in a direction, if the person can enter it now.
 
     Raises:
-        InputError: the neighbouring spot is a wall, or belongs to a closed or private place; or the town has no map of
-            tiles.
+        InputError: the neighbouring spot is a wall or off the map, or belongs to a closed or private place; or the
+            town has no map of tiles.
     """
     world = town.setting.world
     if not isinstance(world, TileWorld):
         raise InputError(f"{town.setting.name} has no map of tiles, so single steps are not possible: go to a place")
     there = (spot[0] + WAYS[way][0], spot[1] + WAYS[way][1])
     if not world.walkable(there):
-        raise InputError("a wall blocks this direction")
+        raise InputError("a wall or the edge of the map blocks this direction")
     place = world.address_at(there)
     if place.level > WORLD and world.arena_of(there) != world.arena_of(spot):
         find_open_place(town, person, str(place.upto(ARENA)))
@@ -156,7 +156,8 @@ class Embodied:
             The resident who has spoken to the user; "": none.
 
         Raises:
-            InputError: a wall, or a closed or private place is in the way; or the town has no map of tiles.
+            InputError: a wall, the edge of the map, or a closed or private place is in the way; or the town has no map
+                of tiles.
             ModelError: a model is not available, or its budget is spent; the step has no effect.
             StorageError: rows could not be written; the step has no effect.
         """

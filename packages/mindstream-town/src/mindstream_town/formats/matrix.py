@@ -201,7 +201,8 @@ def _narrowest(
     for name, id in ids.items():
         if id and id not in skip and id not in names[name]:
             raise InputError(
-                f"the id {id} of {name}_maze.csv has no row in {name}_blocks.csv: add it, or make the cell 0"
+                f"the id {id} in the layer {name} has no meaning: add a row to {name}_blocks.csv (for a Tiled map"
+                " without it, a property `address` to the tile), or make the cell 0"
             )
         meant[name] = names[name].get(id) if id not in skip else None
     sector, arena, thing = meant["sector"], meant["arena"], meant["game_object"]
