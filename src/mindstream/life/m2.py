@@ -25,7 +25,7 @@ from mindstream.tools.call import run_loop
 STEPS = 12
 """Maximum number of model calls in a turn."""
 QUIET = 3
-"""Number of turns in a row without a call after which a remark in M2's prompt says so."""
+"""Number of successive turns for tasks, all without a call, after which a remark in M2's prompt says so."""
 
 
 @dataclass

@@ -281,7 +281,7 @@ class LifeState(BaseModel):
 
     def _end_turn(self, event: TurnEnded) -> None:
         self.in_turn, self.failed = False, event.error
-        # a turn that a message began counts as work even if the model only answers the user, without a call
+        # a turn that a message or a standing order began counts as work even without a call: M2 may only answer
         is_at_work = self.results or self.turns[-1].because != "task"
         self.quiet_turns = 0 if is_at_work else self.quiet_turns + 1
         for steps in (self.asked, self.replies, self.called, self.results):

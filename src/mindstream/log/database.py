@@ -594,10 +594,7 @@ def explain_errors(path: Path) -> Iterator[None]:
         elif code.startswith("SQLITE_CORRUPT"):
             advice = f"the file is damaged; {MEND}, or restore a backup"
         elif code.startswith("SQLITE_FULL") or (code.startswith("SQLITE_IOERR") and "full" in text):
-            advice = (
-                "the disk is full; free some space and try again, or save the readable part to another disk with"
-                " `mindstream doctor --mend`"
-            )
+            advice = "the disk is full; free some space and try again"
         elif code.startswith("SQLITE_READONLY"):
             raise ReadOnlyData(f"{path}: the folder can be read, but not changed; {WRITABLE} ({text})") from error
         elif code.startswith(("SQLITE_CANTOPEN", "SQLITE_PERM")):

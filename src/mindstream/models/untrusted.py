@@ -53,7 +53,8 @@ BRACKET = re.compile(
     r"|[\u2039\u2329\u3008\u27e8\u27ea\u276c\u276e\u2770\u29fc\u2991\u02c2\u1438\u227a\u22d6\U0001d236]"
     r"(?=[\W_]{0,8}(?![\u3040-\u30ff\u3400-\u9fff])[^\W\d])"
 )
-"""Characters that a model may read as the beginning of a tag: `<`, and look-alikes before a letter.
+"""Characters that a model may read as the beginning of a tag: `<` unless a number follows, and look-alikes before
+a letter.
 
 Look-alikes before a Chinese or Japanese character stay: 〈红楼梦〉 is a title.
 """

@@ -44,7 +44,7 @@ def langchain_tool(tool: Any, traits: Traits = UNKNOWN) -> LangChainTool:
     """
     name, description = getattr(tool, "name", None), getattr(tool, "description", None)
     if not (isinstance(name, str) and name and isinstance(description, str) and description.strip()):
-        raise TypeError(f"a LangChain tool needs a name and a description; {type(tool).__name__} lacks one of them")
+        raise TypeError(f"a LangChain tool needs a name and a description; {type(tool).__name__} does not have both")
     if not (hasattr(tool, "ainvoke") or hasattr(tool, "invoke")):
         raise TypeError(f"the tool {name!r} has neither ainvoke nor invoke")
     schema, originals = accepted_names({"type": "object", **_schema(tool, name)})

@@ -227,7 +227,10 @@ def _m009_episodes_of_talk(connection: Connection) -> None:
 
 
 def _m010_speakers(connection: Connection) -> None:
-    """Rebuild segments, so that they contain how much each speaker says and which records ask; ranking uses both."""
+    """Delete all segments, so that they are built anew, with how much each speaker says and which records ask.
+
+    Ranking uses both.
+    """
     connection.execute(b"TRUNCATE segments, postings")
     connection.execute(b"ALTER TABLE segments ADD COLUMN said text NOT NULL, ADD COLUMN asks bytea NOT NULL")
     connection.execute(b"ALTER TABLE segments ALTER COLUMN said SET STATISTICS 0")
