@@ -69,8 +69,8 @@ async def test_by_default_neither_recall_nor_sleep_archives_or_merges(how: str, 
         passing = await memory.retain("Otto is on leave.", "note", valid_until=clock.now() + DAY_S)
         await leave_unused(memory, clock)
         model = FakeModel({"dream": ["a dream"], "rate_importance": []})
+        assert (await memory.propose_sleep(model, 1_000)).ids == ()
         assert await memory.sleep(model, 1_000) == ""
-        assert (await memory.propose_sleep(model, 1_000)).forgotten == ()
         assert await memory.archive() == []
         held = {record.id for record in await memory.find()}
         assert {each.id for each in twins} <= held and passing.id not in held

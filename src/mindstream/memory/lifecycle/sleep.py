@@ -187,7 +187,7 @@ async def sleep(
         await run.look_back()
         await fade(run, partial(draw, stream, n))
         await dream(run, compose or compose_dream)
-        return await tidy_up(run, _find_none if stream.keeps_all else partial(find_duplicates, stream))
+        return await tidy_up(run, partial(find_duplicates, stream))
 
 
 def checked_draw(stream: Stream, n: int | None) -> int:
@@ -199,10 +199,6 @@ def checked_draw(stream: Stream, n: int | None) -> int:
     if n is not None and n < 0:
         raise InputError(f"n, the number of records that a sleep draws, must be at least 0, not {n}")
     return stream.drawn if n is None else n
-
-
-async def _find_none() -> list[list[Record]]:
-    return []
 
 
 async def tidy_up(run: SleepRun, find: Callable[[], Awaitable[list[list[Record]]]]) -> str:
@@ -326,7 +322,9 @@ async def _rate(run: SleepRun) -> None:
 
 async def find_duplicates(stream: Stream, leaving: Sequence[str] = ()) -> list[list[Record]]:
     """Return the groups of near-duplicates that contain a record written since the last sleep; records in `leaving` are
-    ignored."""
+    ignored. Under the policy `keep`, which merges nothing, return []."""
+    if stream.keeps_all:
+        return []
     last = await _finished(stream)
     return await duplicates.groups(stream, last.seq if last else 0, leaving)
 

@@ -211,7 +211,7 @@ class PairList(Reply):
 class GrowthPoint(Reply):
     """A point of the growth curve.
 
-    `size`: the number of pairs in the pool. `helped`: the similarity, 0 to 1, between a question's own answer and the
+    `size`: the number of pairs in the pool. `helped`: the similarity, at most 1, of a question's own answer and the
     answers that the retriever ranks first for the question; the mean over questions of the pool. `untrained`: the same
     with an untrained retriever.
     """
