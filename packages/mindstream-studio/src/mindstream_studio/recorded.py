@@ -487,8 +487,8 @@ async def save_talk(reading: Reading, session: str, *, with_calls: bool = False)
     """Return a conversation as a saved page.
 
     The page includes all beliefs and plans that the user's mind formed up to the end of the conversation, with the
-    thoughts that produced them. It does not include utterances of other conversations, or text recalled from them. Only
-    model calls (`with_calls`) contain both.
+    thoughts that produced them. Utterances of other conversations, and texts recalled from them, are included only
+    with `with_calls`.
 
     Args:
         session: the name of the conversation.

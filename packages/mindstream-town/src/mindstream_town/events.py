@@ -220,9 +220,9 @@ class DayPlanned(TownEvent):
     """Ids of the memories that the model named as reasons of the plan's items."""
     keeps: Names = Field((), exclude_if=not_)
     """Ids of the memories that the resident has decided to keep to itself. Memories that were secret from the beginning
-    are not included."""
+    need not be included."""
     tells: NoWords[dict[str, tuple[str, ...]]] = Field(default_factory=dict, exclude_if=not_)
-    """For each memory that the resident should pass on, by id: the names of the people who have not heard it yet."""
+    """For each memory that the resident should pass on, by id: the names of the people who should hear it."""
 
 
 class TasksPlanned(TownEvent):

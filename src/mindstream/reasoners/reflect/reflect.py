@@ -91,7 +91,7 @@ async def counter(stream: Memory, start: float = START) -> float:
 
     `start`: the total importance of new records at which a reflection is due.
 
-    Records without a rating of their importance do not count.
+    Only records of the kinds COUNTED whose importance is rated count.
     """
     columns = await stream.columns()
     last = await stream.store.last(stream.key, "reflected")
@@ -157,7 +157,7 @@ class ReflectReasoner:
     """Reflects in the background of a conversation.
 
     At every fifth utterance (or by another trigger), the reasoner rates new records. It then reflects if the counter is
-    at 0 or below. The counter begins at `start` after a reflection; each new record lowers it by the record's
+    at 0 or below. The counter begins at `start` after a reflection; each new observation or message lowers it by its
     importance.
     """
 

@@ -424,7 +424,8 @@ def _readable(text: str) -> str:
 def _readable_schema(value: Any, key: str = "") -> Any:
     """Return a schema whose descriptions and titles are readable. Names and values stay as they are.
 
-    A list without `items` gets `{}`, because OpenAI and Google refuse the request otherwise.
+    A list with neither `items` nor `prefixItems` gets `"items": {}`, because OpenAI and Google refuse the request
+    otherwise.
     """
     if isinstance(value, dict):
         is_open = value.get("type") == "array" and value.keys().isdisjoint(("items", "prefixItems"))

@@ -29,7 +29,7 @@ from mindstream_town.residents.turn import ResidentTurn
 from mindstream_town.world.world import clock
 
 AT_HEART, BY_LINE, AHEAD = 8, 3, 5
-"""Maximum memories about the speaker's own days, maximum memories recalled for each line that is heard, and maximum
+"""Maximum memories that matter to the speaker, maximum memories recalled for each line that is heard, and maximum
 blocks of the day's plan in the prompt."""
 ENOUGH = 2
 """Minimum number of memories about another person for a summary of the relation."""

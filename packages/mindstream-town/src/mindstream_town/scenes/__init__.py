@@ -1,2 +1,2 @@
 """The mode `scenes`, for residents with a model. One reply plans a day, one writes a whole talk, and one writes a day's
-reflection; rules decide the rest."""
+reflection."""

@@ -984,7 +984,8 @@ async def _present(turn: ResidentTurn, act: Act) -> frozenset[str]:
 
 
 async def _noticed(turn: ResidentTurn, act: Act, before: int) -> set[str]:
-    """Return the residents seen in the act's house after the act began, or at most `before` minutes before."""
+    """Return the residents and objects seen in the act's house after the act began, or at most `before` minutes
+    before."""
     since = turn.setting.moment(_began(turn, act) - before * turn.profile.a_minute)
     house = sector_of(act.place) if act.place else ""
     return {
