@@ -37,7 +37,7 @@ HELD_OUT, MIN_HELD_OUT = 0.15, 12
 """Share of the pairs that are held out: the retriever is tested with their queries and not trained on them. If fewer
 than MIN_HELD_OUT would be held out, all pairs are used for both, the test and the training."""
 TENTHS = 10
-"""Number of pool sizes on a curve: a tenth of the pool, two tenths, up to the whole pool."""
+"""Maximum number of pool sizes on a curve: a tenth of the pool, two tenths, up to the whole pool."""
 
 
 Helps = Doubles
