@@ -178,8 +178,8 @@ class Interviewer:
     def _words(self, record: Record) -> str:
         """Return a memory as text for the prompt: time, speaker, text.
 
-        The time is left out if it is before the town began. The speaker is left out if the memory is no message. A long
-        text is cut off.
+        The time is left out if the memory is from the town's first step or earlier. The speaker is left out if the
+        memory is no message. A long text is cut off.
         """
         said = f"{record.by}: " if record.kind == "chat" else ""
         step = step_of(self.setting, record.created)
