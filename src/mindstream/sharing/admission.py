@@ -97,7 +97,7 @@ async def admit_work(pool: Pool, pair: Pair, writer: str, accepted_by: str) -> s
     """Admit a pair without grading, because a person or a check has accepted its answer; return the pair's id.
 
     Only the form is checked. Admit nothing and return "" in these cases:
-    - the pool has the pair already;
+    - the pair was offered to the pool before;
     - the form of the pair has a fault;
     - the writer or `accepted_by` is not listed as a member by name: their words must not be shown to others.
 

@@ -294,8 +294,8 @@ class Talked(TownEvent):
 
 
 class ActFinished(TownEvent):
-    """A resident's act, or its walk to the place of an act, ended. The resident remembers the act, unless the act
-    continues an equal one."""
+    """A resident's act, or its walk to the place of an act, ended. The resident remembers the act, unless it was only
+    the walk, or the act continues an equal one."""
 
     kind = "act_finished"
     what: Quotes[str]
