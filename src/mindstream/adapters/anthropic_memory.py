@@ -187,7 +187,7 @@ def _checked(path: str) -> str:
     """Return the normal form of a path.
 
     Raises:
-        ToolError: the path is neither ROOT nor below ROOT, or contains `.`, `..` or control characters.
+        ToolError: the path is neither ROOT nor below ROOT, has a part `.` or `..`, or contains control characters.
     """
     parts = [part for part in path.split("/") if part]
     if not path.startswith("/") or parts[:1] != [ROOT[1:]] or {".", ".."} & {*parts} or not path.isprintable():

@@ -69,6 +69,7 @@ class Member:
 
         Raises:
             InputError: the member has no scorer (the model that also edits lessons), or the agent is not a member.
+            SettingsError: the scorer is neither a model nor the name of one.
             ModelError: the model gave no usable answer; nothing was written.
         """
         async with open_models(self._scorer()) as models:

@@ -29,8 +29,9 @@ from mindstream.life.roles import CLOSED, OPENED
 from mindstream.log.events import Heard, Logged, ModelCalled, Observed, ToolCalled
 
 RESULT, ANSWER, WORDS = 240, 600, 2_000
-"""Maximum number of characters shown: of a tool's result, of an answer of M1 (acts) or M0 (thinks), and of a text of M2
-(plans). `life turn N` shows the full texts."""
+"""Maximum number of characters shown. RESULT: of a tool's result, and of the arguments of a call. ANSWER: of an answer
+of M1 (acts) or M0 (thinks), of a dream, and of a result of a tool in SHOWN_OTHERWISE. WORDS: of a text of M2 (plans),
+and of a text that accompanies calls. `life turn N` shows the full texts."""
 ROLES = ("M1", "M0")
 SHOWN_OTHERWISE = ("add_task", "finish_task", "wait_task", "I")
 """Tools whose effect is a task or a question. The task or question has its own line."""

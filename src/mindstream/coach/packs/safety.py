@@ -38,7 +38,8 @@ class Raised:
 
 
 LATELY = 3
-"""Number of answers, after an alarm that stopped the conversation, in which rules give no other advice."""
+"""Number of answers, after an alarm about danger to life that stopped the conversation, in which rules give no other
+advice."""
 
 
 async def look_over(pack: Pack, text: str) -> None:

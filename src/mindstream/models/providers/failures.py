@@ -411,7 +411,7 @@ def _sent(found: set[str], sent: dict[str, Any], text: str) -> set[str]:
     """Return the refused fields that the request has.
 
     ROLES means that the roles of the messages are refused:
-    - If the request has a system message, or two successive messages of the same role, ROLES is kept.
+    - If the request has a system message, or two successive messages of the same role (except `tool`), ROLES is kept.
     - Otherwise, if the request has tool messages, the endpoint must have refused them. Then `tools` replaces ROLES.
     """
     kept = found & ({_ALIASES.get(name, name) for name in sent} - {"messages", "model"})

@@ -148,7 +148,8 @@ def _is_empty(arrival: Arrival) -> bool:
 
 
 def _is_usable(arrivals: Sequence[Arrival]) -> bool:
-    """Return whether a reply is complete JSON, or has other parts than text."""
+    """Return whether a reply is complete JSON, or has parts other than text, token counts and the note that it was cut
+    off."""
     if any(not isinstance(each, Delta | Usage | Truncated) for each in arrivals):
         return True
     try:

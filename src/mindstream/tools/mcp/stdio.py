@@ -41,7 +41,8 @@ class Ending:
 
     Attributes:
         over: set when the server's output has ended or cannot be read any more.
-        lines: number of lines that the server has sent since the last request.
+        lines: number of lines that the server has sent since the last request; a line with several messages counts as
+            several lines.
         is_over: whether no more calls can be made.
         fault: the reason why the connection ended, unless the process ended.
         code: the exit code of the process; None: not known.
