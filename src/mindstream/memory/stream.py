@@ -414,7 +414,7 @@ class Stream:
 
     @property
     def keeps_all(self) -> bool:
-        """Whether the policy is `keep`: nothing is archived or merged unless the user asks."""
+        """Whether the policy is `keep`: nothing is merged, and nothing is archived unless the user asks."""
         return self.strength is not None and self.strength.keeps_all
 
     @property
