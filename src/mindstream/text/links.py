@@ -44,7 +44,7 @@ _NO_LINK = re.compile(r"[\w+-]+\.(?:js|ts|jsx|tsx|py|md|txt|html|css|json|csv|pd
 _MAYBE = re.compile(r"://|\.[a-z0-9]|[a-z]\s?:\S|[/\\]{2}", _FLAGS)
 """Matches a part that every link has. Texts without such a part, that is, most texts, are not searched further."""
 _MARK = re.compile(r"\]\(|[:/\\.&<@\u00ad\u200b-\u200f\u2060-\u2064\ufeff\uff0e\uff0f\uff1a]")
-"""A character that may be part of a link. A word with such a character is passed on only when the word is complete."""
+"""A character that may be part of a link, or `](`. A word with one of these is passed on only when it is complete."""
 _LAST_WORD = re.compile(r"\S*\Z")
 _BEGUN = re.compile(r"(?:h|ht|htt|https?|w|ww|www\.?)\Z", _FLAGS)
 """Letters at the end of a text that may be the beginning of a link."""

@@ -297,8 +297,8 @@ def copy_without(
 ) -> None:
     """Copy a folder's database file without some rows of its log (`rows`: their numbers) and without their records.
 
-    Open work is not copied. The last recall of a record is set to `at` if it was later, because the times of earlier
-    recalls are not stored.
+    Work is not copied, open or finished. The last recall of a record is set to `at` if it was later, because the times
+    of earlier recalls are not stored.
 
     Args:
         unrated: ids of records that were rated later; they get no importance.
