@@ -37,8 +37,8 @@ UNUSUAL_SIGNS = re.compile("[\ue000-\uf8ff\u3100-\u312f\ufe50-\ufe6f]")
 """Private-use characters, phonetic signs and small punctuation. The encoding Big5 contains many of them, but real texts
 contain few: many of them suggest a wrong encoding."""
 BETWEEN = frozenset("’‘–—·‐")
-"""The characters in SIGNS that may occur between two letters. Between letters, any other character of SIGNS suggests a
-wrong encoding."""
+"""Characters that may occur between two letters. Between letters, any other character of SIGNS suggests a wrong
+encoding."""
 DAMAGED = 4
 """Minimum number of valid non-ASCII UTF-8 characters per invalid byte for a text to count as damaged UTF-8, and not as
 a text in another encoding."""

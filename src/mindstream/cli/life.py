@@ -105,7 +105,9 @@ async def say(settings: Settings, words: Words, json: AsJson = False) -> None:
 async def answer(
     settings: Settings,
     words: Words,
-    id_: Annotated[str, flag("ID", "The id of the question [the oldest open one].", "--id")] = "",
+    id_: Annotated[
+        str, flag("ID", "The id of the question [the oldest open one, else the last expired one].", "--id")
+    ] = "",
     json: AsJson = False,
 ) -> None:
     """Answer a question that the life asked, even if it no longer waits for the answer."""

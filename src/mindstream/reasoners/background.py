@@ -280,7 +280,9 @@ async def stop_elsewhere(
     slot: str | None = None,
     answers: bool = True,
 ) -> int:
-    """Stop runs and answers that other owners (not in `ours`) hold; return their number. Their work counts as done.
+    """Stop runs and answers that other owners (not in `ours`) hold; return their number.
+
+    The work of a run is finished. The work of an answer is marked by STOPPED, so that its process stops the answer.
 
     Args:
         session: stop only work about this conversation; None: about any.

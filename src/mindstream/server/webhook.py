@@ -171,8 +171,8 @@ class Webhook:
                 await self._clock.sleep(POLL_S)
 
     async def _post_new(self, client: httpx2.AsyncClient) -> None:
-        """Post all new messages; one that the receiver rejects TRIES times is skipped. Each row is read again before
-        each attempt, because it may have been erased."""
+        """Post all new messages; one that the receiver rejects is skipped after TRIES attempts. Each row is read again
+        before each attempt, because it may have been erased."""
         upto, tries = await self._log.last_seq(), 0
         while await self._hold() and (row := await self._log.next_row(self._at, KINDS)) is not None:
             status = 204 if isinstance(row.event, Unknown) else await self._post(client, row)

@@ -241,8 +241,8 @@ async def _within(
 async def _candidates(stream: Stream, request: ForgetRequest) -> AsyncIterator[list[Record]]:
     """Yield the records that may meet a request, in portions and in the order of writing.
 
-    If the stream's columns (its index in memory) are loaded, only the records that the columns find are read. Otherwise
-    all records are read.
+    If the stream's columns (its index in memory) are loaded and can exclude records, the excluded ones are not read.
+    Otherwise all records are read.
     """
     columns = await stream.columns_at_hand()
     rows = None if columns is None else np.arange(len(columns))

@@ -193,7 +193,7 @@ class Vectors:
     def settling(self, *, bits: bool = False) -> Iterator[None]:
         """Compute the lengths and bits of new vectors, one portion per step; vectors may be added between two steps.
 
-        The mean is recomputed each time the stream has grown by about an eighth. Bits are computed once the stream has
+        The mean is recomputed each time the stream has grown by about a tenth. Bits are computed once the stream has
         more than EXACT_UP_TO records, or earlier if they are needed (`bits`).
         """
         if not self._has_bits and (bits or len(self) > EXACT_UP_TO):

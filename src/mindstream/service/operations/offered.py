@@ -86,7 +86,7 @@ def read_towns(given: Sequence[str]) -> dict[tuple[str, str], Location]:
 
 
 class WatchedTowns:
-    """A cache of recordings of the most recently watched towns; a cached recording reads only new rows."""
+    """A cache of recordings of the most recently watched towns; a cached recording grows by reading only new rows."""
 
     def __init__(self) -> None:
         self._towns: OrderedDict[Location, Any] = OrderedDict()

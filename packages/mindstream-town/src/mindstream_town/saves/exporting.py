@@ -298,7 +298,7 @@ def _in_hours(blocks: Sequence[Block]) -> Schedule:
 
 
 def _minutes(setting: Setting, act: Act) -> int:
-    """Return the duration of an act, counted from the first whole minute after its start."""
+    """Return the duration of an act, counted from the first whole minute that is not before its start."""
     begins = -int(-setting.moment(act.since) // 60)
     return max(0, -int(-setting.moment(act.until) // 60) - begins)
 
