@@ -68,10 +68,7 @@ Replans = Annotated[int, flag("N", "Maximum number of times the plan is revised.
 MODEL = "The model that plans, works and answers; `mindstream model` lists the forms of names [none]."
 ROLE = "The model of one role: planner, worker, solver, replanner; repeatable."
 ASKED_FROM_USD = 0.10
-"""Estimated cost, in US dollars, from which the user is asked before a run.
-
-The user is asked only in a terminal, and only if no budget is set.
-"""
+"""Estimated cost, in US dollars, from which the user is asked before a run (conditions: see `_is_worth`)."""
 
 
 @dataclass(frozen=True)

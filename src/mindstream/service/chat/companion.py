@@ -4,9 +4,9 @@ The companion's answers are made in minds/chat_bot.
 
 A page sends the whole conversation with each new message. The conversation is compared with the stored one, so that no
 message is stored twice. An earlier line is either stored already, or unknown here because the user wrote it to another
-model. If the page no longer shows a stored line, the user has edited that line or requested another answer, so the
-line's record is no longer valid. If the page later returns to that branch of the conversation, the record becomes valid
-again.
+model. If lines are missing at the beginning, the client has shortened the conversation. If the page no longer shows
+another stored line, the user has edited that line or requested another answer, so the line's record is no longer valid.
+If the page later returns to that branch of the conversation, the record becomes valid again.
 """
 
 from __future__ import annotations

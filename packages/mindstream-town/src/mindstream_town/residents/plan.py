@@ -415,8 +415,8 @@ def take_up(turn: ResidentTurn, agreed: Appointment, because: str) -> bool:
 
 
 ERRAND, PROMISED = 4, 5
-"""ERRAND: minimum weight (1 to 10) from which a part of the plan with others is an errand. PROMISED: weight of an
-agreement for which the resident has to ask, tell or meet others."""
+"""ERRAND: minimum weight (1 to 10) of an errand that has people to ask or tell, but no open question. PROMISED: weight
+of an agreement for which the resident has to ask, tell or meet others."""
 
 
 def _is_errand(turn: ResidentTurn, block: Block) -> bool:
