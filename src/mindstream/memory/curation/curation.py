@@ -237,8 +237,8 @@ async def purge(stream: Stream, before: Time | None = None) -> int:
     """Permanently delete records that were archived before a moment (None: all archived records); return their number.
 
     The words of these records are also deleted from the log, from records derived from them (memory/store/erasure), and
-    from the bytes of the file. The user's messages in conversations stay, because they are separate records that are
-    never archived.
+    from the bytes of the file. Messages from which archived records were derived stay, because they are separate
+    records, which do not decay.
     """
     ids = await _forgotten(stream, OPEN if before is None else moment(before, "before"))
     if not ids:
