@@ -725,7 +725,8 @@ def signs(
     2. the share of the question's words that no record mentions;
     3. the highest score part `vector` of a candidate.
 
-    Both shares are weighted by the rarity of the words.
+    Both shares are weighted by the rarity of the words. Names of speakers count as covered. Dates do if a candidate was
+    written on them.
 
     `candidates` marks the records that may be returned. `asked` is 1 if the question itself is a record of the stream;
     that record is not counted.
