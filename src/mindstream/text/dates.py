@@ -91,7 +91,7 @@ HINT = build_pattern(
     r"\d|[年月日天周]|星期|礼拜|<holidays>|\b(?:<months>|<seasons>|to(?:day|night)|yesterday|night|morning|evening)"
     r"|\b(?:after|fore)noon|(?:day|week|weekend|month|year)s?\b"
 )
-"""A quick test: a text in which this pattern does not match names no time."""
+"""A quick test: in a text in which this pattern does not match, READINGS find no time."""
 MAX_BEFORE = 60
 """Number of characters before a time that are searched for words that extend the time, such as 'a couple of weekends
 before the'."""
