@@ -36,6 +36,8 @@ def test_given_links_are_kept(text: str) -> None:
         ("https://sleep.org/a@evil.com", "…", "sleep.org/a@evil.com"),
         ("https://sleep.org@evil.com/a", "…", "sleep.org@evil.com/a"),
         ("https://sleep.org.evil.com/a", "…", "sleep.org.evil.com/a"),
+        ("See пример.рф/путь now", "See … now", "пример.рф/путь"),
+        ("[this](<javascript: alert(1)>)", "[this](…: alert(1)>)", "javascript"),
     ],
 )
 def test_links_that_were_not_given_are_removed(text: str, left: str, gone: str) -> None:

@@ -241,7 +241,7 @@ async def test_answers_of_a_person_are_read_from_a_file(folder: Path, tmp_path: 
         ("resident,question,answer\nNobody,self-1,x\n", "unknown resident"),
         ("resident,question,answer\nAda Brook,self-9,x\n", "unknown question 'self-9'"),
         ("resident,answer\nAda Brook,x\n", "field question is missing"),
-        ("resident,question,answer\n", "all answers are empty"),
+        ("resident,question,answer\n", "no row has an answer"),
     ):
         filled.with_suffix(".csv").write_text(text)
         with pytest.raises(InputError, match=words):

@@ -88,7 +88,7 @@ def test_invalid_arguments_are_refused_in_one_sentence(town: tuple[str | Path, .
     assert "run it further with" in mistaken(run_here("town", "evaluate", "--at", "day 9", *town))
     blank = tmp_path / "mine.csv"
     assert run_here("town", "evaluate", "--questions-out", blank, *town).code == 0
-    assert "all answers are empty" in mistaken(run_here("town", "evaluate", "--person", blank, *town))
+    assert "no row has an answer" in mistaken(run_here("town", "evaluate", "--person", blank, *town))
     empty = ("--data", tmp_path / "new")
     run_here("town", "new", tmp_path / "hamlet.toml", *empty)
     assert "has not run yet" in mistaken(run_here("town", "evaluate", "--answers", tmp_path / "a.csv", *empty))

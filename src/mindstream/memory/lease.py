@@ -173,7 +173,7 @@ async def outlast(stream: Stream, slot: str, what: str) -> None:
     and so it expires.
 
     Raises:
-        HeldElsewhere: the lease was renewed, so the process that holds the work is alive.
+        HeldElsewhere: the lease was renewed or taken over, so the process that holds the work is alive.
     """
     first = await _find_holder(stream, slot)
     while (holder := await _find_holder(stream, slot)) is not None:

@@ -23,7 +23,8 @@ from mindstream.models.untrusted import without_controls
 NOTHING = frozenset(("", "null", "none", "undefined", "nil", "[]", '""', "''"))
 """Texts that mean "no arguments", in lower case."""
 MAX_NESTING = 4
-"""Maximum number of JSON strings that wrap an object, and maximum depth to which `fit` changes a value."""
+"""Maximum number of times that a text is decoded (JSON may be inside JSON strings), and maximum depth to which `fit`
+changes a value."""
 GIVEN = ("arguments", "parameters", "args", "input", "properties")
 """Keys that hold the answer if a model wraps it in a call or in a copy of its schema. WRAPPERS: all keys of such a call
 or copy."""

@@ -592,8 +592,7 @@ async def act(
 async def gather_reply(
     model: Model, request: Request, on_text: Callable[[str], None] | None = None
 ) -> tuple[str, tuple[Call, ...], Usage | None]:
-    """Return the text, the calls and the usage of a complete reply, without characters that no file or endpoint
-    accepts."""
+    """Return the text, the calls and the usage of a complete reply, without NUL and single surrogates."""
     text, calls, used = list[str](), list[Call](), None
     pieces = LegiblePieces()
     async with aclosing(model.reply(request)) as parts:

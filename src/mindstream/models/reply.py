@@ -375,7 +375,7 @@ class LegiblePieces:
 
 
 def legible_call(call: Call) -> Call:
-    """Return a call without characters that no file or endpoint accepts."""
+    """Return a call without NUL and single surrogates (see `legible`)."""
     return Call(legible(call.tool), legible(call.arguments), legible(call.id))
 
 

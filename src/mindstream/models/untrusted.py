@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable
 
 ILLEGIBLE = re.compile(r"[\x00\ud800-\udfff]")
-"""Surrogates (halves of characters) and NUL, which no UTF-8 file can store."""
+"""Surrogates (halves of characters) and NUL."""
 CONTROLS = re.compile(r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|\][^\x07\x1b\n]{0,200}+\x07?)|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 """Terminal escape sequences, and all control characters except tab and line break."""
 SURROGATE = re.compile(r"[\ud800-\udfff]")
@@ -28,7 +28,7 @@ def is_visible(text: str) -> bool:
 
 
 def legible(text: str) -> str:
-    """Join surrogate pairs in a text, and remove NUL and single surrogates, which no file or endpoint accepts."""
+    """Join surrogate pairs in a text, and remove NUL and single surrogates, which cannot be stored everywhere."""
     if text.isascii() and "\0" not in text:
         return text
     return ILLEGIBLE.sub("", with_whole_characters(text))

@@ -465,7 +465,7 @@ class Slot:
 
 
 REMEMBERED = 40
-"""Maximum number of records of the conversation in a run's context: the newest ones."""
+"""Maximum number of chat records that are read for a run's context: the newest ones."""
 
 
 async def build_context(

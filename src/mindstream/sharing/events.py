@@ -183,8 +183,8 @@ class LessonWritten(Event):
     applies: Quotes[str] = ""
     """When the lesson applies; "": always."""
     state: Literal["confirmed", "assumed"] = "assumed"
-    """`confirmed`: confirmed by the verdict of a person or a check, or written by hand by a member; `assumed`: not
-    confirmed, such as a model's inference."""
+    """`confirmed`: confirmed by the verdict of a person or a check, or written by hand by a member who is listed by
+    name; `assumed`: not confirmed, such as a model's inference."""
     sources: Quotes[tuple[str, ...]] = ()
     """The evidence for the lesson: tasks, corrections, documents."""
     writer: Person[Agent]

@@ -41,7 +41,7 @@ LINK = re.compile(
 )
 _NO_LINK = re.compile(r"[\w+-]+\.(?:js|ts|jsx|tsx|py|md|txt|html|css|json|csv|pdf|docx)/[a-z]+[.,;:!?)]*", _FLAGS)
 """Two names of programs or files with a slash between them, such as Node.js/express: this is no link."""
-_MAYBE = re.compile(r"://|\.[a-z0-9]|[a-z]\s?:\S|[/\\]{2}", _FLAGS)
+_MAYBE = re.compile(r"://|\.[a-z0-9\u00c0-\u1fff]|www\.|\]\(|[a-z]\s?:\S|[/\\]{2}", _FLAGS)
 """Matches a part that every link has. Texts without such a part, that is, most texts, are not searched further."""
 _MARK = re.compile(r"\]\(|[:/\\.&<@\u00ad\u200b-\u200f\u2060-\u2064\ufeff\uff0e\uff0f\uff1a]")
 """A character that may be part of a link, or `](`. A word with one of these is passed on only when it is complete."""

@@ -130,3 +130,5 @@ def test_a_changed_pack_is_reloaded(tmp_path: Path) -> None:
 def test_a_pack_can_reuse_a_shipped_alarm_with_its_own_text(tmp_path: Path) -> None:
     (alarm,) = load(a_pack(tmp_path, safety="- {shipped: suicide, say: Call somebody.}")).alarms
     assert alarm.id == "suicide" and alarm.recogniser == "danger" and alarm.say == "Call somebody."
+    with pytest.raises(PackError, match="shipped"):
+        load(a_pack(tmp_path, safety="- {shipped: [suicide], say: Call somebody.}"))

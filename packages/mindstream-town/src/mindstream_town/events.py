@@ -193,7 +193,7 @@ class Perceived(TownEvent):
     """Percepts: subject, predicate, object."""
     records: Names = ()
     gathered: float = 0.0
-    """Total importance of these records."""
+    """Total importance of these records as a reason to reflect."""
     places: Names = ()
     """Addresses of places that the resident did not know before."""
     gone: Names = ()
@@ -288,7 +288,7 @@ class Talked(TownEvent):
     """Ids of memories that the resident had before the talk, and whose text another resident told it again in the
     talk."""
     gathered: float = 0.0
-    """Total importance of these records."""
+    """Importance of the talk, 1 to 10; 0: it is rated later, or counted in `Met`."""
     unrated: Names = Field((), exclude_if=not_)
     """Records whose importance is rated later, in a batch."""
 
@@ -403,7 +403,7 @@ class Met(TownEvent):
     by: Name = ""
     """The resident who declined or ended the meeting."""
     records: Names = ()
-    """The memories of the meeting; (): they are in `Talked`, because the two talked."""
+    """The memories of the meeting; (): none, or they are in `Talked`, or in the `Met` with another of those who met."""
     gathered: float = 0.0
     """Total importance of the memories of the meeting, also of those in `Talked`."""
     stance: Quotes[str] = Field("", exclude_if=not_)

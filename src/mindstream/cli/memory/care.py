@@ -428,7 +428,8 @@ async def correct(
 ) -> None:
     """Replace the text of a record; the old text becomes its history.
 
-    The log gets a `corrected` event. The command lists records and beliefs derived from the old text, which stay.
+    The log gets a `corrected` event. The command lists the records, and the items of beliefs and plans, that are based
+    on the old text; they stay.
     """
     async with calling(settings, own=True, known=True) as call:
         done = (await call("memory.correct", id=id_, text=words)).local
@@ -438,7 +439,7 @@ async def correct(
             f"{done.record.id} now has the text: {short(done.record.text, 200)}",
             *_records("derived from the old text, and not changed", done.drawn),
             *(
-                f"believed because of the old text: {each.slot}, {each.field}: {short(each.text, 120)}"
+                f"based on the old text, and not changed: {each.slot}, {each.field}: {short(each.text, 120)}"
                 for each in done.items
             ),
         ]

@@ -170,9 +170,10 @@ def shipped_dangers() -> dict[str, dict[str, Any]]:
 def _with_shipped(alarm: Any) -> Any:
     """Return an alarm completed by the fields of the shipped alarm that it names; unknown names are reported later, by
     `faults`."""
-    if not isinstance(alarm, dict) or alarm.get("shipped") not in shipped_dangers():
+    named = alarm.get("shipped") if isinstance(alarm, dict) else None
+    if not isinstance(named, str) or named not in shipped_dangers():
         return alarm
-    return {**shipped_dangers()[alarm["shipped"]], **{key: held for key, held in alarm.items() if key != "shipped"}}
+    return {**shipped_dangers()[named], **{key: held for key, held in alarm.items() if key != "shipped"}}
 
 
 def _sentences(path: Path) -> list[str]:

@@ -23,7 +23,7 @@ OPEN_EPISODES = 100
 """Maximum number of episodes whose last record's own vector, without its neighbours' parts, is kept. The next record of
 the episode gets half of it."""
 BYTE_OF_WORDS = 4
-"""Maximum number of 64-bit words per vector for which the count of differing signs fits into a byte."""
+"""Maximum number of 64-bit words per vector for which the counts of differing signs are stored as bytes."""
 SAMPLE = 1 << 16
 """Maximum number of records from which a search by bits (the signs of vectors) computes its maximum distance. If it
 compares more records, it uses a sample of them, which has at least half this number of records."""

@@ -318,7 +318,7 @@ def _take(given: Any, tools: dict[str, Definition], refused: dict[str, str]) -> 
 def _fault(tool: Definition) -> str:
     """Return the reason why a tool cannot be used; "" if it can."""
     if len(tool.name) > MAX_NAME:
-        return "its name is empty or too long"
+        return f"its name has more than {MAX_NAME} characters"
     if len(tool.description) > MAX_DESCRIPTION:
         return f"its description has more than {MAX_DESCRIPTION:,} characters"
     try:

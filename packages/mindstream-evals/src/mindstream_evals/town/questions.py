@@ -236,7 +236,7 @@ def read_person(file: Path, names: Iterable[str], ids: Iterable[str]) -> dict[tu
         if row["answer"].strip():
             found[name, question] = row["answer"].strip()
     if not found:
-        raise InputError(f"{file}: all answers are empty; fill in the column `answer`")
+        raise InputError(f"{file}: no row has an answer; fill in the column `answer`")
     return found
 
 
