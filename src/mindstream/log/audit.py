@@ -80,7 +80,8 @@ def machine_user() -> str:
 
 
 def write(connection: Sql, at: Moment, deed: Deed) -> None:
-    """Add a row about an operation to the audit, in the caller's transaction. Names are stored as digests."""
+    """Add a row about an operation to the audit, in the caller's transaction. The names of the stream and the
+    tenant are stored as digests."""
     about = erasures.digest_for(connection, shown_name(deed.about)) if deed.about else ""
     tenant = erasures.digest_for(connection, deed.tenant) if deed.tenant else ""
     connection.execute(

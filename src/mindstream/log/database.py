@@ -46,7 +46,7 @@ SLOW_S, SPARED_S = 0.05, 1.0
 """SLOW_S: duration, in seconds, above which a read on the event loop's thread shows that the file is slow. SPARED_S:
 time, in seconds, for which all reads run in threads after such a read."""
 READERS = 3
-"""Maximum number of concurrent reads of a file; each thread has its own connection, which costs memory."""
+"""Maximum number of threads that read a file; each has its own connection, which costs memory."""
 GATHER = 256
 """Maximum number of writes in one transaction."""
 BUSY_S = 10.0

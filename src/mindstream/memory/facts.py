@@ -99,9 +99,7 @@ def note_nothing(ask: ExtractFacts) -> Facts:  # noqa: ARG001
 KNOWN = 40
 """Maximum number of known facts in the prompt, newest last."""
 SHOWN_LINES = 6
-"""Maximum number of lines of the conversation that the prompt shows for context, before the messages from which facts
-are extracted.
-"""
+"""Maximum number of messages before the current batch (at most AT_ONCE messages) that the prompt shows for context."""
 
 
 async def find_facts(

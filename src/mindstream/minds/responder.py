@@ -32,10 +32,11 @@ from mindstream.reasoners.background import Background
 from mindstream.reasoners.reasoner import Reasoner, RunContext, RunResult
 
 TRIES, PAUSES_S = 2, 30.0
-"""The default of `Timeouts.silence_s` is long enough for TRIES calls of the talker's model that use their whole
-timeout, and for PAUSES_S seconds of pauses."""
+"""The default of `Timeouts.silence_s` is TRIES times the timeout of the talker's model for the first part of a reply,
+plus PAUSES_S seconds for pauses."""
 CALLS = 3
-"""The default of `Timeouts.thinking_s` is long enough for this number of calls that use their whole timeout."""
+"""The default of `Timeouts.thinking_s` is this many times the timeout of the reasoner's model for the first part of a
+reply."""
 
 
 @dataclass(frozen=True, slots=True)

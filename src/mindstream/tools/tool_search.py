@@ -69,7 +69,7 @@ def find_tools_tool(index: ToolIndex, attached: list[Tool], k: int = FOUND) -> F
     """Make the tool `find_tools`, by which a model adds tools to its own run.
 
     Args:
-        attached: the list of tools of the run (see `loop.run_tool_loop`). Found tools are added to the list, and can be
+        attached: the list of tools of the run (see `call.run_tool_loop`). Found tools are added to the list, and can be
             called from the next step on.
     """
 

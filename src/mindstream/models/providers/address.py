@@ -105,7 +105,8 @@ def remember(key: str) -> None:
 
 
 def mask(text: str) -> str:
-    """Replace every key that this process knows, and texts that look like a vendor's key, by `***`.
+    """Replace the keys that this process knows (with at least _MIN_KEY characters), and texts that look like a vendor's
+    key, by `***`.
 
     A key is found in any letter case, URL-encoded, escaped as in JSON or HTML, in base64 or in hexadecimal.
     """

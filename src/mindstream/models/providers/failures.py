@@ -231,7 +231,7 @@ AGAIN = re.compile(
 def _wait_s(error: Mapping[str, object], words: str, headers: Mapping[str, str]) -> float | None:
     """Return the pause that a rate-limit error asks for, in seconds; None if the error names no pause.
 
-    The pause is read from the headers, else from the details (Gemini), else from the message.
+    The pause is read from the headers, else from the details (Gemini) or `retry_after`, else from the message.
     """
     if (wait_s := retry_after_s(headers)) is not None:
         return wait_s

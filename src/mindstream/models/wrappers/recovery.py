@@ -605,7 +605,7 @@ def _changed(request: Request, fields: dict[str, Any], *cuts: Cut) -> Request:
 
 
 FIRST_REST_S, MAX_WISH_S = 5.0, 300.0
-"""Duration in seconds of the first rest after an outage, and of the longest rest that an endpoint may ask for."""
+"""Duration in seconds of the first rest in an outage, and of the longest rest that an endpoint may ask for."""
 
 
 class Limit(Layered):
@@ -709,7 +709,7 @@ class _Retried(Layer):
 
 
 class Breaker(Layered):
-    """A circuit breaker: after an outage, calls fail at once during a rest. Then a single call is made as a trial.
+    """A circuit breaker: in an outage, calls fail at once during a rest. Then a single call is made as a trial.
 
     The first rest lasts FIRST_REST_S, and each failed trial doubles the rest, up to `longest_s`. If the endpoint asks
     for a longer rest, the rest lasts as long as it asks for, up to MAX_WISH_S. The outage ends with a reply, or with a

@@ -89,8 +89,9 @@ class FactRequest(TownName):
 class KnowerShape(Reply):
     """A resident who knows a fact.
 
-    `step`: since when; `how`: "beginning" (the fact is a memory that it had when the town began or that a user added)
-    or "told" (by the resident `by`); `chain`: the speakers; `memory`: the first record that is derived from the fact.
+    `step`: since when; `how`: "beginning" (the fact is a memory that it had when the town began or that a user added),
+    "told" (by the resident `by`), or "learned" (in another way); `chain`: the speakers; `memory`: the first record that
+    is derived from the fact.
     """
 
     name: str

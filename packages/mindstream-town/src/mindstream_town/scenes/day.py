@@ -899,6 +899,7 @@ async def remember_deed(turn: ResidentTurn) -> None:
     - the people in sight;
     - the partners of an appointment who did not come;
     - the partners of an appointment who came, if none of them talked with the resident;
+    - the people there that the resident had to speak to (`whom_to_speak_to`), but did not talk with;
     - the act's partners (`Act.whom`) that the resident did not meet;
     - the hosts of a visit, if none of them was at home.
 
