@@ -279,7 +279,7 @@ def _licences_of(modules: Collection[Path]) -> str:
 
 
 Data = dict[str, Any]
-"""The response of an operation, converted from JSON."""
+"""The response of an operation, converted to a JSON object."""
 STUDIO_STYLES = ("tokens.css", "base.css", "parts.css")
 CALLS = "traces"
 """Name of the studio's page that shows model calls."""

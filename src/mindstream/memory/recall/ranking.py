@@ -833,8 +833,8 @@ def highest_rows(values: Floats, n: int) -> Rows:
     puts first.
 
     Only the values that reach a threshold, which a sample gives, are partitioned: for 10,000 values, this halves the
-    time. All values are partitioned if at most n, or at least 3 n, values reach the threshold, or if the n-th highest
-    value occurs more than once.
+    time. All values are partitioned if at most n, or at least 3 n, values reach the threshold, or if the n-th and the
+    next highest value are equal.
     """
     among = np.flatnonzero(values >= np.sort(values[::SAMPLED])[-(3 * n // (2 * SAMPLED)) :][0])
     if n < len(among) < 3 * n:

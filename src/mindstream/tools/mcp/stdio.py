@@ -23,8 +23,8 @@ from mindstream.tools.mcp.server import MAX_BYTES
 MAX_LINES = 10_000
 """Maximum number of lines that a server may send without a new request to it."""
 TAIL = 2_000
-"""Maximum number of bytes that are reported if the server ends. They are the end of the server's error output or, if
-this output is empty, of a line of its output that is no message."""
+"""Maximum number of bytes that are kept for the report if the server ends: of the end of its error output, and of the
+beginning of the last line of its output that is no message."""
 END_S = 1.0
 """Seconds in which the server must end after its input is closed, and again after each signal."""
 MAX_WORDS = 2_000
@@ -47,7 +47,7 @@ class Ending:
         fault: the reason why the connection ended, unless the process ended.
         code: the exit code of the process; None: not known.
         tail: the end of the process's error output.
-        other: the last line of the process's output that is not a message.
+        other: the beginning of the last line of the process's output that is not a message.
     """
 
     over: asyncio.Event = field(default_factory=asyncio.Event)
@@ -66,7 +66,7 @@ class Ending:
     def written(self) -> str:
         """The end of an error message, `; it wrote: …`; "" if there is no text.
 
-        The text is the last one that the server wrote, apart from protocol messages.
+        The text is the end of the server's error output or, if this output is empty, of `other`.
         """
         said = _shown(self.tail) or _shown(self.other)
         return f"; it wrote: {said}" if said else ""
