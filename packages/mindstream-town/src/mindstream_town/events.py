@@ -405,7 +405,7 @@ class Met(TownEvent):
     records: Names = ()
     """The memories of the meeting; (): none, or they are in `Talked`, or in the `Met` with another of those who met."""
     gathered: float = 0.0
-    """Total importance of the memories of the meeting, also of those in `Talked`."""
+    """Importance that the meeting adds to the total since the last reflection, also for the memories in `Talked`."""
     stance: Quotes[str] = Field("", exclude_if=not_)
     """The resident's attitude toward the other since this meeting, in words; "": unchanged."""
     avoids: bool | None = Field(None, exclude_if=lambda avoids: avoids is None)

@@ -107,8 +107,8 @@ def purge(
 ) -> None:
     """Permanently delete archived records.
 
-    Their text is also removed from the log, and from dreams and thoughts derived from them. The user's chat messages
-    stay; `memory erase` deletes those. The command asks first.
+    Their text is also removed from the log, and from dreams and thoughts derived from them. Chat messages stay unless
+    they are archived themselves; `memory erase` deletes all of them. The command asks first.
     """
 
     async def count(delete: bool) -> int:
