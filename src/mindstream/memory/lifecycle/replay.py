@@ -33,7 +33,7 @@ number of days in the log for a meaningful result."""
 
 
 class RecordSpan(NamedTuple):
-    """The time during which a record was valid, and the row of the log that wrote it."""
+    """The time from the creation of a record to the end of its validity, and the row of the log that wrote it."""
 
     id: str
     since: Moment

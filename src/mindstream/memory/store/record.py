@@ -57,7 +57,8 @@ class Record:
     """One entry of a stream. Times are seconds since 1970 UTC.
 
     Attributes:
-        id: begins with the time of creation, so sorting by id sorts by this time. Export and import keep the id.
+        id: by default it begins with the time of creation, so that sorting by id sorts by this time. Export and import
+            keep the id.
         by: the name of the speaker, observer or thinker.
         episode: the session or scene. The records before and after this one in the episode are its context.
         accessed: when a recall last returned the record; at first, when it was written.
