@@ -400,3 +400,16 @@ async def test_the_mender_reads_documents_that_the_user_vouches_for(tmp_path: Pa
         await Planner(model=mind, tools=tools).solve("How high is the fee of the harbour?")
     (shown,) = [each.messages[-1].text for each in mind.asked if each.prompt.label() == "mend_plan"]
     assert ("council of Lindby" in shown, "fee set by Lindby" in shown) == (trusted, trusted)
+
+
+async def test_the_reason_to_revise_an_empty_plan_names_the_plan() -> None:
+    reasons = list[str]()
+
+    class Watcher(RecordingWatcher):
+        async def planned(self, plan: Plan, because: str) -> None:
+            reasons.append(because)
+
+    mind = model(answer_from_evidence=["MISSING E1", "Sexten"], mend_plan="#E1 = search[hometown of Jannik Sinner]")
+    planner = Planner(model=mind, tools=[Library().tool], watchers=[Watcher()], replans=1)
+    await planner.solve("Where?", plan=Plan(task="Where?", steps=()))
+    assert reasons[-1] == "the plan did not give what was needed"

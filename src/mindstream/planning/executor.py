@@ -265,7 +265,7 @@ class Executor:
                 await self._finished
             circular, self._waiting = self._waiting, {}
             for id in circular:
-                await self._keep(Evidence(id, "not called: it waits for a step that waits for it", failed=True))
+                await self._keep(Evidence(id, "not called: it waits for steps that wait for each other", failed=True))
         finally:
             await self.stop()
         return self.evidence

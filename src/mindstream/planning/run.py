@@ -358,7 +358,8 @@ class PlanningRun:
         self.changes.append(changes)
         self.evidence = still_valid(self.plan, mended, self.evidence)
         self.plan, self._executor = mended, None  # the executor has evidence of the old plan
-        await self.tell(f"{', '.join(insufficient) or 'the plan'} did not give what was needed")
+        lacking = "the plan" if insufficient == (NOTHING,) else ", ".join(insufficient)
+        await self.tell(f"{lacking} did not give what was needed")
         return True
 
     async def tell(self, because: str) -> None:

@@ -51,8 +51,8 @@ RELEARNED = 1_000
 POLL_S = 0.1
 """Poll interval of background training, in seconds."""
 IDLE_POLLS, YIELD_POLLS = 30, 5
-"""IDLE_POLLS: number of polls without new exemplars after which background training ends. YIELD_POLLS: maximum number
-of polls for which a process leaves the training to the process that made the newest version."""
+"""IDLE_POLLS: number of polls in a row without training after which background training ends. YIELD_POLLS: maximum
+number of polls for which a process leaves the training to the process that made the newest version."""
 RECENT_S = 5.0
 """Seconds after a version was stored during which the process that made the version counts as active."""
 

@@ -46,7 +46,7 @@ BEAT_S, DEAD_S = 15.0, 60.0
 """BEAT_S: interval of heartbeats, in seconds. DEAD_S: time without a heartbeat after which the server of an operation
 counts as dead, in seconds."""
 FORGOTTEN = "words of this user were forgotten while the operation was running, so its result is not kept: "
-TOO_LONG = "the operation has ended, but its result is too large to be stored: the server that ran it keeps it"
+TOO_LONG = "the details of the operation are too large to be stored: only the server that runs it, or ran it, has them"
 AGAIN = "the server ended while the operation was running: request it again"
 RESUMED = "the server ended while the operation was running: resume the run {run!r}"
 
