@@ -109,7 +109,7 @@ async def test_missing_and_circular_references_fail_without_blocking() -> None:
     async with asyncio.timeout(100):
         found = await run(plan, executor)
     assert found["E5"] == "FINE" and all(executor.evidence[id].failed for id in ("E1", "E3", "E4"))
-    assert "E9" in found["E4"] and "waits for a step that waits for it" in found["E1"] + found["E3"]
+    assert "E9" in found["E4"] and "waits for steps that wait for each other" in found["E1"] + found["E3"]
 
 
 async def test_failed_calls_are_retried_if_the_tool_allows_it() -> None:
