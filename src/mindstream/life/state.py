@@ -101,7 +101,7 @@ FROM_OUTSIDE = ("heard", "answered", "leave_given", "noticed", "commanded", "tas
 RESULT, WORDS, ARGUMENT, QUESTION = 4_000, 1_500, 600, 300
 """Maximum number of characters of a text in the context of M2 (the role that decides).
 
-RESULT: of a result. WORDS: of a reply. ARGUMENT: of an argument. QUESTION: of a question.
+RESULT: of a result. WORDS: of a reply, or of a line of news. ARGUMENT: of an argument. QUESTION: of a question.
 """
 SAID, ANSWERED = "The user said: ", "The user answered later what you asked, "
 LEAVE = "The call "

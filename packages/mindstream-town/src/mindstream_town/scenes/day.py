@@ -292,7 +292,8 @@ MAX_PLAN_MEMORIES, MAX_IMPORTANT = 12, 3
 hours."""
 MAX_HABITS_AT_HOME, MAX_HABITS, MAX_ACQUAINTANCES = 600, 300, 8
 """Limits for the prompt of a day's plan. MAX_HABITS_AT_HOME: characters of a housemate's habits. MAX_HABITS: characters
-of a line about an acquaintance. MAX_ACQUAINTANCES: number of acquaintances."""
+of a line about where another person usually is. MAX_ACQUAINTANCES: by how much the number of such lines may exceed the
+number of housemates."""
 MAX_PER_QUESTION = 6
 """Maximum memories per recall query for a day's plan."""
 EARLY = 45
@@ -865,8 +866,8 @@ def _place(turn: ResidentTurn, said: str, before: str, named: Mapping[str, str])
 
 
 DAILY, AGREED, PASSING_DEED = 1, 5, 3
-"""DAILY: importance of an act if the plan does not state it. AGREED: importance of an appointment. PASSING_DEED:
-memories of the resident's own acts up to this importance are not shown in talks."""
+"""DAILY: importance of an act if the plan does not state it. AGREED: minimum importance of an appointment.
+PASSING_DEED: memories of the resident's own acts up to this importance are not shown in talks."""
 DEED, OUTCOME, THEN, CORRECTS = "deed", "outcome", "then", "corrects"
 """Keys in `Record.data`. `deed` marks an act of the resident and `outcome` the result of an act; `then` contains what
 the resident will do about an insight; `corrects` contains the ids of memories that this memory shows to be false."""

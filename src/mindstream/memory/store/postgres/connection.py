@@ -42,7 +42,7 @@ STALE_S = 60
 OF_ONE_MOMENT = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 AT_ONCE = b""
 SEEN_S, LOOK_S = 60.0, 0.1
-"""In seconds. SEEN_S: maximum time that `VACUUM FULL` waits for the end of older transactions. LOOK_S: poll interval of
+"""In seconds. SEEN_S: maximum wait for the end of older transactions before `VACUUM FULL`. LOOK_S: poll interval of
 this wait."""
 OLDER = """
 SELECT 'process ' || pid FROM pg_stat_activity WHERE (datname = current_database() OR datname IS NULL)
