@@ -92,7 +92,7 @@ class Answer:
         decision: the gate's decision.
         handover: reads from the beginning of the talker's reply whether the talker decided to wait for the reasoner.
         one_answer: whether no follow-up is possible after this answer.
-        waited: whether the answer waited for the reasoner; late: whether the reasoner missed the deadline.
+        waited: whether the answer waited for the reasoner; late: whether it waited without getting a result.
         words: all text that was shown.
         kept: the part of `words` that is stored in memory; an excuse is not stored.
         verdict: the effect of alarms on the answer; judged: whether the verdict was determined.

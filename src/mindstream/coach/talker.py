@@ -299,8 +299,8 @@ class Talk(Prompt[str]):
             the prompt leaves out the briefing's question, which the talker may have asked already.
         earlier: number of older lines of this conversation that the prompt leaves out.
         decides: whether the reply begins with the talker's decision about waiting (see coach/talker.py).
-        late: whether the reasoner is still running after the answer has waited for it. If so, the answer must not
-            anticipate the reasoner's result.
+        late: whether the reasoner has no result yet, although the answer has waited for it. If so, the answer must not
+            anticipate the result.
         thought: whether the reasoner has processed this utterance.
         one_answer: whether no follow-up is possible after the answer.
         unsaid: the reasoner's follow-up to the last answer, which could not be sent.

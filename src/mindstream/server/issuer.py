@@ -101,7 +101,7 @@ class Issuer:
         """Return the tenant, scopes and user of a token; None if the token is not valid.
 
         Raises:
-            Refusal: no keys were fetched yet, and the issuer cannot be reached.
+            Refusal: no keys could be fetched yet.
         """
         try:
             header = jwt.get_unverified_header(token) if len(token) <= MAX_TOKEN else {}

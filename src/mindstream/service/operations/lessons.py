@@ -56,14 +56,15 @@ class LessonShape(Reply):
 
     `state`: confirmed (by a verdict, by a member listed by name who wrote it, or by the owner), or only assumed.
     `sources`: the tasks, corrections and documents from which it was learned. `asked_by`: the user whose words it is
-    based on; "" if the pool lists this user by name. `untrusted`: whether it was learned from third-party content.
+    based on; "" if this user owns the pool or is listed by name. `untrusted`: whether it was learned from third-party
+    content, and the owner has not vouched for it.
     `vouched`: whether the owner or a member listed by name wrote the lesson by hand, or the owner vouched for it.
     `confirmed_by`, `contradicted_by`: number of tasks that confirmed and contradicted it; `confirmed_by` is one more if
     `vouched`. `right`, `wrong`: number of right and wrong answers that were given with this lesson. An amendment sets
-    `wrong` and `contradicted_by` to 0. `useful`: when an answer with this lesson was last right. `disputes`: ids of
-    lessons that contradict it. `retired`: why it is no longer shown; "": it is shown. `by_hand`: the person who wrote
-    the current text without naming a source; "": the text has another source, such as a task. `version`: changes with
-    each amendment of the text.
+    `wrong` and `contradicted_by` to 0. `useful`: when an answer with this lesson was last right. `disputes`: ids of the
+    listed lessons that contradict it. `retired`: why it is no longer shown; "": it is shown. `by_hand`: the person who
+    wrote the current text without naming a source; "": the text has another source, such as a task. `version`: changes
+    with each amendment of the text.
     """
 
     id: str
