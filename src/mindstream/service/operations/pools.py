@@ -150,7 +150,7 @@ class VersionShape(Reply):
 
     `learned_from`: the number of pairs that this version was trained on. `helps`: the share of held-out pairs for which
     the exemplar ranked first helps, 0 if too few pairs are held out; `before`: the same for the previous version.
-    `held`: this version is used; false: it ranks no better than the previous one.
+    `held`: whether the training changed the ranking; false: no update passed the check on the held-out pairs.
     """
 
     number: int
