@@ -109,7 +109,7 @@ class Life:
             Memory("data", "ann") as memory,
             Life.open(memory, "openai:gpt-5-mini", goal="Find out about the ferry.", tools=[search]) as life,
         ):
-            print(await life.run(turns=20))  # why it ended: done, waiting for an answer, …
+            print(await life.run(turns=20))  # why it ended: done, halted, or turns
 
     M2 decides, M1 carries out tasks with tools, M0 thinks about questions. After an interruption the same program
     continues the life: a step whose result is in the log is not done again.

@@ -79,7 +79,7 @@ def _rename(connection: sqlite3.Connection, old: str, new: str) -> None:
 def _mark_system(connection: sqlite3.Connection, name: StreamName) -> None:
     """Mark the rows that the system wrote; in earlier versions, only the name in `by` showed this.
 
-    If the user's name is one of the system's names, only rows of kinds that no user writes are marked.
+    If the user's name is one of the system's names, only the rows `task_changed` of this name are marked.
     """
     key = name.typed_key
     for by, kinds in SYSTEM.items():
