@@ -32,7 +32,7 @@ MAX_WORDS, MAX_WORD = 400, 100
 """MAX_WORDS: maximum number of words with non-ASCII characters that are checked for implausible ones. MAX_WORD: maximum
 number of characters that are checked of each word."""
 SIGNS = frozenset("€£¥¢°§©®™«»‹›“”„‘’‚…–—·•¿¡²³½¼¾×±ªº´¸¦µ№、。「」，！？：；（）")
-"""Characters other than letters that are usual in texts."""
+"""Non-ASCII signs that are usual in texts."""
 UNUSUAL_SIGNS = re.compile("[\ue000-\uf8ff\u3100-\u312f\ufe50-\ufe6f]")
 """Private-use characters, phonetic signs and small punctuation. The encoding Big5 contains many of them, but real texts
 contain few: many of them suggest a wrong encoding."""

@@ -351,7 +351,7 @@ ESCAPED = re.compile(r"\\[ubfr]")
 BRACKET = re.compile(r'(?:[^"{}\[\]]++|"(?:[^"\\]++|\\.?)*+"?)*+([{}\[\]])', re.DOTALL)
 """Matches up to the next bracket outside strings; an unclosed string extends to the end of the text."""
 LOOKS_LIKE_JSON = re.compile(r"\{\s*+(?:[\"'“}/#]|\w++\s*+:)|\[\s*+[\"'{\[\]]")
-"""Matches the beginning of JSON, even if it is broken, but not words in brackets."""
+"""Matches the beginning of a JSON object or list, even if it is broken, but not words or numbers in square brackets."""
 OPENING: dict[type | None, str] = {dict: "{", list: "["}
 KINDS: dict[type, str] = {dict: "object", list: "list"}
 
