@@ -173,7 +173,8 @@ CHANCE = 9
 class Ids:
     """Makes ids of records. With a seed, the same records get the same ids in each run, in any order of writing.
 
-    Records with the same millisecond, kind and text get different ids, in the order in which they are made.
+    Records with the same time, kind and text get different ids if this object makes them without a record of another
+    time in between.
     """
 
     stream: str
