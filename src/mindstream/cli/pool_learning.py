@@ -139,8 +139,8 @@ async def curve(
     form: Annotated[
         Literal["composed", "bare"] | None,
         typer.Option(
-            help="The text to embed: the query with its examples (composed), or the query alone (bare) [both, if they"
-            " differ]."
+            help="The text to embed: the query with its examples (composed), or the query alone (bare) [the pool's own"
+            " form; if a pair has examples, also another one]."
         ),
     ] = None,
     file: Svg = None,
@@ -344,7 +344,7 @@ async def lesson(
 async def verdict(
     settings: Settings,
     name: Name,
-    run: Annotated[str, word("RUN", "The name of a run of `mindstream solve` [the newest run].")] = "",
+    run: Annotated[str, word("RUN", "The name of a run of `mindstream solve` [the newest that has ended].")] = "",
     right: Annotated[bool, switch("--right", "The result was right.")] = False,
     wrong: Annotated[str, flag("WORDS", "The result was wrong, and why: the correction in your words.")] = "",
     json: AsJson = False,

@@ -39,7 +39,7 @@ STUCK_S, CHECK_S = 30.0, 5.0
 interval of that check."""
 MAX_CONNECTIONS = 4_000
 """Maximum number of open connections. A further connection replaces the one that has waited longest for the headers of
-its first request. If no connection waits for headers, the further connection gets the response 503."""
+its first request. If there is none, the further connection gets the response 503."""
 MAX_WAITING = 256
 """If at least this many clients have unread responses, requests without a token get 503 at once. Requests in PROBES are
 still answered."""

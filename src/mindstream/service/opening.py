@@ -58,7 +58,7 @@ def answering(
         except OSError as error:
             raise SettingsError(f"the recording {record} cannot be written: {error.strerror}") from None
     if settings.prompts is not None and not settings.prompts.is_dir():
-        raise SettingsError(f"the folder of your own prompt templates, {settings.prompts}, does not exist")
+        raise SettingsError(f"the folder of your own prompt templates, {settings.prompts}, is not an existing folder")
     return Models.named(
         settings.models,
         on_call=on_call,

@@ -384,7 +384,8 @@ async def write_lesson(
     version: int = 0,
     source: str = BY_HAND,
 ) -> str:
-    """Write a lesson by hand, or amend the lesson `id_`; return its id. The lesson counts as confirmed.
+    """Write a lesson by hand, or amend the lesson `id_`; return its id. The lesson of a member who is listed by name
+    counts as confirmed.
 
     In an open pool (whose members include `*`), an agent that is not listed by name can write, too. A lesson of such an
     agent is private and counts as assumed.

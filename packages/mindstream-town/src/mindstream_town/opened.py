@@ -186,7 +186,7 @@ async def open_town(
     Args:
         models: models that the caller has opened; None: the models of the settings.
         order: order of the residents' steps; None: `free` if a model is configured, else `lockstep`.
-        slots: maximum number of simultaneous model calls; 0: no limit.
+        slots: maximum number of simultaneous model calls, at least 1.
         ray: whether model calls run as Ray tasks, including calls answered by rules. No effect if `models` is given.
 
     Raises:

@@ -10,7 +10,7 @@ OF_SCENES = ("lives", "day_calls", "day_tokens")
 
 
 class Profile(BaseModel, frozen=True, extra="forbid"):
-    """Constants of a town's simulation. Defaults are from Park 2023, and from the data of its authors.
+    """Constants of a town's simulation. Many defaults are from Park 2023, or from the data of its authors.
 
     Attributes:
         step_s: seconds of the town's time per step.

@@ -24,7 +24,7 @@ class PromptOverride(Layered):
         super().__init__(inner)
         self._folder = Path(folder)
         if not self._folder.is_dir():
-            raise SettingsError(f"the folder of your own prompt texts, {self._folder}, does not exist")
+            raise SettingsError(f"the folder of your own prompt texts, {self._folder}, is not an existing folder")
         for path in sorted(self._folder.glob("*.md")):
             read_words(path)
 

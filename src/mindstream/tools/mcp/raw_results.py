@@ -101,7 +101,7 @@ def read_tool(given: Any) -> tuple[str, Definition | str]:
         return UNNAMED, f"this is not a tool: expected an object, found {_kind(given)}"
     name, schema = given.get("name"), given.get("inputSchema")
     if not isinstance(name, str) or not name:
-        return UNNAMED, "its name is missing or not a text"
+        return UNNAMED, "its name is missing, empty or not a text"
     schema = {} if schema is None or schema is True or schema == [] else schema  # no arguments are known
     if not isinstance(schema, dict):
         return name, f"expected an object as its schema, found {_kind(schema)}"

@@ -88,7 +88,7 @@ class TownOptions:
         verbose: print events.
         ray: use Ray.
         order: order of the residents' steps; None: `free` with a model, else `lockstep`.
-        slots: maximum number of simultaneous model calls; 0: no limit.
+        slots: maximum number of simultaneous model calls, at least 1.
     """
 
     yes: bool = False
