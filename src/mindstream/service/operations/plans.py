@@ -323,7 +323,7 @@ def _asking(one: RunningOperation) -> Approver:
 
 
 def show_run(found: Solution | RunCheckpoint, at: Moment, running: RunningOperation | None = None) -> RunShape:
-    """Return a run as a reply; `running`: the operation that executes the run; None: the run has ended."""
+    """Return a run as a reply; `running`: the operation that executes the run; None: no operation executes it."""
     ended = "answered" if found.answer and not found.stopped else "stopped"
     evidence = found.evidence.values()
     return RunShape.from_object(
