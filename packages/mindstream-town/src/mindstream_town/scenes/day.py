@@ -759,7 +759,7 @@ MAX_DAY_PARTS = 3
 """Maximum parts of the rest of the day in a prompt; later parts are shown only if they are appointments, or done with
 others."""
 MIN_REMAINING_MINUTES = 5
-"""A part of the day that ends within this many minutes is not shown in a prompt."""
+"""A part of the day that ends within this many minutes, and has no partners, is not shown in a prompt."""
 
 
 def rest_of_day(turn: ResidentTurn) -> tuple[Block, ...]:
@@ -1237,9 +1237,9 @@ def is_appointment_due(setting: Setting, step: int, state: ResidentState, other:
     """Return whether an appointment of two residents with each other is due now.
 
     Both must be at the appointment and awake, and neither may be in a talk. The two must not have talked at the
-    appointment yet; if more than two people have agreed to it, it must not be settled yet. An appointment of more than
-    two is due only from its middle on, or from LATEST_GATHERING minutes after its beginning on if that is earlier: all
-    can be there then.
+    appointment yet. If more than two people have agreed to it, it must not be settled yet instead, and it is due only
+    from its middle on, or from LATEST_GATHERING minutes after its beginning on if that is earlier: all can be there
+    then.
     """
     acts = [act for act in (state.act, other.act) if act and act.why == "plan" and act.has_arrived(step)]
     both = {state.name, other.name}
