@@ -312,7 +312,7 @@ def read_csv(text: str) -> list[dict[str, str]]:
     """
     head, _, rest = text.lstrip("\ufeff\r\n").partition("\n")
     named = head.strip().lower().removeprefix("sep=")
-    if head.lower().startswith("sep=") and named in DELIMITERS:  # a line that Excel writes to name the delimiter
+    if head.lower().startswith("sep=") and named in DELIMITERS:  # a line that names the delimiter for Excel
         delimiter, text = named or "\t", rest
     else:
         delimiter = max(DELIMITERS, key=head.count)

@@ -135,7 +135,7 @@ async def test_a_cancelled_import_leaves_no_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "wrong"),
     [
-        ("vision_r", -1, "scratch.json: vision_r: .* most residents have -1"),
+        ("vision_r", -1, "scratch.json: vision_r: .* the most frequent value is -1"),
         ("act_start_time", "February 13, 9999, 08:00:00", "scratch.json: act_start_time: .*a year from 1970 to 9000"),
         ("importance_trigger_curr", float("nan"), "scratch.json: importance_trigger_curr"),
     ],

@@ -598,7 +598,7 @@ def explain_errors(path: Path) -> Iterator[None]:
         elif code.startswith("SQLITE_READONLY"):
             raise ReadOnlyData(f"{path}: the folder can be read, but not changed; {WRITABLE} ({text})") from error
         elif code.startswith(("SQLITE_CANTOPEN", "SQLITE_PERM")):
-            advice = f"SQLite cannot open the file for writing, as it must to recover the file's -wal; {WRITABLE}"
+            advice = f"SQLite cannot open the file, or cannot open or create its -wal or -shm; {WRITABLE}"
         elif code.startswith("SQLITE_ERROR") and text.startswith(("no such ", "table ", "duplicate column")):
             advice = f"a table or column is missing or exists twice; {MEND}"
         else:

@@ -335,8 +335,8 @@ RULES: dict[type[Prompt[Any]], Callable[..., Any]] = {}
 def rule(prompt: type[P]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register the function that answers a prompt when no model is configured.
 
-    The function gets the prompt; if the prompt is used with tools (`act`), it also gets the previous turns, and may
-    return a list of `Call` instead of a reply.
+    The function gets the prompt and, if it has a second parameter, the previous turns. For a prompt that is used with
+    tools (`act`), it may return a list of `Call` instead of a reply.
 
     Raises:
         ValueError: the prompt has a rule already.

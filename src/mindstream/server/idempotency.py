@@ -91,7 +91,7 @@ class Writes:
         try:
             answer: BaseModel = await operation.call(self._runtime, principal, asked)
         except MindstreamError:
-            await self._state.drop(place)  # the operation failed without an effect, so the client may use its key again
+            await self._state.drop(place)  # the operation failed, so the client may use its key again
             raise
         finally:
             ONCE.reset(once)

@@ -72,7 +72,7 @@ class Receiver:
     def __post_init__(self) -> None:
         parts = urlsplit(self.url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise InputError(f"--webhook must be a URL that begins with https:// or http://, not {self.url[:200]!r}")
+            raise InputError(f"--webhook must be a URL with a host, https://… or http://…, not {self.url[:200]!r}")
         if len(self.key) < MIN_SECRET:
             raise InputError(
                 f"a webhook needs a secret of at least {MIN_SECRET} characters, or `whsec_` and base64 of at least"

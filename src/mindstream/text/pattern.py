@@ -278,7 +278,7 @@ class Pattern:
 
     @cached_property
     def _exact(self) -> regex.Pattern[str]:
-        import regex  # imported late: only patterns with look-arounds need it
+        import regex  # imported late: only patterns that RE2 cannot match exactly need it
 
         return regex.compile(self.form(Form.EXACT)[0], regex.IGNORECASE | regex.VERSION0)
 

@@ -319,7 +319,9 @@ def profile_of_save(save: Save) -> Profile:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         key = SCRATCH_KEYS[str(first["loc"][0])]
-        raise InputError(f"scratch.json: {key}: {first['msg']}; most residents have {first['input']!r:.60}") from None
+        raise InputError(
+            f"scratch.json: {key}: {first['msg']}; the most frequent value is {first['input']!r:.60}"
+        ) from None
 
 
 async def begin_from_save(

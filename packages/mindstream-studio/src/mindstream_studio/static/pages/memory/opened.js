@@ -90,7 +90,7 @@ function Rests({ memory, from }) {
   const edges = all.flatMap(({ id, derived_from }) => derived_from.map((each) => ({ from: each, to: id })));
   return html`
     <${Graph} title="What it is based on" nodes=${nodes} edges=${edges} down=${true} onOpen=${(/** @type {string} */ id) => change({ id })}
-      words="From the original messages at the top down to this memory. Each box can be opened." />`;
+      words="From the original records at the top down to this memory. Each box can be opened." />`;
 }
 
 /** The earlier wordings of a corrected memory. @param {{id: string}} props */

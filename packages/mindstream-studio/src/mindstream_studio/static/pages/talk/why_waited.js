@@ -18,7 +18,7 @@ const HINT = "a hint of danger; ";
 /** Prefixes of a gate's reason that state what overrode the gate. @type {[string, string][]} */
 const OVERRULED = [
   ["an alarm; ", "The message raised an alarm, so the answer was given at once."],
-  ["nothing can follow the answer; ", "The client accepts only one message as the answer, so the answer waited until the reasoner had finished."],
+  ["nothing can follow the answer; ", "The client accepts only one message as the answer, so the answer waited for the reasoner."],
 ];
 
 /** Return the reason as a sentence. @param {Row} decided @param {boolean} waited @returns {string} */
