@@ -10,7 +10,7 @@ from hamlet import hamlet
 from mindstream_town.forking import fork
 from mindstream_town.inspect.cause import CONTROL, Job, find_causes, find_outcome, first_difference, live_fork
 from mindstream_town.inspect.history import read_history
-from mindstream_town.inspect.why import beliefs_of
+from mindstream_town.inspect.why import beliefs_of, condition_at
 from mindstream_town.town import Town
 
 from mindstream.cli import edge
@@ -83,9 +83,12 @@ async def test_false_beliefs_are_traced_to_their_beginning(tmp_path: Path) -> No
         await town.run(until=EIGHT)
         await town.whisper("Ben Hale", "The bridge is closed.")
         await town.run(until=int(9.5 * 360))
+        await town.set_object(PIANO, "locked", danger=False)
         await town.set_object(PIANO, "out of tune", danger=False)
+        changed = town.step
         await town.run(until=NOON)
     history = await read_history(tmp_path)
+    assert condition_at(history, PIANO, changed) == "out of tune"
     found = {each.about: each for name in history.names for each in beliefs_of(history, name, NOON)}
     assert (
         found["Ben Hale"].is_false is None and "whispered to Ben Hale on Mon Feb 13 08:00" in found["Ben Hale"].origin

@@ -96,7 +96,7 @@ async def tasks(settings: Settings, json: AsJson = False) -> None:
 
 @command(app, "data user", 'mindstream life say "Leave the older reports aside."')
 async def say(settings: Settings, words: Words, json: AsJson = False) -> None:
-    """Send a message to the life, which wakes and reads it before its next step."""
+    """Send a message to the life, which reads it before its next step; a waiting life wakes, a halted one does not."""
     text = " ".join(words)
     await _do(settings, "life.say", json, "said", {"text": text}, text=text)
 

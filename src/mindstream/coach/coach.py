@@ -1,4 +1,5 @@
-"""`Coach`: a talker that answers at once, a gate, and a belief reasoner in the background (Christakopoulou 2024)."""
+"""`Coach`: a talker, a belief reasoner in the background, and a gate, which decides whether an answer waits for the
+reasoner (Christakopoulou 2024)."""
 
 from __future__ import annotations
 

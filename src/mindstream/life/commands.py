@@ -64,7 +64,8 @@ async def give_goal(stream: Memory, goal: str, orders: Sequence[str] = ()) -> No
     Nothing is written if nothing changes and the life is not halted.
 
     Args:
-        goal: the goal; "": the current one stays. A new goal is also added to the ledger as a task.
+        goal: the goal; "": the current one stays. A new goal is also added to the ledger as a task, unless an
+            unfinished task has the same text.
         orders: standing orders; (): the current ones stay.
 
     Raises:

@@ -95,7 +95,7 @@ class Replied(Event):
     calls: tuple[WishedCall, ...] = ()
     tokens: int = 0
     """Tokens used by the prompts and replies of all requests of this step. If the endpoint does not report them, they
-    are estimated; 0 if the model failed."""
+    are estimated, or 0 if the model failed."""
     requests: int = 1
     """Number of requests; interrupted or invalid replies are requested again."""
     cost_usd: float | None = None

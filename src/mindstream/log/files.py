@@ -91,7 +91,7 @@ def _named(mode: int) -> str:
 
 
 GATES = "gate-*.npz"
-"""Files in which gates of older versions stored data derived from users' words."""
+"""Files in which older versions stored data derived from users' words."""
 UNFINISHED_GATES = ".gate-*.tmp"
 COPIES = "mended-*"
 """Folders with copies that were made before a repair; they contain users' words."""

@@ -1,4 +1,5 @@
-"""Write an answer as AG-UI events (docs.ag-ui.com): a run with a streamed message; other rows as CUSTOM events."""
+"""Write an answer as AG-UI events (docs.ag-ui.com): a run with a streamed message, tool calls and changes of beliefs;
+other rows as CUSTOM events."""
 
 from __future__ import annotations
 

@@ -337,8 +337,8 @@ class Overheard(TownEvent):
 
 class ResultAsked(TownEvent):
     """A model was asked for the result of an act. The reply is applied when the resident needs it: when its next act
-    ends, when it goes to bed, when it reflects, or when it begins a scene. No other resident can perceive the result
-    before.
+    ends, when it goes to bed, when it reflects, or when it begins a scene or settles an appointment. No other resident
+    can perceive the result before.
 
     Attributes:
         prompt: the model request as JSON, without the memories in it.

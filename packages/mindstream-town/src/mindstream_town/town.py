@@ -473,7 +473,7 @@ class Town:
         """Add a thought to a resident's memory; it has an effect from the next step on.
 
         Raises:
-            InputError: there is no such resident, or the text is empty.
+            InputError: there is no such resident, or the text is empty or too long.
             ModelError: the importance of the thought could not be rated.
         """
         name = self.resident_name(name)

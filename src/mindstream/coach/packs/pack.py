@@ -269,8 +269,8 @@ class Pack(PackPart):
         return not known & set(step.not_for) and (not only_for or bool(only_for & known))
 
     def only_for(self, step: Step) -> set[str]:
-        """Return the topics that restrict a step: the step is only for users with one of these topics. Empty: the step
-        is for all users."""
+        """Return the topics that restrict a step: the step is only for users with one of these topics. Empty: there is
+        no such restriction."""
         topics = map(self.topic, step.topics)
         return {topic.id for topic in topics if topic and topic.field and self.fields[topic.field].audience}
 

@@ -270,7 +270,7 @@ def _run(wanted: str) -> Piece:
     """Return the piece for a word of a script without spaces. The piece matches the word within longer text.
 
     A name in katakana must be a whole word. A Chinese name of two or three characters must not be followed by its own
-    last character.
+    last character, except 明 as the beginning of another word (AFTER_MING).
     """
     folded = _folded(wanted)
     before = f"(?<![{KATAKANA}])" if re.match(f"[{KATAKANA}]", folded) else ""

@@ -34,7 +34,7 @@ from mindstream.service.operations.operation import (
 from mindstream.service.operations.runtime import Runtime
 
 MAX_TRACE = 1_000
-"""Maximum number of rows after an utterance that are searched for its trace."""
+"""Maximum number of rows, from an utterance's row on, that are searched for its trace."""
 MIN_WINDOW, MAX_WINDOW = 1_000, 64_000
 """Number of rows that are read at a time, backwards from the end. The first read is of MIN_WINDOW rows. While few rows
 match, the number doubles, up to MAX_WINDOW."""

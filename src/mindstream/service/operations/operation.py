@@ -417,7 +417,8 @@ class Operation:
             runtime: a `Runtime` (see runtime.py, which imports this module).
 
         Raises:
-            Forbidden: the caller does not have the scope, or its token is for another user.
+            Forbidden: the caller does not have the scope; its token is for another user; or the operation is
+                `tenant_wide`, and the token is for one user.
             MindstreamError: see the operation.
         """
         principal.require(self.package, self.scope)

@@ -234,10 +234,10 @@ def _seen(history: History, about: str, record: Record, step: int) -> Belief:
 
 
 def condition_at(history: History, place: str, step: int) -> str:
-    """Return the condition of an object at a step."""
+    """Return the condition of an object at a step, after all changes of this step."""
     rows = (row.event for row in history.rows[""] if isinstance(row.event, ObjectChanged))
     changes = [(each.step, each.condition) for each in rows if each.place == place and each.step <= step]
-    return max(changes, key=lambda each: each[0], default=(0, ""))[1] or FINE
+    return max(reversed(changes), key=lambda each: each[0], default=(0, ""))[1] or FINE
 
 
 def _planted(history: History, name: str, step: int) -> list[Belief]:
