@@ -28,7 +28,7 @@ def test_copied_prompts_are_used_and_never_overwritten(tmp_path: Path) -> None:
     rows = {row["name"]: row for row in listed.rows}
     assert all(row["own"] == str(words / f"{name}.md") for name, row in rows.items())
     assert [name for name, row in rows.items() if row["changed"]] == ["talk"]
-    assert "no prompt template has this name" in listed.err and "tlak.md" in listed.err
+    assert "no prompt of mindstream itself has this name" in listed.err and "tlak.md" in listed.err
     told = run("prompts", MINDSTREAM_PROMPTS=str(words)).out
     assert "(not changed yet)" in told and str(words / "talk.md") in told
 

@@ -26,7 +26,9 @@ app = typer.Typer(**PLAIN)
     prompts="The folder of your own templates.",
 )
 def show(settings: Settings, json: AsJson = False) -> None:
-    """List the prompt templates: the shipped ones and your own.
+    """List the prompt templates of mindstream itself: the shipped ones and your own.
+
+    Templates of other packages, such as mindstream-town, are not listed.
 
     Without a model, fixed rules answer, which read no prompts.
     """
@@ -41,7 +43,7 @@ def show(settings: Settings, json: AsJson = False) -> None:
         rows = [(words.name, words.role, _whose(words), words.asks) for words in found]
         print_table(("prompt", "role", "template", "what it asks for"), rows, words=4)
     for path in prompts.unread(folder) if folder else []:
-        say(f"{path} is not used: no prompt template has this name", sys.stderr)
+        say(f"{path} replaces none of these: no prompt of mindstream itself has this name", sys.stderr)
 
 
 def _whose(words: prompts.PromptFile) -> str:

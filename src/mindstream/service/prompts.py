@@ -22,7 +22,7 @@ from mindstream.models.wrappers.recovery import room, shorten
 from mindstream.paths import read_text
 
 ROOT = Path(mindstream.__file__).parent
-"""The folder of the package, below which all templates are."""
+"""The folder of the package. Templates of other distributions, such as mindstream-town, are not in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class PromptFile:
 
 
 def prompts(folder: Path | None = None) -> list[PromptFile]:
-    """Return the templates of all prompts, sorted by name.
+    """Return the templates of all prompts of this package, sorted by name.
 
     Args:
         folder: the folder with the user's own templates; None: there is none.
@@ -71,7 +71,10 @@ def prompts(folder: Path | None = None) -> list[PromptFile]:
 
 
 def unread(folder: Path) -> list[Path]:
-    """Return the files in a folder of templates that belong to no prompt, usually because of a misspelled name."""
+    """Return the files in a folder of templates that belong to no prompt of this package.
+
+    Their names are misspelled, or they belong to prompts of another distribution, such as mindstream-town.
+    """
     known = {path.name for _, path in _shipped()}
     return sorted(path for path in folder.glob("*.md") if path.name not in known)
 
