@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -20,8 +21,11 @@ from mcp_clients import ERAS, called, on_stdio, over_http, refused
 from served import Served
 
 from mindstream.errors import InputError
+from mindstream.server.mcp.stdio import leaving_on_signals
 from mindstream.server.mcp.tools import USUAL, checked_sets, every_set, every_tool
 from mindstream.service.operations.operation import operations
+from mindstream.service.operations.runtime import Runtime
+from mindstream.settings import Settings
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -321,6 +325,17 @@ def test_a_signal_ends_the_server_while_it_waits_for_input(folder: Path, number:
         assert json.loads(process.stdout.readline())["result"]["serverInfo"]["name"] == "mindstream"
         process.send_signal(number)
         assert process.wait(timeout=200) == 128 + number
+
+
+async def test_a_system_without_signal_handlers_can_leave(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(*_: object) -> None:
+        raise NotImplementedError
+
+    loop = asyncio.get_running_loop()
+    monkeypatch.setattr(loop, "add_signal_handler", missing)
+    monkeypatch.setattr(loop, "remove_signal_handler", missing)
+    with leaving_on_signals(Runtime(Settings())):
+        pass
 
 
 def test_an_unknown_tool_set_is_refused(folder: Path) -> None:

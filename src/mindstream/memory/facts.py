@@ -61,8 +61,8 @@ class ExtractFacts(Prompt[Facts]):
     now: str = ""
 
     def ground(self, reply: Facts, turns: Sequence[Message]) -> tuple[Facts, str]:  # noqa: ARG002
-        """Remove facts that the user's words do not support, and links that the user did not name. Return the remaining
-        reply, and a message for the model about what was removed ("": nothing)."""
+        """Remove facts that the user's words do not support, and links that are neither in the conversation nor in a
+        known fact. Return the remaining reply, and a message for the model about what was removed ("": nothing)."""
         support = Support(user_statements(self.conversation, self.utterances))
         held = [
             fact for fact in reply.facts if support.has_quotation(fact.rests_on) or support.has_most_words(fact.text)

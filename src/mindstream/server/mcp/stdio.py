@@ -140,10 +140,12 @@ def leaving_on_signals(runtime: Runtime) -> Iterator[None]:
     def leave(number: int) -> None:
         left.append(asyncio.ensure_future(close_and_exit(number)))
 
-    handled = [number for number in (signal.SIGTERM, signal.SIGINT) if signal.getsignal(number) != signal.SIG_IGN]
-    for number in handled:
-        with contextlib.suppress(NotImplementedError):  # Windows does not support this
-            loop.add_signal_handler(number, leave, number)
+    handled = list[signal.Signals]()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        if signal.getsignal(number) != signal.SIG_IGN:
+            with contextlib.suppress(NotImplementedError):  # Windows does not support this
+                loop.add_signal_handler(number, leave, number)
+                handled.append(number)
     try:
         yield
     finally:

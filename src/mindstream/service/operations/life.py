@@ -148,7 +148,8 @@ async def goal(runtime: Runtime, principal: Principal, request: GoalRequest) -> 
 async def live(runtime: Runtime, principal: Principal, request: LiveRequest, one: RunningOperation) -> Lived:
     """Run a life in this server, with the tools that the operator offers.
 
-    The run ends when nothing is left to do, the life is halted, or the requested number of turns is reached.
+    The run ends when the life is stopped, or the requested number of turns is reached. Unless `stay` is true, it also
+    ends when nothing is left to do, or when a spent budget or failed turns halt the life. A paused life waits.
     """
     from mindstream.service.living import LifeSettings, open_life
 

@@ -24,7 +24,7 @@ from mindstream_town.world.tiles import TileWorld, build_tiles, check_size
 from mindstream_town.world.tree import ARENA, OBJECT, SECTOR, Address, Spot
 
 ASSETS = Path("static_dirs", "assets")
-"""Path of the maps' folder in the repository of Park 2023."""
+"""Path of the maps' folder in the folder `environment/frontend_server` of the repository of Park 2023."""
 NEAR = 4
 """Number of folders to search for a map: the given folder and its next three parents."""
 
