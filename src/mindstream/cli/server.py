@@ -326,7 +326,9 @@ async def new(
     user: Annotated[str, flag("NAME", "The only user whose data the token opens [all users of the tenant].")] = "",
     a_minute: Annotated[int | None, flag("N", "Maximum number of requests a minute [6,000].", min=1)] = None,
     at_once: Annotated[int | None, flag("N", "Maximum number of parallel requests [2,000].", min=1)] = None,
-    bytes_a_day: Annotated[int | None, flag("N", "Maximum total size of a day's requests, in bytes.", min=1)] = None,
+    bytes_a_day: Annotated[
+        int | None, flag("N", "Maximum total size of a day's request bodies, in bytes.", min=1)
+    ] = None,
     max_tokens: Annotated[int | None, flag("N", "Maximum number of model tokens a day.", min=1)] = None,
     max_usd: Annotated[float | None, flag("X", "Maximum model cost a day in US dollars.", min=0.0)] = None,
     json: AsJson = False,

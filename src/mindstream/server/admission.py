@@ -110,7 +110,7 @@ class Limits:
         """Count the bytes of a request's body, which is read during the `with` block.
 
         Raises:
-            Refusal: the token's daily bytes are used up. Requests without a body are still accepted.
+            Refusal: the token's daily bytes are used up. Requests with GET, HEAD or DELETE are still accepted.
         """
         if token is None or not token.bytes_a_day:
             yield
