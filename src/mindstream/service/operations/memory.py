@@ -230,7 +230,7 @@ class RecallResult(Reply):
     wordless=True,
 )
 async def retain(runtime: Runtime, principal: Principal, request: RetainRequest) -> Retained:
-    """Remember a text. No model is called. The text is on disk before the reply is sent."""
+    """Remember a text. No language model is called. The text is on disk before the reply is sent."""
     memory = await runtime.memory(principal)
     cleaned = await redaction.cleaned(request.text)
     record = await memory.retain(
