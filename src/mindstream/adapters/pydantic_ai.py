@@ -53,8 +53,8 @@ class MemoryCapability(AbstractCapability[Any]):
         shown: the place of the recalled text: before the user's words (`message`), or in the agent's `instructions`.
         talk: whether to store the prompt and the answer after a run. A run in which `forget` erased something is never
             stored.
-        most_forgotten: maximum number of records that one call of `forget` erases. If more records match, none is
-            erased.
+        most_forgotten: maximum number of records that match one call of `forget`. If more match, none is erased.
+            Records that were derived only from matching ones are erased, too, and do not count.
         embed: an embedder, or its name; None: the embedder of the stored vectors.
     """
 
