@@ -105,13 +105,12 @@ def find_outcome(history: History, typed: str, span: tuple[int, int] | None) -> 
     Raises:
         InputError: the text has another form, or there is no such resident, event or fact.
     """
-    for word in (" at ", " knows "):
-        name, found, rest = typed.partition(word)
-        if found and word == " knows ":
+    for word in sorted((each for each in (" at ", " knows ") if each in typed), key=typed.index)[:1]:
+        name, _, rest = typed.partition(word)
+        if word == " knows ":
             find_fact(rest, history)
             return Outcome(find_resident(history.setting, name), history.step, fact=rest)
-        if found:
-            return _event_outcome(history, find_resident(history.setting, name), rest, span)
+        return _event_outcome(history, find_resident(history.setting, name), rest, span)
     raise InputError(
         'expected "NAME at EVENT", "NAME at PLACE" or "NAME knows FACT", such as "Klaus at the party";'
         f" found {typed!r:.99}"
