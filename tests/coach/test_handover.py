@@ -15,7 +15,7 @@ from spoken import Silent, said, turn
 
 from mindstream import Coach, FakeModel, Mind, Models, Timeouts
 from mindstream.coach.events import Decided
-from mindstream.coach.talker import Handover
+from mindstream.coach.talker import Decision, Handover, Situation
 from mindstream.log.events import FollowUp, Logged, Piece, Said, Thought, Waiting
 from mindstream.models.model import Model, Part, Request
 from mindstream.models.model import Piece as Words
@@ -223,6 +223,21 @@ async def test_the_log_gives_the_reason_why_send_waited(folder: Path) -> None:
         (row,) = await rows(mind, "decided")
         assert isinstance(row.event, Decided) and row.event.waits
         assert row.event.why == f"nothing can follow the answer; phase {row.event.phase}"
+
+
+async def test_an_answer_without_a_thought_does_not_wait_with_send(folder: Path) -> None:
+    class Never:
+        name = "never"
+
+        def decide(self, _: Situation) -> Decision:
+            return Decision(waits=False, thinks=False, why="never")
+
+    models = thinking([], [SILENT], FakeModel({"talk": ["I see."]}))
+    async with Mind.open(folder, user="ann", model=models, responder=Coach.using(gate=Never())) as mind:
+        await mind.send("I have a cat")
+        (row,) = await rows(mind, "decided")
+        assert isinstance(row.event, Decided) and not row.event.waits
+        assert row.event.why == "never"
 
 
 # With an endpoint.

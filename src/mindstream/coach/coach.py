@@ -402,9 +402,9 @@ class Answering:
         if verdict.whole or verdict.beside:
             answer.decision = replace(_at_once(decision), hands_over=decision.hands_over)
             return False
-        if answer.one_answer and not decision.hands_over and not decision.waits:
+        if answer.one_answer and decision.thinks and not decision.hands_over and not decision.waits:
             answer.decision = replace(decision, why=f"nothing can follow the answer; {decision.why}")
-            return decision.thinks
+            return True
         return decision.thinks and decision.waits
 
     async def _wait(self, answer: Answer, exchange: Exchange) -> None:

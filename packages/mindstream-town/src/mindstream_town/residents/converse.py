@@ -159,7 +159,7 @@ def find_name(setting: Setting, said: str, others: Iterable[str] = ()) -> str:
 
 OF_OTHER, TO_TELL, PROMISES, APPOINTMENTS = 6, 24, 4, 6
 LETTERS_A_MINUTE = 240
-"""Letters spoken per minute."""
+"""Characters spoken per minute."""
 TELLABLE: tuple[Kind, ...] = ("note", "thought")
 """Kinds of memories that residents pass on. Observations are excluded, because every resident can make them. Lines of
 earlier talks are excluded too, because the thoughts derived from those talks are passed on."""

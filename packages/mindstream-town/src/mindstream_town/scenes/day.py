@@ -1470,23 +1470,24 @@ def _is_guest_or_home(state: ResidentState, setting: Setting, step: int) -> bool
 
 MORNING, EVENING = 8 * 60, 19 * 60
 AT_FIRST, AT_LAST = 0.4, 0.75
-"""Shares of a resident's daily budget of model calls and tokens up to which it may begin talks at chance meetings:
-AT_FIRST until MORNING, rising to AT_LAST at EVENING (minutes of the day). The rest is left for planned talks, and for
-others who come to speak to the resident."""
+"""Shares of a resident's daily budget of model calls and tokens, without the part for the evening, up to which it may
+begin talks at chance meetings: AT_FIRST until MORNING, rising to AT_LAST at EVENING (minutes of the day). The rest is
+left for planned talks, and for others who come to speak to the resident."""
 
 
 def pace(minute: int) -> float:
-    """Return the share of the daily budget that a resident may have spent at a minute of the day. If it has spent more,
-    it begins no talk at a chance meeting.
+    """Return the share of the daily budget, without the part for the evening, that a resident may have spent at a
+    minute of the day. If it has spent more, it begins no talk at a chance meeting.
 
-    The rest is left for planned talks, for others who come to speak to the resident, and for the evening.
+    The rest is left for planned talks, and for others who come to speak to the resident.
     """
     passed = (minute - MORNING) / (EVENING - MORNING)
     return AT_FIRST + (AT_LAST - AT_FIRST) * min(1.0, max(0.0, passed))
 
 
 def has_left(state: ResidentState, profile: Profile, share: float = 1.0, reserved: int = 0) -> bool:
-    """Return whether this share of the daily budget allows another talk in addition to `reserved` calls."""
+    """Return whether this share of the daily budget, without the part for the evening, allows another talk in addition
+    to `reserved` calls."""
     calls, tokens = state.asked
     most = ceil(share * (profile.day_calls - RESERVED)), share * (profile.day_tokens - EVENING_TOKENS)
     return calls + reserved < most[0] and tokens + reserved * RESERVED_TOKENS < most[1]
