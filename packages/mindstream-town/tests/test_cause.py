@@ -129,3 +129,5 @@ async def test_an_unknown_outcome_is_refused(lived: Path) -> None:
     for typed in ("Ben", "Zoe at the reading evening", "Ben at zzz", "Ben knows zzz"):
         with pytest.raises(InputError):
             find_outcome(history, typed, None)
+    with pytest.raises(InputError, match="half of the words"):  # the first of " at " and " knows " counts
+        find_outcome(history, "Ben knows qqq www at zzz", None)

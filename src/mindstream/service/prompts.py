@@ -55,7 +55,7 @@ def prompts(folder: Path | None = None) -> list[PromptFile]:
         folder: the folder with the user's own templates; None: there is none.
 
     Raises:
-        InputError: the folder does not exist.
+        InputError: there is no such folder.
         SettingsError: a file in it cannot be read, or is not a valid template.
     """
     if folder is not None and not folder.is_dir():

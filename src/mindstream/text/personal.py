@@ -1,6 +1,6 @@
 """Find personal data and secrets in text with Presidio's recognisers and the plugins of detect-secrets.
 
-Both are installed by `mindstream[redact]` and used without a language model: they find data with a fixed form, mostly
+Both are installed by `mindstream[redact]` and used without a language model: they find data with a fixed form, often
 with a check digit. Names of people, names of places, and dates of birth have no such form, and are not found.
 """
 
@@ -30,8 +30,8 @@ RECOGNISERS = {
     "wallet": "Crypto",
     "mac": "MacAddress",
 }
-"""For each kind, the names of its recognisers; the kind's name replaces their matches. If matches of several kinds
-overlap, the kind that is listed first is used."""
+"""For each kind, the names of its recognisers; the kind's name replaces their matches. If matches of several of
+these kinds overlap, the kind that is listed first is used."""
 PHONE_REGIONS = ("US", "GB", "DE", "FR", "ES", "IT", "NL", "PL", "PT", "SE", "IN", "BR")
 """Regions whose phone numbers are found without a + and country code."""
 

@@ -20,7 +20,8 @@ from mindstream.service.operations.operation import EmptyRequest, Operation, Pri
 Schema: TypeAlias = dict[str, JsonValue]
 
 USUAL = ("retain", "recall", "reflect", "forget", "list_memories", "get_memory", "get_operation")
-"""The tools that are always listed. Others are listed on request, since each listed tool costs a client tokens."""
+"""The tools that are always listed, if the caller may call them. Others are listed on request, since each listed tool
+costs a client tokens."""
 SETS = {"memory": "care", "plans": "plan", "pools": "pool", "towns": "town"}
 """For each package of operations: the name of the set of its tools, except those in USUAL. Tools of other packages are
 in the set `plan`."""

@@ -192,7 +192,7 @@ class Undone(Reply):
     """The effect of undoing a sleep, as ids of memories.
 
     `held_again`: restored. `archived`: created by the sleep (its dream, merged memories), and archived now. `left`:
-    weakened memories that are not restored, because they were recalled, archived or deleted since.
+    weakened memories that are not restored, because they were recalled, archived, deleted or made long-term since.
     """
 
     sleep: int
