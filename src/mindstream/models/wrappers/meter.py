@@ -51,7 +51,7 @@ class Metered:
         broken_off: whether the caller cancelled or stopped reading, or another wrapper, such as `Guard`, ended the
             reply.
         cut: the parts that were removed from the request to fit it into the model's window.
-        mended: whether the reply was not JSON, and was parsed as JSON5 (see `Mend`).
+        mended: whether the reply was not JSON, but in a form like JSON5 or Python, and was mended (see `Mend`).
         cause: the purpose of the call.
         words: the full text; None if the meter does not keep it.
     """

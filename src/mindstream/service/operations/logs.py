@@ -135,8 +135,9 @@ class CallShape(Reply):
 
     `first_part_s`: seconds until the first part of a streamed reply. `cost_usd`: None if no price is known. `cut`: the
     parts of the prompt that were left out to fit the model's window. `mended`: the reply was not valid JSON, and was
-    parsed as JSON5. `about`: the rows of the log that the call answers or reasons about. `resident`, `step`: in a town:
-    the resident for whom the model was called, and the step of the simulation. `kept`: messages and reply are stored.
+    mended, as from JSON5. `about`: the rows of the log that the call answers or reasons about. `resident`, `step`: in a
+    town: the resident for whom the model was called, and the step of the simulation. `kept`: messages and reply are
+    stored.
     """
 
     seq: int
