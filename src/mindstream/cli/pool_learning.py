@@ -352,7 +352,7 @@ async def verdict(
     """Record in a pool whether the result of a run of `mindstream solve` was right, or why it was wrong.
 
     In at most one call, a model derives lessons for later tasks from the work and the correction. The work of a right
-    run becomes an exemplar if the pool admits it, and if no third-party text was involved.
+    run becomes an exemplar if the pool admits it, a model wrote the answer, and no third-party text was involved.
     """
     if right == bool(wrong):
         raise InputError("name the verdict: either --right, or --wrong WORDS")

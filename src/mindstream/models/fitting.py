@@ -73,7 +73,7 @@ def _read_inexact(text: str, error: Exception) -> dict[str, Any]:
         error: the error of strict parsing.
 
     Raises:
-        ReplyInvalid: there is no object, or there are several different objects. The message is that of `error`.
+        ReplyInvalid: there is no object, or there are several different objects. The message is about `error`.
     """
     for attempt in (text, mend_json(text)):
         found: list[Any] = []

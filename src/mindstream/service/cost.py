@@ -66,7 +66,7 @@ class Total:
             self.unpriced += call.cost_usd is None and _used(call)
 
     def plain(self) -> JsonObject:
-        """Return the sum as plain data; the cost is None if no price is known for any of the calls."""
+        """Return the sum as plain data; the cost is None if a price is unknown and the sum of the known prices is 0."""
         unknown = self.unpriced and not self.cost_usd
         cost = None if unknown else round(self.cost_usd, 6)
         return asdict(self) | {"seconds": round(self.seconds, 3), "cost_usd": cost}

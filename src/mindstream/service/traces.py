@@ -176,7 +176,7 @@ Known: TypeAlias = Mapping[str, tracing.Value | None]
 
 
 def call_span(row: Logged, event: ModelCalled, trace: tuple[str, ...], parent: str | None) -> Span:
-    """Return the span of a model call, whose row was written when the call ended."""
+    """Return the span of a model call; it ends at the time of the call's row."""
     start, error = row.at - event.seconds, failure(event.error)
     known: Known = {
         tracing.PROMPT: event.prompt,

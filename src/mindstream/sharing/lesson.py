@@ -19,7 +19,7 @@ from mindstream.sharing.exemplar import question_id
 
 VOUCHED = "by hand"
 """The entry of `Lesson.confirmed_by` if a member who is listed by name wrote the lesson by hand, or the owner vouched
-for it. All other entries are tasks."""
+for it. All other entries are digests of tasks."""
 BY_HAND = "written by hand"
 """The source of a lesson that a person wrote, unless the person names another one."""
 MAX_WRONG = 3

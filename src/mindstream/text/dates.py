@@ -88,7 +88,7 @@ def build_pattern(source: str) -> re.Pattern[str]:
 
 STRETCH = build_pattern(r"(?:<N> )?(?P<unit>day|week|weekend|month|year)s? (?P<way>before|after)(?: the| on| in)* ?$")
 HINT = build_pattern(
-    r"\d|[年月日天周]|星期|礼拜|<holidays>|\b(?:<months>|<seasons>|to(?:day|night)|yesterday|night|morning|evening)"
+    r"\d|[年月日天周昨今]|星期|礼拜|<holidays>|\b(?:<months>|<seasons>|to(?:day|night)|yesterday|night|morning|evening)"
     r"|\b(?:after|fore)noon|(?:day|week|weekend|month|year)s?\b"
 )
 """A quick test: in a text in which this pattern does not match, READINGS find no time."""

@@ -218,8 +218,8 @@ def checked_url(url: str) -> str:
     """Return a URL unchanged if it is valid.
 
     Raises:
-        ToolError: the URL is too long, is not http or https, or contains a user name, a password, a space or an
-            unprintable character.
+        ToolError: the URL is too long, is not a valid http or https URL, or contains a user name, a password, a space
+            or an unprintable character.
     """
     parts = split_web_url(url)
     if parts is None or len(url) > MAX_URL or not url.isprintable() or " " in url:

@@ -19,7 +19,7 @@ SHORTEST = 8
 found only if it is the whole of another text."""
 HEADS, TAIL = (200, 1000), 80
 """Lengths, in characters, of the parts of a long text that are quoted elsewhere. HEADS: its beginning (200 are quoted
-by other records, 1,000 by dreams). TAIL: its end (quoted by decisions)."""
+by other records, 1,000 by dreams). TAIL: its end (quoted by decisions in older logs)."""
 
 
 RUN = re.compile(r"[a-z0-9]+")

@@ -374,7 +374,7 @@ async def reflect(runtime: Runtime, principal: Principal, request: EmptyRequest,
 
 @operation("memory.undo_sleep", "write", "POST /users/{user}/memories/undo-sleep", cli="memory undo-sleep")
 async def undo_sleep(runtime: Runtime, principal: Principal, request: UndoRequest) -> Undone:
-    """Undo a sleep: memories that it archived, merged or weakened are restored."""
+    """Undo a sleep: memories that it archived, merged or weakened are restored, except expired ones."""
     memory = await runtime.memory(principal)
     done = await memory.undo_sleep(request.sleep)
     return Undone.from_object(done)

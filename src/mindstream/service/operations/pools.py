@@ -313,7 +313,7 @@ async def _embedder(runtime: Runtime, store: SqlStore, name: str, new: bool, is_
     """Return the embedder for a pool; None: the embedder with which the pool was created.
 
     The command line uses the embedder in the settings; if none is set, a new pool gets the contextual embedder if it is
-    installed. A server uses its own embedder for pools that were created without one.
+    installed. A server uses its own embedder for new pools, and for pools that were created without one.
     """
     from mindstream.sharing.state import PoolState
 

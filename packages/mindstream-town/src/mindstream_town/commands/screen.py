@@ -278,7 +278,11 @@ MOST_THINGS = 12
 
 
 def lines_of(happened: Iterable[Happening], own: str) -> Iterator[str]:
-    """Yield one line per event, in the words shown to the user (`own`: the name of the controlled resident)."""
+    """Yield the lines that show events to the user.
+
+    Args:
+        own: the name of the controlled resident; sightings of this resident have no line.
+    """
     for each in happened:
         text = short(each.text, 600)
         said = {

@@ -187,7 +187,7 @@ class ResidentTurn:
         return f"{_in_words(when.date())}, {when.hour:02}:{when.minute:02}"
 
     def beyond_identity(self, records: Iterable[Record]) -> tuple[str, ...]:
-        """Return the texts of memories, each once, without those that the identity contains already."""
+        """Return the texts of memories, each once, without those that the identity or the relations contain already."""
         said = "\n".join((self.identity, *self.person.acquaintances()))
         return tuple(dict.fromkeys(record.text for record in records if record.text not in said))
 
