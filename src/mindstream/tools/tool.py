@@ -256,7 +256,8 @@ def as_text(result: object) -> str:
     `str`.
 
     Raises:
-        ValueError: the result contains a value without these methods.
+        ValueError: the result is or contains a value without these methods. A collection that contains one is instead
+            written by its `str`.
     """
     if isinstance(result, str):
         return result

@@ -410,7 +410,7 @@ class Settle(Prompt[Settled]):
 
     sides: tuple[Side, ...]
     did: str
-    """What they do there, as the first one plans it."""
+    """What they do there, as the first of `sides` plans it."""
     question: str = ""
     """The open question of this act."""
     when: str
