@@ -130,8 +130,8 @@ async def undo_sleep(
 ) -> None:
     """Undo a sleep: restore the records that it archived, weakened, or replaced by a merged one.
 
-    Expired records stay archived. Weakened records that were recalled, archived, deleted or made long-term since stay as
-    they are. The dream and the merged records that the sleep wrote are archived. A sleep cannot be undone after a
+    Expired records stay archived. Weakened records that were recalled, archived, deleted or made long-term since stay
+    as they are. The dream and the merged records that the sleep wrote are archived. A sleep cannot be undone after a
     record that it archived or merged was changed or deleted, or a record that it wrote was corrected.
     """
     async with calling(settings, own=True, known=True) as call:
