@@ -3,8 +3,9 @@
 A mini-reasoner is the prompt of one phase of the conversation. Source: Christakopoulou 2024, 3.2.2 and 4.2.
 
 In one run, the mini-reasoner of the believed phase thinks, with tools, and returns the next belief (with its phase),
-the plan, and a briefing for the talker. It reads the utterances and the talker's answers. If the talker waits, and the
-mini-reasoner changes to a phase with planning but writes no plan, the mini-reasoner of that phase thinks as well.
+the plan, and a briefing for the talker. It reads the utterances and the talker's answers. If a language model thinks,
+the talker waits, and the mini-reasoner changes to a phase with planning but writes no plan, the mini-reasoner of that
+phase thinks as well.
 """
 
 from __future__ import annotations
@@ -42,9 +43,9 @@ from mindstream.tools.named import recall_tool
 from mindstream.tools.tool import Tool
 
 LINES, TALK_TOKENS, RECALLED, RECALLED_TOKENS = 8, 700, 4, 300
-"""Limits of the prompt. LINES, TALK_TOKENS: maximum number of earlier lines of the conversation, and of tokens of all
-these lines. RECALLED, RECALLED_TOKENS: maximum number of recalled memories, and of tokens of all these memories. Older
-lines are covered by belief, plan and the last briefing."""
+"""LINES, TALK_TOKENS: maximum number of lines before the utterances on which a belief may rest, and of tokens of all
+these lines. Older lines are covered by belief, plan and the last briefing. RECALLED, RECALLED_TOKENS: maximum number of
+recalled memories in the prompt, and of tokens of all these memories."""
 SHOWN = 2
 """Number of lines directly before the utterances that the prompt (think.md) shows.
 
