@@ -1,8 +1,9 @@
 """Call a stream's embedder, which may be slow, silent or faulty, with short timeouts.
 
 Writing a record waits briefly for its vector; if none arrives, the record is stored without a vector. A question waits
-a little longer; if no vector arrives, only words are compared. After a timeout, no caller waits for the embedder again
-until it has answered in time. A background task retries the embedder, and adds the missing vectors of records.
+a little longer; if no vector arrives, only words are compared. After a write has timed out, writes do not wait for the
+embedder again until it has answered in time; after a question has, neither writes nor questions do. A background task
+retries the embedder, and adds the missing vectors of records.
 (An embedder that runs in this process always gets the long timeout, LONG_S.)
 """
 
