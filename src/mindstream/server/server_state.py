@@ -118,13 +118,16 @@ class ServerState:
         return await self._update(BYTES + key, take)
 
     async def delivered(self, receiver: str) -> int | None:
-        """Return the row number up to which everything was posted to a webhook receiver; None: nothing yet."""
+        """Return the number of the log row after which posting to a webhook receiver continues; None: it was never served.
+
+        A new receiver starts at the end of the log. Rows that the receiver rejects are skipped.
+        """
         name = DELIVERED + receiver
         rows = await self._store().kept(SERVER, name)
         return next((int(each.value) for each in rows if each.name == name), None)
 
     async def deliver(self, receiver: str, seq: int) -> None:
-        """Store the row number up to which everything was posted to a receiver; the number never decreases."""
+        """Store the number of the log row after which posting to a receiver continues; the number never decreases."""
         await self._update(DELIVERED + receiver, lambda before: (max(seq, int(before or 0)), None))
 
     async def hold(self, receiver: str, owner: str, lease_s: float) -> bool:

@@ -315,7 +315,8 @@ def ground_patch(patch: Mapping[str, JsonValue], rests_on: str, support: Support
     """Return the supported part of a patch, and the unsupported items as `field: text`.
 
     If the quotation `rests_on` occurs in the sources, the whole patch is supported. Otherwise an item is supported if
-    most of its words occur there. The phase, values of None, and removals from a list count as supported.
+    at least half of its words, and all its numbers, occur there. The phase, values of None, and removals from a list
+    count as supported.
     """
     if support.has_quotation(rests_on):
         return dict(patch), []

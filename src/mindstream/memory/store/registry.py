@@ -153,7 +153,7 @@ def typed_keys(connection: Sql) -> TypedKeys:
 
 
 def unknown_keys(connection: sqlite3.Connection) -> Iterator[str]:
-    """Yield the keys in the tables that are not registered, each once, without reading all rows."""
+    """Yield the keys in the tables `log` and `records` that are not registered, each once, without reading all rows."""
     known = {row[0] for row in connection.execute("SELECT key FROM streams")}
     for table, column in (("log", "mind"), ("records", "stream")):
         (key,) = connection.execute(f"SELECT min({column}) FROM {table}").fetchone()

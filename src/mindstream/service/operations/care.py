@@ -171,7 +171,7 @@ class SleepRequest(Ask):
 
 
 class Slept(Reply):
-    """`dream`: a summary of the memories that were archived, "" if none was."""
+    """`dream`: a summary of the memories that were archived; "" if none was, or if the model failed."""
 
     dream: str
 
