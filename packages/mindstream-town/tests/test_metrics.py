@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 from collections.abc import AsyncGenerator
 from itertools import pairwise
@@ -12,7 +13,7 @@ from xml.etree import ElementTree
 import pytest
 from fake_endpoint import FakeEndpoint
 from hamlet import hamlet, live
-from mindstream_town.events import Acted
+from mindstream_town.events import Acted, Talked
 from mindstream_town.inspect.history import History, read_history
 from mindstream_town.metrics import (
     Event,
@@ -113,6 +114,17 @@ def test_impossible_acts_do_not_occur(history: History) -> None:
     assert not any(jumps(history, name) for name in history.names) and "closed" not in conduct.not_believable
     assert 0.5 < conduct.adherence <= 1 and conduct.planned > 1_000
     assert conduct.believable + sum(conduct.not_believable.values()) == conduct.acts > 0
+
+
+def test_a_scene_that_begins_while_a_resident_sleeps_is_noticed(history: History) -> None:
+    name, step_at = "Ada Brook", history.setting.step_at
+    begun, ended = step_at(1, 3 * 60), step_at(1, 12 * 60)
+    assert history.state(name, begun).asleep and not history.state(name, ended - 1).asleep
+    talk = Talked(step=ended, partner="Ben Hale", lines=(), until=ended, since=begun)
+    rows = history.rows[name]
+    row = dataclasses.replace(rows[-1], event=talk, at=history.setting.moment(ended))
+    changed = {**history.rows, name: tuple(sorted((*rows, row), key=lambda each: each.at))}
+    assert examine_conduct(dataclasses.replace(history, rows=changed)).talking_asleep == 1
 
 
 def test_counts_and_curves_match_the_history(history: History) -> None:

@@ -31,6 +31,7 @@ from mindstream_town.forking import fork
 from mindstream_town.formats.town_file import parse_town
 from mindstream_town.inspect.estimate import CallCount, Counting
 from mindstream_town.inspect.history import read_history
+from mindstream_town.inspect.why import explain
 from mindstream_town.journal import resident_of, rows_after
 from mindstream_town.metrics import trace_insights
 from mindstream_town.profile import Profile
@@ -725,6 +726,15 @@ bed = "Forge:room"
             world = town.setting.world
             walked[avoids] = {str(world.address_at(spot).upto(2)) for spot in read_walk(acts[0].path)}
     assert "Yard:Forge" in walked[""] and "Yard:Forge" not in walked[", avoids = true"]
+
+
+async def test_a_scene_is_explained_by_its_lines(tmp_path: Path) -> None:
+    async with Town.open(tmp_path, liucun(), model=Models(SceneMind(talk_scene=agree))) as town:
+        await town.run(until=11 * HOUR)
+        history = await read_history(town.store)
+    name, talk = next((name, talk) for name, talk in history.talks() if 0 < talk.since < talk.step)
+    text = "\n".join(explain(history, name, talk.since).lines())
+    assert f"talks with {talk.partner}; began it" in text and all(line.text in text for line in talk.lines)
 
 
 async def test_an_unreadable_reply_costs_one_decision_and_not_the_town(tmp_path: Path, door: FakeEndpoint) -> None:

@@ -138,8 +138,9 @@ def _is_home(history: History, name: str, spot: Spot) -> bool:
 
 def _slept(history: History, name: str, talk: Talked) -> bool:
     """Return whether a resident was asleep when a talk began."""
-    before = history.state(name, talk.step - 1)
-    return before.asleep and before.act is not None and before.act.until > talk.step
+    begun = talk.since or talk.step
+    before = history.state(name, begun - 1)
+    return before.asleep and before.act is not None and before.act.until > begun
 
 
 def _objection(history: History, name: str, place: str, step: int) -> str:

@@ -132,7 +132,10 @@ def _memory(history: History, name: str, id_: str, score: float) -> Reason:
 
 
 def _talks(history: History, name: str, step: int) -> Iterator[Reason]:
-    for event in history.events_at(name, Talked, step):
+    """Yield the talk that began, or whose scene ended, at a step."""
+    for _, event in history.events(name, Talked):
+        if not event.lines or step not in (event.since or event.step, event.step):
+            continue
         first = event.lines[0].by
         who = "began it" if first == name else f"{first} began it"
         yield Reason(f"talks with {event.partner}; {who}", tuple(_line(history, each) for each in event.lines))

@@ -35,7 +35,7 @@ class PlaceRule:
     For a field with None, the rule of the surrounding place holds. Two pairs of fields are always taken from one rule:
 
     - `hours` and `days`: from the narrowest rule with `hours`.
-    - `owners` and `public`: from the narrowest rule with `owners` or `public`.
+    - `owners` and `public`, where they decide who is let in: from the narrowest rule with `owners` or `public`.
 
     Attributes:
         hours: opening hours; empty: always open.
