@@ -1,8 +1,9 @@
 """Replay logged recalls and sleeps with other constants of the decay rules (memory/forgetting_curve).
 
 The replay is off-policy and therefore biased: the real recalls could not return records that were archived, so the
-replay never shows what weaker decay would have gained. It is deterministic: a replayed sleep draws its records with the
-same keyed random numbers as the real sleep.
+replay never shows what weaker decay would have gained. It is deterministic: the random numbers of a replayed sleep are
+keyed by the time of its log row. The real sleep used the time at which it drew, which is earlier, so it may have drawn
+other records.
 """
 
 from __future__ import annotations
