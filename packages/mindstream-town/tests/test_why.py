@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 
 import pytest
 from hamlet import hamlet
-from mindstream_town.events import Acted, Decided
+from mindstream_town.events import Acted, Decided, Talked
 from mindstream_town.inspect.history import History, read_history
 from mindstream_town.inspect.why import explain
 from mindstream_town.town import Town
@@ -58,6 +59,16 @@ def test_a_conversation_is_explained_with_probability_and_draw(history: History)
     draws = [each for each in json.loads(json.dumps(reason.as_json()))["because"] if each.get("kind") == "decided"]
     assert draws and all((each["draw"] < each["p"]) is each["yes"] for each in draws)
     assert "what came to mind" in text and "which comes from: " in text
+
+
+def test_a_talk_without_words_is_explained_without_lines(history: History) -> None:
+    name, talk = next(history.talks())
+    silent = tuple(
+        replace(row, event=row.event.model_copy(update={"lines": ()})) if isinstance(row.event, Talked) else row
+        for row in history.rows[name]
+    )
+    reason = explain(replace(history, rows={**history.rows, name: silent}), name, talk.step)
+    assert reason.data["why"] == "talk" and "talks with" not in "\n".join(reason.lines())
 
 
 def test_a_reaction_is_explained_by_the_observation(history: History) -> None:

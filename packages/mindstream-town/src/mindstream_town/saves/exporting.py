@@ -404,7 +404,8 @@ async def _embedded(records: Sequence[Record], embedder: Embedder) -> list[Recor
 
 
 def _talk(history: History, name: str, act: Act | None) -> tuple[str, tuple[SpokenLine, ...]]:
-    """Return partner and lines of a talk; "" and () if the act is not a talk."""
+    """Return partner and lines of a talk; "" and () if the act is no talk, or is a scene or a talk with a user that has
+    not ended yet."""
     talk = history.talk_at.get((name, act.since)) if act and act.why == "talk" else None
     return (talk.partner, talk.lines) if talk else ("", ())
 
