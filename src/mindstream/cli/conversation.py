@@ -127,7 +127,7 @@ class Conversation:
         Raises:
             InputError: the text is not accepted.
             StorageError: the text cannot be stored.
-            ModelError: the text cannot be embedded.
+            Exception: an error of the responder (see `Mind.hear`).
         """
         try:
             async with contextlib.aclosing(self.mind.hear(text)) as events:

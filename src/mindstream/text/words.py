@@ -1,8 +1,8 @@
 """Split text into terms, the form of words that recall compares: lower case, stemmed, without stop words.
 
 English words are replaced by their stem (by Snowball; irregular forms first by their base form). Words of other
-alphabets are used as they are, without accents. Chinese, Japanese, Korean and Thai texts are split into pairs of
-neighbouring characters; a character without a neighbour is a term itself.
+alphabets are used as they are, without accents. Chinese, Japanese, Korean, Thai, Lao, Burmese and Khmer texts are split
+into pairs of neighbouring characters; a character without a neighbour is a term itself.
 """
 
 from __future__ import annotations

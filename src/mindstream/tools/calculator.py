@@ -184,7 +184,7 @@ class _Reader:
             self._at, self._word = found.end(), found[kind]
             self._kind = self._word if kind == "sign" else kind
             if kind == "number" and re.match(r"[eE][+-]?\d", self._text[found.end(kind) :]):
-                raise ToolError("an exponent has at most three digits")
+                raise ToolError("write a power of ten like 1200e5: no comma before e, one to three digits after it")
 
     def _number_follows(self) -> bool:
         return self._text[self._at : self._at + 1] in {*"0123456789."}

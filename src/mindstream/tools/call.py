@@ -80,7 +80,7 @@ Approver: TypeAlias = Callable[[Any], Awaitable[bool]]
 with the step."""
 Approve: TypeAlias = Collection[str] | Callable[[Any], bool | Awaitable[bool]]
 """Values of `approve=`. Names of tools: these tools may be called, unless the arguments contain third-party content. A
-function, plain or async: it decides about each call."""
+function, plain or async: it decides about each call that needs approval."""
 
 
 async def refuse(_: ToolRequest) -> bool:

@@ -57,7 +57,7 @@ class ChatMessage(BaseModel, extra="ignore"):
 
     @property
     def text(self) -> str:
-        """The text of the message, without the personal data that `--redact` names; a note counts the attachments."""
+        """The text of the message, redacted if `--redact` is given; a note counts the attachments."""
         if not isinstance(self.content, list):
             return redaction.clean(self.content or "").text
         said = "\n".join(part.text for part in self.content if part.text)

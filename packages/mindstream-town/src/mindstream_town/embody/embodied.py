@@ -272,7 +272,7 @@ class Embodied:
 
 
 def _told(text: str, most: int) -> str:
-    """Return the text on one line, without the kinds of personal data that `--redact` names.
+    """Return the text on one line, redacted if `--redact` is given.
 
     Raises:
         InputError: the text is empty, or has more than `most` characters.
