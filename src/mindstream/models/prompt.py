@@ -69,8 +69,8 @@ def templates(words: str, label: str) -> tuple[Render, Render]:
     """Return the functions that render the system part and the user part of a prompt.
 
     Raises:
-        SettingsError: the text is too long, has no line `# system` or `# user`, or is not a valid template; the message
-            names the line of a syntax error.
+        SettingsError: the text is too long, has neither a line `# system` nor `# user`, or is not a valid template; the
+            message names the line of a syntax error.
     """
     if len(words) > MAX_TEMPLATE:
         raise SettingsError(f"the text of the prompt {label!r} is longer than {MAX_TEMPLATE:,} characters")

@@ -18,7 +18,8 @@ MAX_HELD_BACK = 2_000
 """Maximum characters of an unfinished link or tag that are held back."""
 LEFT_OUT = "…"
 ENDS = ".,;:!?)]}*_'~/"
-"""Characters that are removed from the end of a link before links are compared: punctuation, and a final slash."""
+"""Punctuation and the slash. Up to four of these characters are removed from the end of a link before links are
+compared."""
 _TRAILING = re.compile(rf"[{re.escape(ENDS)}]{{1,4}}\Z")
 _REST = r"[!#-;=?-~\u00c0-\u1fff\u2c00-\u2dff]"
 """A character of a link.
@@ -71,7 +72,7 @@ def links(texts: Iterable[str]) -> frozenset[str]:
 def bare(link: str) -> str:
     """Return a link in the form in which links are compared.
 
-    This form has no scheme, no `www.`, and none of the characters of `ENDS` at its end; the host is in lower case.
+    Removed are a scheme with `://`, `www.`, and up to four characters of `ENDS` at the end; the host is in lower case.
     """
     link = _TRAILING.sub("", link.lstrip("< "))
     rest = re.sub(r"^(?:[a-z][a-z0-9+.\-]*://)?(?:www\.)?", "", link, flags=re.IGNORECASE)

@@ -102,7 +102,8 @@ T = TypeVar("T")
 MAX_READ = 2_000
 """Maximum number of characters that rules read; of a longer text, they read only the beginning and the end."""
 SENTENCE = re.compile(r"(?:[^.!?;。！？；\n]|[.!?;](?=\w))+[.!?;。！？；]*")
-"""A sentence with its punctuation. A mark before a letter or digit does not end a sentence: 184.00, example.org."""
+"""A sentence with its punctuation. An ASCII mark before a letter or digit does not end a sentence: 184.00,
+example.org."""
 
 
 def sentences(text: str) -> list[str]:

@@ -86,7 +86,7 @@ async def audit(settings: Settings, json: AsJson = False) -> None:
 
     for title, lines in {
         "duplicates": [" = ".join(map(words, ids)) for ids in found.exact],
-        "near-duplicates; under the policy `decay` the next sleep merges them": [
+        "near-duplicates; under the policy `decay` a sleep merges groups with a record written since the last sleep": [
             " ~ ".join(map(words, ids)) for ids in found.near
         ],
         "junk": [f"{words(each.id)} ({each.why})" for each in found.junk],

@@ -60,7 +60,7 @@ class Audit:
         superseded, forgotten: number of superseded records, and of archived records.
         exact: groups of records of one kind (in ONCE) with the same words.
         near: groups of near-duplicate notes or thoughts (memory/lifecycle/duplicates). Under the policy `decay`, a
-            sleep merges near-duplicates that were written since the last sleep.
+            sleep merges the groups that contain a record written since the last sleep.
         never_recalled: records that can decay, are older than a day, and were never returned by a recall (or have
             decayed to level 0 since the last return).
         echoes: notes, thoughts or exemplars with the words of an older record of another kind. Words of chat messages
