@@ -421,7 +421,7 @@ class _Work:
     left: int = MAX_WORK
 
     def spend(self, size: int) -> None:
-        """Subtract a number of characters or items that a filter or call produces, and 100 for the operation itself.
+        """Subtract a number of characters or items that a filter, a call or `+` produces, and 100 for the operation.
 
         Raises:
             TooMuch: the number exceeds MAX_TEXT, or the total exceeds MAX_WORK.

@@ -181,7 +181,8 @@ class Solution(Explained, Generic[Output]):
         spent: what the run used: calls, tokens, money, time.
         run: the name of the run.
         lessons: the ids of the pool's lessons that were in the prompts.
-        output: the answer as the type of `solve(output=…)`; None: no type was given, or there is no answer.
+        output: the answer as the type of `solve(output=…)`; None: no type was given, there is no answer, or the answer
+            is only a quotation (`is_quotation`).
     """
 
     task: str

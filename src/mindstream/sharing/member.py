@@ -91,6 +91,7 @@ class Member:
         Raises:
             InputError: the member has no scorer, or the offer is invalid (see `admission.offer`).
             SettingsError: the scorer is neither a model nor the name of one.
+            ModelError, TimeoutError: the scorer failed or took too long; `judge_open` judges the pair later.
         """
         pair = Pair(query, answer, self.model, asked_by, tuple(each.id for each in shown if each.id), self.private)
         async with open_models(self._scorer()) as models:

@@ -130,7 +130,7 @@ An array takes a fifth of a tuple's memory."""
 
 SHARE = 0.5
 """Minimum share of a text's words that must occur in the sources. A text that quotes no source counts as supported from
-this share on."""
+this share on, if all its numbers occur, too."""
 MIN_QUOTATION = 4
 """Minimum number of letters of a quotation that may be a part of a message. The letters of a quotation with
 non-ASCII letters count double."""

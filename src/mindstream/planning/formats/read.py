@@ -225,8 +225,8 @@ OTHER_NAME = re.compile(
 """Matches the beginning of a step that is named `$1` or `Evidence1`, as in `$1 = search`."""
 YAML_ALIAS = re.compile(r"(?:^|[\s\[{,:-])[&*]\w|<<[ ]*:", re.MULTILINE)
 MAX_YAML = 20_000
-"""Maximum length of a text that is read as YAML, in characters. Texts with aliases, which can multiply the data, are
-not read."""
+"""Maximum length of a text that is read as YAML or TOML, in characters. YAML with aliases, which can multiply the data,
+is not read."""
 TABLE_ROW = re.compile(
     r"\s*\|\s*[*`#]{0,3}(?:E|Step )?(\d{1,4})[*`]{0,2}\s*\|\s*[*`]{0,2}([\w. -]+?)[*`]{0,2}\s*\|(.*?)\|[^|]*"
 )
