@@ -1,7 +1,8 @@
 """Alarms in a conversation, such as danger to life.
 
 A sure alarm is answered with the alarm's words. After a hint, the user is asked a question, which is repeated in later
-answers until the user answers it.
+answers until the user answers it. If only a model or the recogniser suggested danger, the number of repetitions is
+limited (UNPROVEN).
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Audit a stream for duplicates, junk, echoes (notes that repeat the memory itself) and unused records; nothing is
-changed."""
+"""Audit a stream for duplicates, junk, echoes (records that repeat an older one of another kind) and unused records;
+nothing is changed."""
 
 from __future__ import annotations
 

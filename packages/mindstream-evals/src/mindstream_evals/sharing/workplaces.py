@@ -112,7 +112,7 @@ def bike_rules(seed: int) -> BikeRules:
 
 
 class Bikes:
-    """The SQLite database: members, bicycles and rides; names of tables and columns are short on purpose."""
+    """The SQLite database of a bicycle rental: members and rides. Names of tables and columns are short on purpose."""
 
     def __init__(self, seed: int, rules: BikeRules) -> None:
         rng, self.rules = random.Random(f"rides {seed}"), rules

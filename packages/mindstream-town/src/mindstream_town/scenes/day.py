@@ -80,8 +80,8 @@ def stands_to(name: str) -> str:
 
 
 def public_identity(turn: ResidentTurn) -> tuple[str, ...]:
-    """Return the lines of a resident's description for conversations, and one line for each person that the resident
-    knew at the beginning.
+    """Return the lines of a resident's description for conversations, and one line for each person outside the
+    household that the resident knew at the beginning.
 
     Left out are daily habits, the texts that the resident's model has written since the town began (`written_since`;
     they may contain secrets), and the original texts that these replaced.
