@@ -39,7 +39,7 @@ MAX_BYTES = 100_000
 """Maximum size of a settings file, in bytes."""
 OTHER_VARIABLES = frozenset({FILE_VARIABLE, "MINDSTREAM_DEBUG", "MINDSTREAM_WEBHOOK_SECRET"})
 TABLES = ("memory", "context", "patience_s")
-"""Fields whose environment variable may contain JSON."""
+"""Fields, apart from `roles`, whose environment variable may contain JSON."""
 MAX_COUNT = 10**15
 """Maximum value of a setting that is a whole number."""
 EXPECTED: Mapping[str, str] = {

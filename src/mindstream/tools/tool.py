@@ -119,7 +119,7 @@ def arguments_of(call: Call) -> dict[str, Any]:
     """Return the arguments of a call, unchecked; empty text means none.
 
     Raises:
-        ReplyInvalid: the text is not a JSON object.
+        ReplyInvalid: the text contains no JSON object, or an incomplete one.
     """
     given: dict[str, Any] = first_json(call.arguments, dict) if call.arguments.strip() else {}
     return given

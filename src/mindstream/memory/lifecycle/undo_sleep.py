@@ -50,6 +50,7 @@ async def undo_sleep(stream: Stream, sleep: int = 0) -> UndoneSleep:
     Raises:
         InputError: there is no such sleep; it is undone already; records that it archived or merged were deleted or
             changed since; or records that it created were corrected since.
+        Conflict: in each of ATTEMPTS attempts, another process changed one of the records first.
     """
     await stream.settle()
     for attempt in range(1, ATTEMPTS + 1):

@@ -105,7 +105,7 @@ class TrustRequest(PoolName):
 
 
 class PairsRequest(PoolName, Page):
-    """Which pairs offered to a pool to list, newest first; `verdict`: only pairs with this verdict, "": all."""
+    """Which pairs of a pool to list, newest first; `verdict`: only pairs with this verdict, "": all."""
 
     verdict: Literal["admitted", "rejected", ""] = ""
 
@@ -133,7 +133,7 @@ class RubricShape(Reply):
 class SourceShape(Reply):
     """A source of pairs.
 
-    `pairs`: how many of its pairs were graded. `orders`: how many of them contain instructions to their readers (a sign
+    `pairs`: how many of its pairs were judged. `orders`: how many of them contain instructions to their readers (a sign
     of prompt injection). `trusted`: the owner's decision; None: no decision. `foreign`: the measured share of its
     answers that do not fit their queries.
     """
@@ -173,9 +173,9 @@ class PoolDetails(Reply):
 
 
 class PairShape(Reply):
-    """A pair that was offered to a pool, and its grading.
+    """A pair that was offered or added to a pool, and its grading.
 
-    `verdict`: admitted or rejected, "" if it is not graded yet. `score`: 0 to 100, the sum of `grades`; 100 if it was
+    `verdict`: admitted or rejected, "" if it is not judged yet. `score`: 0 to 100, the sum of `grades`; 100 if it was
     admitted without grading: by the owner (`by_hand`), or because its answer had been accepted. `by`: the model that
     graded it, `rules` if no model read it, "" if it was admitted without grading. `served`: the caller can recall it;
     otherwise `unserved` gives the reasons. `shown`: the ids of the exemplars with which the answer was given.
@@ -230,7 +230,7 @@ class Growth(Reply):
 
 
 class PoolShape(Reply):
-    """A pool; `exemplars`, `rubrics`: the numbers of offered pairs and of rubric versions."""
+    """A pool; `exemplars`, `rubrics`: the numbers of its pairs (rejected ones, too) and of its rubric versions."""
 
     pool: str
     domain: str
@@ -425,7 +425,7 @@ async def details(runtime: Runtime, principal: Principal, request: PoolName) -> 
 
 @operation("pools.pairs", "read", "GET /users/{user}/pools/{pool}/pairs")
 async def pairs(runtime: Runtime, principal: Principal, request: PairsRequest) -> PairList:
-    """List the offered pairs of a pool that the user may read. Each has its writer, its grading with reasons, and
+    """List the pairs of a pool that the user may read. Each has its writer, its grading with reasons, and
     whether the user can recall it."""
     first = read_number(request.cursor)
     async with open_pool(runtime, principal, request.pool) as pool:
@@ -469,7 +469,7 @@ def _rubrics(state: PoolState) -> list[RubricShape]:
 
 
 def _readable(state: PoolState, reader: str) -> list[Standing]:
-    """Return the offered pairs that a user may read, newest first; the owner may read all that are not private."""
+    """Return the pairs that a user may read, newest first; the owner may read all that are not private."""
     newest_first = sorted(state.standings.values(), key=lambda each: -each.seq)
     return [each for each in newest_first if state.may_see(reader, each.exemplar.id)]
 

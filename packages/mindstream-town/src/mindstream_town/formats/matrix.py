@@ -68,7 +68,7 @@ def size_of(meta: Mapping[str, JsonValue], where: str) -> tuple[int, int]:
     """Return width and height from the content of a `maze_meta_info.json`.
 
     Raises:
-        InputError: they are missing, not whole numbers, or too large.
+        InputError: they are missing, not whole numbers, below 1, or too large.
     """
     width, height = meta.get("maze_width"), meta.get("maze_height")
     if type(width) is not int or type(height) is not int:
