@@ -189,7 +189,8 @@ class ModelCalled(Event):
     """The parts of the prompt that were left out to fit the model's window, with their amounts: `conversation -3`."""
     error: Quotes[str] = ""
     mended: bool = False
-    """The reply was not valid JSON and was accepted after parsing it as JSON5."""
+    """The reply was not valid JSON but in a form like JSON5 or Python, and was accepted after it was rewritten as
+    JSON."""
     about: tuple[int, ...] = Field((), exclude_if=not_)
     """The seqs of the rows that the call answers or processes."""
     resident: Name = Field("", exclude_if=not_)
