@@ -43,7 +43,8 @@ COMMANDS = {
     "/help": "list the commands",
     "/quit": "end the conversation, as Ctrl-D does",
 }
-"""The commands of the terminal. Other input is an utterance, unless a user types it with a single `/` before it."""
+"""The commands of the terminal. Other input is an utterance, except a typed line that begins with a single `/`: it is
+refused as an unknown command."""
 MAX_AT_ONCE = 500
 """Maximum number of utterances that wait for their answers."""
 STORAGE_TRIES = 3

@@ -704,7 +704,7 @@ class Coach:
                 the coach mentions only hours and weekdays that the user has named.
 
         Raises:
-            UserError: a pack, gate or time zone is unknown or invalid.
+            UserError: a pack or time zone is unknown or invalid. (An unknown gate is refused when a mind is opened.)
         """
         zone = read_zone(timezone) if isinstance(timezone, str) else timezone
         domain = pack if isinstance(pack, Pack) else load(pack)

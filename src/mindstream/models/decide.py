@@ -218,7 +218,7 @@ def weigh(first: Logprobs, answers: Sequence[str], marks: Sequence[str]) -> list
     """Return, for each answer, the total probability of the first tokens that stand for it.
 
     A token stands for an answer if the token is the answer's mark, or if this answer, and no other answer, begins with
-    the token.
+    the token. If marks are letters, a token of one letter is only compared with the marks.
     """
     weights = [0.0] * len(answers)
     for token, logprob in first.first:

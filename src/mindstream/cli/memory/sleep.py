@@ -132,7 +132,8 @@ async def undo_sleep(
 
     Expired records stay archived. Weakened records that were recalled, archived, deleted or made long-term since stay
     as they are. The dream and the merged records that the sleep wrote are archived. A sleep cannot be undone after a
-    record that it archived or merged was changed or deleted, or a record that it wrote was corrected.
+    record that it archived or merged was changed or deleted, a record that it wrote was corrected, or a merged record
+    that it wrote was deleted.
     """
     async with calling(settings, own=True, known=True) as call:
         done = await call("memory.undo_sleep", sleep=row)
@@ -140,7 +141,7 @@ async def undo_sleep(
     if done.archived:
         lines.append(f"{count_of(len(done.archived), 'record')} made by the sleep archived")
     if done.left:
-        lines.append(f"{count_of(len(done.left), 'record')} recalled or forgotten since stay as they are")
+        lines.append(f"{count_of(len(done.left), 'weakened record')} recalled or changed since stay as they are")
     tell(json, done.model_dump(mode="json"), *lines)
 
 

@@ -49,7 +49,7 @@ async def undo_sleep(stream: Stream, sleep: int = 0) -> UndoneSleep:
 
     Raises:
         InputError: there is no such sleep; it is undone already; records that it archived or merged were deleted or
-            changed since; or records that it created were corrected since.
+            changed since; records that it created were corrected since; or merged records were deleted since.
         Conflict: in each of ATTEMPTS attempts, another process changed one of the records first.
     """
     await stream.settle()

@@ -189,8 +189,8 @@ MIN_REPLY = 200
 """Minimum number of tokens that must be left for a reply, or the reply's own limit if it is lower. With fewer tokens
 left, the call is not made."""
 UNTRIED = 20
-"""Factor for calls that begin before the first call has ended. Such a call starts only if the tokens left in the budget
-are at least this many times the tokens that the call may use."""
+"""Factor for calls that begin before any call has ended. While other calls run, such a call starts only if the tokens
+left in the budget are at least this many times the tokens that the call may use."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -87,7 +87,7 @@ function askUndo({ sleep, at, forgotten, weakened }) {
     verb: "Undo it",
     preview: async () => html`
       <p>${counted(forgotten.length, "memory that faded is", "memories that faded are")} restored, and ${counted(weakened.length, "memory that became weaker is", "memories that became weaker are")} as strong as before.</p>
-      <p>The dream and the merged memories that this sleep wrote are archived; the near-duplicates that they replaced are restored. Weaker memories that were recalled or forgotten after the sleep stay as they are. The sleep cannot be undone if a memory that faded or was merged has been changed or forgotten since, or if the dream has been corrected.</p>`,
+      <p>The dream and the merged memories that this sleep wrote are archived; the near-duplicates that they replaced are restored. Weaker memories that were recalled or forgotten after the sleep stay as they are. The sleep cannot be undone if, since then, a memory that faded or was merged has been changed or forgotten, a merged memory that the sleep wrote has been corrected or forgotten, or the dream has been corrected.</p>`,
     act: async () => { await ask({ path: "/users/{user}/memories/undo-sleep", body: { sleep } }); askAllAgain(); },
   });
 }
