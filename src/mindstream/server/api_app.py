@@ -154,8 +154,8 @@ def app(
             the models in the settings.
         bots: chat bots by name, such as `{"support": ChatBot.using(model=…, instructions=…)}`; each is listed at
             /v1/models and answers at /v1/chat/completions. A bot without a model uses the models of the server. If the
-            settings name no pack, the packs are not listed at /v1/models, and the first bot answers messages that name
-            no bot (`POST …/send`).
+            settings name no pack, the packs and the companion are not listed at /v1/models, and the first bot answers
+            messages that name no bot (`POST …/send`).
         require_token: True: every request needs a token; set this if the application is mounted behind a proxy. False:
             requests of programs on this machine need no token (see `admission.is_local`).
         hosts: accepted names in the Host header, in addition to localhost.
