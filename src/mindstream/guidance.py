@@ -237,8 +237,10 @@ def opens(function: Callable[P, AsyncIterator[T]]) -> Callable[P, AbstractAsyncC
 
 
 class Unawaited(Coroutine[Any, Any, R]):
-    """A coroutine. Using it like its result, without `await`, raises an error that says that the result must be
-    awaited."""
+    """A coroutine with a helpful error for callers that forget `await`.
+
+    If a caller uses the coroutine as if it were the result, the error says that the result must be awaited.
+    """
 
     __slots__ = ("_called", "_inner")
 

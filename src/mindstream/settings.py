@@ -355,7 +355,8 @@ def _checked(values: Mapping[str, Any], origins: Mapping[str, str]) -> Settings:
             settings = Settings.model_validate(values)
     except ValidationError as error:
         by_name = {}
-        # a value that may have several types gets an error for each: keep the first, for a table the last (the table's)
+        # A value that may have several types gets one error per type. Keep the first error. If the value is a table,
+        # keep the last error, which is about the type table.
         for found in error.errors(include_url=False):
             name = str(found["loc"][0])
             if name not in by_name or isinstance(values[name], dict):

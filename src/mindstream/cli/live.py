@@ -200,7 +200,7 @@ class LiveFlags:
         return ["mindstream", "live", *flags_again(chosen), *words]
 
     def settings(self) -> dict[str, Any]:
-        """Return the fields of `LifeSettings` that flags of the same name set."""
+        """Return the values of the given flags, by the field of `LifeSettings` that has the same name."""
         given = {each.name: getattr(self, each.name, None) for each in fields(LifeSettings)}
         return {
             name: tuple(value) if isinstance(value, list) else value

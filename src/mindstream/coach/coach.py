@@ -809,7 +809,7 @@ class Coach:
         return Entry(FollowUp(text=words, answers=heard, record=record.id), AGENT, (record,))
 
     async def _said(self, heard: int) -> Said | None:
-        """Return the answer to an utterance (its log row); None: it has none yet."""
+        """Return the answer to the utterance in the log row `heard`; None: there is no answer yet."""
         rows = [await self._stream.store.last(self._stream.key, Said.kind)]
         if not rows[0] or not isinstance(rows[0].event, Said) or rows[0].event.answers != heard:
             rows = [*await self._stream.store.events(self._stream.key, after=heard, kinds=[Said.kind])]

@@ -28,8 +28,8 @@ CHUNK = 1 << 20
 HEADER, FRAME = 32, 24
 """Number of bytes of the header of a write-ahead log, and of the header before each of its pages."""
 INTERIOR, LEAVES = (2, 5), (10, 13)
-"""First byte of a B-tree page, for an index and for a table: of an interior page (INTERIOR), of a leaf page (LEAVES).
-SQLite itself overwrites all other kinds of pages when it frees them."""
+"""First byte of a B-tree page of an index, and of a table. INTERIOR: interior pages. LEAVES: leaf pages. SQLite itself
+overwrites all other kinds of pages when it frees them."""
 
 _users: Counter[Key] = Counter()
 _descriptors: dict[Key, int] = {}

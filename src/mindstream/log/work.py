@@ -274,7 +274,10 @@ class Taken(NamedTuple):
 
 
 OPEN_NOW = "NOT ({0}.lease > ? AND {0}.lease <= ?)"
-"""The condition `Work.is_open_to` in SQL, for a process that owns no work."""
+"""SQL condition: a process that owns no work may claim this work (see `Work.is_open_to`).
+
+Format argument: the name of the table. SQL parameters: the time now, and this time + LONGEST_LEASE_S.
+"""
 
 
 def find_open(

@@ -120,8 +120,10 @@ T = TypeVar("T")
 MARKER = "(A message was left out here: the content filter of the language model's provider refused it.)"
 """Replaces a refused message in prompts."""
 CANDIDATES = 4
-"""Maximum number of messages, the newest ones, that may be the refused one. To find it, each is left out of the refused
-prompt, one at a time."""
+"""Maximum number of the user's messages that are tried, newest first, to find the message that a provider refuses.
+
+A message is tried by sending the refused prompt again without it.
+"""
 LOOKED_AT = 60
 """Maximum number of chat records, the newest ones, among which the messages of a prompt are searched."""
 SHORTEST_WITHIN = 8
@@ -153,8 +155,10 @@ class RefusedMessages:
         return [record.text for record in records if record.text]
 
     async def candidates(self, request: Request) -> list[Record]:
-        """Return up to CANDIDATES messages of the user that are in a request and may be the refused one, newest
-        first."""
+        """Return the newest messages of the user in a refused request, newest first, at most CANDIDATES.
+
+        One of these messages may be the reason for the refusal.
+        """
         chat = await self._memory.latest("chat", LOOKED_AT)
         said = [record for record in reversed(chat) if record.data.get("by_user")]
         first = {record.text: record for record in reversed(said) if record.id not in (self._records or ())}

@@ -482,7 +482,7 @@ class ChatBot:
 
         Args:
             model: see `open`; None: the models of the server or of the mind that uses the bot.
-            name: the author of its answers in the log and in memory.
+            name: the author of the bot's answers in the log and in memory.
         """
         made = checked_tools(tools)
         check_approve(approve, made)

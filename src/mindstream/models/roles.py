@@ -210,7 +210,9 @@ async def open_models(models: AnyModels, clock: Clock | None = None) -> AsyncIte
 
 
 def build_models(models: AnyModels, clock: Clock | None = None) -> Models:
-    """Return models in any form of `AnyModels` as `Models`; the caller closes them, unless they were `Models` already.
+    """Convert any form of `AnyModels` to `Models`.
+
+    The caller closes the result, unless `models` is a `Models` object already.
 
     Raises:
         SettingsError: an unknown name, or a value that is not a model.

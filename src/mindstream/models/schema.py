@@ -317,7 +317,7 @@ def _resolved(node: JsonSchema, shared: Mapping[str, JsonSchema]) -> JsonSchema:
 
 AT_DEFS = "#/$defs/"
 NAMES = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "mapping")
-"""Keywords whose value is an object whose keys are names, such as names of properties, and not keywords."""
+"""Keywords whose value is an object. The keys of the object are names, such as names of properties, not keywords."""
 
 
 def lean(schema: Any, drop: Collection[str] = ("title", "default"), *, named: bool = False) -> Any:

@@ -272,7 +272,8 @@ class Journal(RunWatcher):
             await self._memory.commit(Entry(event, PLANNER), fence=self._fence, finish=finish)
         except LeaseLost:
             raise LeaseLost(
-                f"the run {self.run!r} was taken over or ended by another process, so this process stops it"
+                f"the run {self.run!r} was taken over or ended by another process, so this process no longer works on"
+                " it"
             ) from None
 
 

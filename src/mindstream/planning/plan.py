@@ -653,9 +653,10 @@ class Fault:
 
 
 def check(plan: Plan, tools: Sequence[ToolSpec], most_steps: int = MOST_STEPS) -> tuple[Fault, ...]:
-    """Return all faults of a plan for these tools; () if it can run. If it has too many steps, they are not checked.
+    """Return all faults of a plan for these tools; () if the plan can run.
 
-    Evidence is unknown before the run, so a reference is accepted as an argument of any type.
+    If the plan has too many steps, the steps are not checked. Evidence is unknown before the run, so a reference is
+    accepted as an argument of any type.
     """
     faults = list(_check_size(plan, most_steps))
     if len(plan.steps) > most_steps:

@@ -495,7 +495,7 @@ async def build_context(
     reply = "\n".join(r.text for r in talk if r.seq > newest.seq and not r.data.get("by_user"))
     found = [row.event for row in await stream.store.events(stream.key, newest.seq, ["waiting", "said"], 20)]
     about = [each for each in found if isinstance(each, Waiting | Said) and each.answers == newest.seq]
-    has_answer = bool(reply) or any(isinstance(each, Said) for each in about)  # an excuse is no reply, but an answer
+    has_answer = bool(reply) or any(isinstance(each, Said) for each in about)  # an excuse is a `Said`, not a record
     waits = not has_answer and any(isinstance(each, Waiting) and slot in each.slots for each in about)
     return RunContext(slot, stream, utterances, before, reply, waits, taking, tools, rows)
 

@@ -227,9 +227,9 @@ class _Account:
     """The budget of an access token for one day.
 
     Attributes:
-        stored: the part of the budget's spending that is in the stored sum: the spending of other servers, and the
-            spending of this process up to the last exchange.
-        at: the time of the last exchange.
+        stored: how much of the spending in `budget` is also in the stored sum: the spending of other processes, and the
+            spending of this process up to its last exchange with the store (see `Budgets`).
+        at: the time of the last exchange with the store.
     """
 
     budget: Budget

@@ -24,7 +24,7 @@ from mindstream.service.operations.runtime import Runtime
 LeftS: TypeAlias = Callable[[], Awaitable[float]]
 """Returns the seconds for which a token is still valid; 0 or less if it expired or was revoked."""
 METADATA = "/.well-known/oauth-protected-resource"
-"""Paths below this contain the metadata of the MCP server (RFC 9728), which clients read before they have a token."""
+"""Beginning of the paths of the MCP server's metadata (RFC 9728), which clients read before they have a token."""
 PREFIX = "/api/v1"
 
 

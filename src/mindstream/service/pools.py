@@ -137,8 +137,8 @@ async def size_curves(pool: Pool, reader: str, form: Form | None = None) -> list
     """Measure how well a pool helps at each tenth of its size.
 
     Args:
-        form: the form of the embedded text. None: the pool's own form; if any pair has examples, also `composed` (if
-            that is the pool's own form, `bare`).
+        form: the form of the embedded text. None: the pool's own form, and a second form if any pair has examples. The
+            second form is `composed`, or `bare` if the pool's own form is `composed`.
     """
     state = await pool.member_state(reader)
     own = state.form

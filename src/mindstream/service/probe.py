@@ -212,8 +212,8 @@ async def find_models() -> list[Found]:
     """Return the models found on this machine.
 
     First come models of vendors whose keys are set, then a model of an Ollama server, then `local`. A model with
-    `lacks` can be used only after this command was run. Only the Ollama server is contacted; it is on this machine,
-    unless OLLAMA_BASE_URL names another one.
+    `lacks` can be used only after the command in `lacks` was run. Only the Ollama server is contacted. This server is
+    on this machine, unless OLLAMA_BASE_URL names another machine.
     """
     return [*_keys(), *[each async for each in _ollama()], *_local()]
 

@@ -354,7 +354,7 @@ async def export(opened: Memory, header: Callable[..., Header] = Header) -> Asyn
 async def import_records(opened: Memory, export: Export[Header], progress: Callable[[int], None]) -> Imported:
     """Embed and write the records that do not exist yet, in batches; `progress` is called with the number done.
 
-    Versions of beliefs and plans are skipped if the export lacks this memory's current version of the same slot.
+    The versions of a belief or plan are skipped if this memory has a current version that is not in the export.
 
     Raises:
         InputError: a record belongs to another user of this data folder; nothing is written.

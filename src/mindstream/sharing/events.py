@@ -200,10 +200,11 @@ class LessonWritten(Event):
     disputes: Names = ()
     """Ids of lessons that contradict this one."""
     reads: tuple[int, ...] = ()
-    """The log rows with the lesson texts that the writer had read; (): not recorded.
+    """Sequence numbers of the log rows with the lesson texts that the writer had read; (): not recorded.
 
-    The first row is that of the lesson `id`, if this lesson is amended. The rows of the lessons in `replaces` follow. A
-    lesson whose text has changed after this row is neither overwritten nor merged.
+    If this event amends the lesson `id`, the first number is that of the row with the previous text of this lesson. The
+    rows of the lessons in `replaces` follow. A lesson whose text has changed since the row listed here is neither
+    overwritten nor merged.
     """
     private: bool = False
     """Whether the lesson is private. Until a member shares a private lesson, it is shown only to `asked_by`, or to its

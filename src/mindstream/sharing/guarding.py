@@ -95,7 +95,8 @@ class AnswerFit:
     """Measure how well answers fit their queries, by comparison with seed pairs (those that the owner added).
 
     Args:
-        pairs: the seed pairs, as (query, answer); query_vectors, answer_vectors: their unit vectors.
+        pairs: the seed pairs, as (query, answer).
+        query_vectors, answer_vectors: unit vectors of the queries, and of the answers, in the order of `pairs`.
     """
 
     def __init__(self, pairs: Sequence[tuple[str, str]], query_vectors: Doubles, answer_vectors: Doubles) -> None:
@@ -226,7 +227,7 @@ class MutualInformation:
         measured.
 
         The result is the difference of the log-probabilities in nats, divided by the root of the number of tokens. For
-        an answer to another query it is about 0, with any model. It is None if the model cannot report
+        an answer to another query the result is about 0, with any model. The result is None if the model cannot report
         log-probabilities of the answer (see `GivenText`), or if there are too few seed pairs to compare with.
 
         Args:
@@ -310,8 +311,8 @@ TRUSTED_QUANTILE = 0.99
 that nearly all trusted pairs stay below it."""
 MIN_THRESHOLD, MARGIN = -0.02, 0.08
 """Thresholds of a sentence's contrast (see `OrderDetector`) above which the sentence counts as an order. With enough
-trusted pairs, the threshold is calibrated on these pairs, and is at least MIN_THRESHOLD. With too few, it is MARGIN. In
-between, it is a weighted mean of both."""
+trusted pairs, the threshold is calibrated on these pairs, and is at least MIN_THRESHOLD. With too few, the
+threshold is MARGIN. In between, the threshold is a weighted mean of both."""
 ON_TOPIC, RELIEF = 0.9, 0.03
 """If a sentence is more similar to the query than the share ON_TOPIC of the known orders, the sentence is considered to
 be about the query. Its contrast is then lowered by the excess similarity, but by at most RELIEF. Without this limit, an

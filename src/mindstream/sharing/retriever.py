@@ -510,8 +510,8 @@ class Lessons:
 
     If there are enough lessons (see MIN_CHECKED), the newest lessons are held out to check updates. A held-out lesson
     is learned from later, when newer lessons are held out. An update is therefore checked with lessons that it was not
-    trained on. The version that it would replace was not trained on these lessons either, except at the first such
-    check.
+    trained on. The version that the update would replace was not trained on these lessons either, except at the first
+    such check.
     """
 
     def __init__(self, taken: int, held_out: float) -> None:
@@ -531,7 +531,7 @@ class Lessons:
     def add(self, at: int, candidates: Ints, p_not: Doubles) -> None:
         """Add the lesson of the pair number `at`: which of its candidates (possible examples) help most and least.
 
-        `p_not`: the label of each candidate; the lower, the more it helps.
+        `p_not`: the label of each candidate; a low label means that the candidate helps much.
         """
         order = np.argsort(p_not, kind="stable")
         taken = candidates[np.concatenate([order[: self._half], order[-self._half :]])]

@@ -324,7 +324,8 @@ def pattern(source: str) -> Pattern:
     """Compile and check a regular expression.
 
     Raises:
-        ValueError: it is invalid, uses unsupported syntax, or is too large; the message says what to write instead.
+        ValueError: the expression is invalid, uses unsupported syntax, or is too large; the message says what to write
+            instead.
     """
     read = Pattern(source)
     if read.size > MAX_SIZE:

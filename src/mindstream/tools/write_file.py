@@ -37,7 +37,7 @@ def write_file_tool(folder: Path | str) -> FunctionTool:
     root = Path(folder).expanduser()
 
     def write_file(name: str, text: Annotated[str, Field(max_length=MAX_TEXT)], key: Key = "") -> str:
-        """Write a text into a file of the folder for results; a file that was written so before is replaced."""
+        """Write a text into a file of the folder for results; a file that this tool has written before is replaced."""
         path = find_path(root, name)
         written = read_written(root)
         digest = _digest(text.encode())

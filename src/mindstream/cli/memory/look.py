@@ -356,13 +356,13 @@ def import_file(
 ) -> int:
     """Import a file that export wrote, or the export of another program.
 
-    The whole file is checked before anything is written; an error names the line. Known records are skipped: importing
-    a file twice changes nothing. Beliefs and plans are skipped if this memory has its own versions of them. Texts are
-    embedded again.
+    Without --from: the whole file is checked before anything is written; an error names the line. Known records are
+    skipped: importing a file twice changes nothing. Beliefs and plans are skipped if this memory has its own versions
+    of them. Texts are embedded again.
 
-    --from reads the export of another program, with the dates in it, and reports which fields are kept and which are
-    not (docs/importing.md). Records are written while the file is read. A second import adds nothing. After an
-    interruption the same command continues.
+    With --from: the export of another program is read, with the dates in it. Records are written while the file is
+    read. A second import adds nothing. After an interruption the same command continues. The output says which fields
+    are kept and which are not (docs/importing.md).
     """
     if form:
         return import_from(settings, form, file, How(each_user, trust, dry_run), json)

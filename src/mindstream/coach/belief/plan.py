@@ -22,8 +22,9 @@ State = Literal["now", "going_on", "later", "done", "dropped", "not_needed"]
 OPEN: tuple[State, ...] = ("now", "later")
 """States of unfinished steps; a step in the state `going_on` (a habit) is neither open nor closed."""
 MOST_OPEN, MOST_CLOSED = 20, 40
-"""Maximum number of steps in a version of the plan: of open steps and habits together (half as many habits), and of
-closed steps. If there are more, the first open steps, the newest habits and the newest closed steps are kept."""
+"""Maximum number of steps in a version of the plan. MOST_OPEN: open steps and habits together, of which at most half
+may be habits. MOST_CLOSED: closed steps. If there are more, the first open steps, the newest habits and the newest
+closed steps are kept."""
 TITLE, TEXT, LINK, RESOURCES, REPORTS = 200, 2_000, 1_000, 8, 3
 """Maximum length of a step's title, text and link, in characters; maximum number of its resources and reports."""
 REPORTED = 5

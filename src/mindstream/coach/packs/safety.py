@@ -38,12 +38,11 @@ class Raised:
 
 
 LATELY = 3
-"""Number of answers, after an alarm about danger to life that stopped the conversation, in which rules give no other
-advice."""
+"""Number of answers without other advice by rules, after an alarm about danger to life has stopped the conversation."""
 
 
 async def look_over(pack: Pack, text: str) -> None:
-    """Search a long text for hints of danger in a thread, so that later searches of it are answered from the cache."""
+    """Search a long text for hints of danger in a thread. Later searches of this text are answered from the cache."""
     if len(text) > MAX_INLINE and pack.alarms:
         await asyncio.to_thread(find_hint, pack, text)
 
@@ -385,7 +384,7 @@ def _holds(text: str, above: float) -> bool:
 
 
 def parts(text: str) -> Iterator[str]:
-    """Yield the parts of a text: its sentences (very long ones in windows), and pairs of neighbours.
+    """Yield the parts of a text: its sentences (very long sentences in windows), then each pair of neighbouring parts.
 
     A text with a single part yields nothing. If there are more than MANY parts, short neighbouring parts are joined
     before parts are paired.

@@ -42,9 +42,9 @@ class Junk:
 
 @dataclass(frozen=True, slots=True)
 class Echo:
-    """A record (`id`) with the same words as an older record (`of`) of another kind, but not of a chat message.
+    """A record (`id`) with the same words as an older record (`of`) of another kind.
 
-    Such a record was derived from the memory itself, not from an observation.
+    Such a record was derived from the memory itself, not from an observation. Copies of chat messages do not count.
     """
 
     id: str

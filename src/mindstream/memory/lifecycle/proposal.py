@@ -148,7 +148,7 @@ async def _dream_again(proposal: Proposal, model: Model, forgotten: Sequence[Rec
 
 async def _still_so(stream: Stream, proposal: Proposal, without: Collection[str]) -> Draw:
     """Return the part of the proposed weakening that is still valid, and a strengthening of the records in `without`.
-    The user excluded these records; this strengthens them as a recall that returns them does."""
+    The user excluded the records in `without`. They are strengthened as much as by a recall that returns them."""
     columns, now = await stream.columns(), stream.clock.now()
     still = [
         each.id

@@ -55,8 +55,7 @@ class Exemplars(Protocol):
 async def find_examples(
     source: Exemplars | None, query: str, timeout_s: float | None = None
 ) -> tuple[tuple[Example, ...], str]:
-    """Return the exemplars for a question, and a line that says why there are none if the source failed ("" if it did
-    not).
+    """Return the exemplars for a question, and the source's failure as a line of text ("": the source did not fail).
 
     The source is foreign code. If it raises an error, the answer continues without exemplars.
     """

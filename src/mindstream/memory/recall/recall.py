@@ -286,7 +286,7 @@ def revision(id_: str, before: StrengthState, after: StrengthState, at: Moment) 
 
 
 RECORDS = 1_000
-"""Maximum number of records that are remembered for one stream; beyond it, those returned longest ago are dropped."""
+"""Maximum number of remembered records per stream. If there are more, the records returned longest ago are dropped."""
 FOR_S = 10 * MINUTE_S
 
 
@@ -397,7 +397,7 @@ class Recall:
         returned: the returned records, best first.
         passed_over: ids of records that were found but not returned.
         without_vectors: why only words were compared; "": vectors were compared, too.
-        not_reranked: why the second stage could not rank; "": it ranked, or there is none.
+        not_reranked: why the second stage could not rank; "": it ranked, or there is no second stage.
         by_candidates: whether only a part of the stream was searched, because its columns (its index in memory) are
             still being filled.
         certainty: the probability, 0 to 1, that any of the records that pass the filters answers the question
@@ -420,7 +420,7 @@ class Recollection(list[Recalled]):
         without_vectors: why only words were compared, for all or some records; "": all vectors were compared.
         touch: the effect of this recall on the records that it found; None: no effect. After `recall(touch=False)` the
             effect is not written. The caller can write the effect together with other entries (`Stream.commit`).
-        not_reranked: why the second stage could not rank; "": it ranked, or there is none.
+        not_reranked: why the second stage could not rank; "": it ranked, or there is no second stage.
         by_candidates: whether only a part of the stream was searched, because it is long and its columns (its index in
             memory) are still being filled.
     """

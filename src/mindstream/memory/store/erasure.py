@@ -61,7 +61,7 @@ class Carriers:
     seq: int = 0
 
     def may_change(self, kind: str, payload: object, seq: int) -> bool:
-        """Return, without parsing the payload, whether a row may have to lose words; False means certainly not."""
+        """Return, without parsing the payload, whether a row may have to lose words; False: the row loses none."""
         return (
             not isinstance(payload, str)
             or kind not in every_kind()

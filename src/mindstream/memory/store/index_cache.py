@@ -389,8 +389,10 @@ class IndexCache:
             of_stream.pop(stream, None)
 
     def bound_texts(self, columns: Columns) -> None:
-        """Note that columns hold more records with their texts, as the most recently used ones. If all columns together
-        hold more than WHOLE, those that have not been used for the longest time hold fewer."""
+        """Register how many records with their texts the columns hold, and mark the columns as the last used.
+
+        While all columns together hold more than WHOLE such records, the least recently used columns drop some.
+        """
         self._texts.pop(columns.stream, None)
         self._texts[columns.stream] = len(columns.whole)
         while sum(self._texts.values()) > WHOLE:

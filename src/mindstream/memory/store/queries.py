@@ -61,8 +61,11 @@ def sum_of_event(mind: str, at: float, by: str, kind: str, payload: str, system:
 
 
 def sum_of_record(row: tuple[Any, ...]) -> int:
-    """Return the checksum of a record's row (COLUMNS). It leaves out the vector, and the values that may change after
-    the record was written, such as strength, importance and the end of validity."""
+    """Return the checksum of a record's row (COLUMNS).
+
+    The vector is left out, as are the values that may change after the record was written, such as strength, importance
+    and the end of validity.
+    """
     id_, stream, kind, text, created, _accessed, by, episode = row[:8]
     valid_from, (depth, slot, version, data, seq) = row[11], row[20:25]
     words = (
@@ -246,7 +249,7 @@ def insertion(record: Record, seq: int, changed: int) -> tuple[Any, ...]:
 
 
 def _encoded_texts(texts: Sequence[str]) -> str | None:
-    """Return texts as a JSON list, in a quarter of the encoder's time; None if there are no texts."""
+    """Return texts as a JSON list, in a quarter of the time of Python's JSON encoder; None if there are no texts."""
     return f"[{', '.join(map(encode_basestring, texts))}]" if texts else None
 
 
@@ -337,8 +340,9 @@ def newest_changes(connection: Sql, stream: StreamKey) -> tuple[int, int]:
 
 
 def cut_portion(rows: Iterable[tuple[Any, ...]], left: int) -> tuple[list[tuple[Any, ...]], int]:
-    """Return the first rows, up to the row with which they reach PORTION_SIZE characters, and the record number after
-    which to continue.
+    """Return the rows of a portion, and the record number after which to continue.
+
+    The portion ends with the row with which it reaches PORTION_SIZE characters.
 
     Args:
         rows: rows of records: FIELDS, then the record's number.

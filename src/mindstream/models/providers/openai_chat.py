@@ -467,9 +467,9 @@ class _Reply:
             self._blocked = str(why)
 
     def _choice(self, choices: Any) -> dict[str, Any]:
-        """Return the part of the choice to read that is in a chunk; {}: there is no such part.
+        """Return the part of a chunk that belongs to the choice that is read; {}: there is no such part.
 
-        A request may have several choices (answers). Only the choice that began first is read.
+        A reply may have several choices (answers). Only the choice that began first is read.
         """
         for each in [choices] if isinstance(choices, dict) else choices or ():
             if each is None:
@@ -690,9 +690,11 @@ class _PartialCall:
     def arguments(self) -> str:
         """The joined arguments.
 
-        If the joined pieces are no JSON object, the endpoint may have repeated pieces. The result is then the last
-        piece that is an object alone. If there is none, it is the pieces joined without neighbouring repetitions, if
-        they are an object; else all pieces joined.
+        If the joined pieces are no JSON object, the endpoint may have repeated pieces. The result is then the first of
+        these that is an object:
+        - the last piece that is an object alone;
+        - the pieces joined without neighbouring repetitions.
+        If neither is an object, the result is all pieces joined.
         """
         pieces = self.pieces
         while len(pieces) > 1 and pieces[0].strip() in EMPTY:
@@ -715,11 +717,13 @@ class _PartialCall:
 class ToolCalls:
     """The calls of one reply.
 
-    A delta's `index` should name the call that the delta continues. But some servers omit the index, use the same one
-    for each call, or begin at 1. The `id` is in the first delta, in every delta, new in every delta, or missing.
+    A delta's `index` should name the call that the delta continues. But some servers omit the index, use the same index
+    for all calls, or begin at 1. The `id` is in the first delta, in every delta, new in every delta, or missing.
 
-    Therefore a delta continues the call with its id. If there is none, it continues the call with its index, unless the
-    delta begins another call. Otherwise it continues the last call.
+    Therefore a delta continues the first of these calls that exists, unless the delta begins another call:
+    - the call with the same id;
+    - the last call with the same index (if the delta has no index: the last call);
+    - the last call, if the delta has neither an id nor a name.
 
     Args:
         names: the tools that were offered.
@@ -739,8 +743,8 @@ class ToolCalls:
         return len(self._calls) > self._most
 
     def take(self, delta: Any, place: int | None) -> str:
-        """Add a delta of a tool call. Return the piece of the arguments in the delta; if it has none, the tool's name
-        in it, or "".
+        """Add a delta of a tool call. Return the piece of the arguments in the delta; without such a piece, the tool's
+        name in the delta; without both, "".
 
         Args:
             place: the position of this call in a chunk with several calls, used if the server sends no index.

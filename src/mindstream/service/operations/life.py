@@ -66,7 +66,7 @@ class AnswerRequest(SayRequest):
 
 
 class LeaveRequest(Ask):
-    """The approval (`yes`) or refusal of a tool call with side effects; `id`: the call, "": the only one that waits."""
+    """The approval (`yes`) or refusal of a tool call with side effects. `id`: the call; "": the only waiting call."""
 
     yes: bool
     id: Short = ""

@@ -134,10 +134,10 @@ class CallShape(Reply):
     """A model call.
 
     `first_part_s`: seconds until the first part of a streamed reply. `cost_usd`: None if no price is known. `cut`: the
-    parts of the prompt that were left out to fit the model's window. `mended`: the reply was not valid JSON, and was
-    mended, as from JSON5. `about`: the rows of the log that the call answers or reasons about. `resident`, `step`: in a
-    town: the resident for whom the model was called, and the step of the simulation. `kept`: messages and reply are
-    stored.
+    parts of the prompt that were left out to fit the model's window. `mended`: the reply was not valid JSON (but,
+    for example, JSON5), and was repaired. `about`: the rows of the log that the call answers or reasons about.
+    `resident`, `step`: in a town: the resident for whom the model was called, and the step of the simulation. `kept`:
+    messages and reply are stored.
     """
 
     seq: int

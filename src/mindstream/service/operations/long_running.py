@@ -350,7 +350,8 @@ class RunningOperation:
         """Cancel the operation and drop its result, because words of its user were erased.
 
         Args:
-            whole: all data of the user were erased. Otherwise an operation in `rereading` continues.
+            whole: all data of the user were erased. Otherwise an operation inside a `with` block of `rereading`
+                continues.
         """
         self._notes.clear()
         if self.rereads and not whole:
@@ -451,8 +452,8 @@ class RunningOperations:
     async def check(self, stream: StreamKey) -> None:
         """Cancel the operations that had read words of a stream before these were erased, and drop their results.
 
-        The erasure's transaction has deleted their stored rows already. An operation in `rereading` continues, unless
-        all data of the user were erased.
+        The erasure's transaction has deleted their stored rows already. An operation inside a `with` block of
+        `rereading` continues, unless all data of the user were erased.
         """
         for one in [one for one in self._held.values() if self._stream(one) == stream]:
             await self._check(one)

@@ -467,7 +467,7 @@ class Runtime:
             await store.keep(opened.key.stream, PAYER, self.clock.now(), lambda _: payer or None)
 
     def responder(self, name: str, zone: tzinfo | None = None) -> ResponderFactory:
-        """Return the responder with a name.
+        """Return the factory of the responder with a name.
 
         Args:
             zone: the user's time zone; None: the operator's default.

@@ -279,8 +279,13 @@ def word_overlap(said: str, expected: str) -> float:
 
 
 def draw_questions(talks: Sequence[AskedTalk], n: int, seed: int, types: Iterable[str] = ()) -> list[tuple[str, str]]:
-    """Draw n questions (0: all of them), balanced over types; the seed determines the draw. Return pairs of a
-    conversation's id and a question's id."""
+    """Draw n questions, balanced over types. Return pairs of a conversation's id and a question's id.
+
+    Args:
+        n: 0: all questions are returned.
+        seed: determines the draw.
+        types: the types to draw from; (): all types.
+    """
     wanted = set(types)
     by_type: dict[str, list[tuple[str, str]]] = {}
     for talk in talks:

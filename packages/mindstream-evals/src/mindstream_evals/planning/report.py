@@ -37,8 +37,8 @@ class WayFound:
         tokens, tokens_at_a_tenth, calls, tool_calls, seconds: means per question; `tokens_at_a_tenth` counts tokens
             from a cache at a tenth.
         usd: cost of all questions; None without a price.
-        no_answer: number of questions without an answer. failed: number of tool calls that the evaluation made fail
-            (`--fail`).
+        no_answer: number of questions without an answer.
+        failed: number of tool calls that the evaluation made fail (`--fail`).
     """
 
     way: str

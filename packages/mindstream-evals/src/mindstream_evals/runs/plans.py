@@ -42,13 +42,15 @@ class Wish:
     """The options of an evaluation.
 
     Attributes:
-        data: file of the questions; form: its format; "": detected.
+        data: file of the questions.
+        form: format of this file; "": detected.
         limit: number of questions, drawn by the seed; 0: all.
         exemplars: sources of exemplars; each adds a variant of the strategies that plan.
         tools: names of the tools; None: the calculator and the model.
         docs: folders to search instead of the documents of each question.
         failures: probability that a call fails, by tool.
-        control: whether the judge is checked: it then also judges answers to other questions, which it must call wrong.
+        control: whether the judge is checked: the judge then also gets answers to other questions, and must call all of
+            these wrong.
         out: folder of the results; None: next to the file.
         ray: whether each question is solved in a Ray task.
     """
@@ -132,8 +134,11 @@ async def open_evaluation(
     approve: Approve | None = None,
     part: str = "",
 ) -> AsyncIterator[Opened]:
-    """Open the questions, models, tools and stored results. `part`: a name for this process if another one writes the
-    stored results, see `EvaluationCache`; "": no other does.
+    """Open the questions, models, tools and stored results.
+
+    Args:
+        part: a name for this process, if another process writes the file of stored results (see `EvaluationCache`);
+            "": no other process writes the file.
 
     Raises:
         UserError: a file, a model, a tool, a folder or a server cannot be used.

@@ -38,8 +38,8 @@ class Workplace:
     Attributes:
         about: description for the agent's prompt.
         tools: the tools that an agent can use in the workplace.
-        says: by convention, the statement of the convention in a person's words.
-        mistakes: by convention, a wrong statement of the convention; if there is none, the right statement.
+        says: for each convention, its statement in a person's words.
+        mistakes: for each convention, a wrong statement; if there is none, the right statement.
     """
 
     name: str

@@ -287,7 +287,8 @@ def play_then_talk(settings: Settings, name: str, speed: float | None) -> int:
     """Play a recording, then hold a conversation. Return the exit code.
 
     - Without a terminal, print the command that starts a conversation instead of holding one.
-    - If no model is set, search for models first: ask whether to use the best one, or without a terminal list them.
+    - If no model is set, search for models first. In a terminal, ask whether to use the best model found; without a
+      terminal, list the models.
 
     Args:
         speed: speed factor of the recording (see `play_out`).

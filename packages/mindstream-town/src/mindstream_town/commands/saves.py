@@ -153,7 +153,7 @@ def export(
     """Write a town as a saved simulation (--out), or its journal (--journal: the list of all events), or both.
 
     The published code of Park 2023 and `town import` can read the saved simulation; its map is included if it
-    is one of tiles.
+    is a map of tiles.
     """
     if out is None and journal is None:
         raise InputError("name an output: --out FOLDER for a saved simulation, or --journal FILE")

@@ -33,7 +33,7 @@ def find_entrance(town: OpenTown, person: Person, typed: str) -> str:
     """Return the place where a visitor enters: the typed place, or a public one that is open.
 
     Raises:
-        InputError: there is no such place, or the visitor may not enter the place now; or, without a typed place, no
+        InputError: the typed place does not exist, or the visitor may not enter it now; or no place was typed, and no
             public place is open.
     """
     setting = town.setting
@@ -177,9 +177,10 @@ class Embodied:
         In this step the addressee answers or declines. An addressee that a user controls does neither.
 
         Args:
-            to: a name; ALL: all residents in sight; "": the partner of the current talk, else all in sight. Words for
-                all are answered by the partner of a current talk, else by the nearest resident who is free, else by the
-                nearest who is awake; the others remember the words.
+            to: the name of the addressee; ALL: all residents in sight; "": the partner of the current talk, or all
+                residents in sight if there is no talk. Words for all residents are answered by the partner of the
+                current talk. Without a talk, they are answered by the nearest resident who is free, or if none is
+                free, by the nearest who is awake. The others remember the words.
 
         Raises:
             InputError: the text is empty or too long; or there is no such resident; or the resident is asleep or not in

@@ -23,7 +23,7 @@ def load_text(path: Path, most: int = MOST_BYTES) -> str:
     """Return the text of a file.
 
     Raises:
-        InputError: the file cannot be read, or has more than `most` bytes; the message begins with its path.
+        InputError: the file cannot be read, or has more than `most` bytes; the message begins with the file's path.
     """
     with prefixed(f"{path}:"):
         return read_text(usable(path), most)

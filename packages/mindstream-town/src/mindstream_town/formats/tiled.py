@@ -195,7 +195,7 @@ def read_tiled(path: Path) -> TiledMap:
     """Read a Tiled map.
 
     Raises:
-        InputError: the file has another suffix, or is not a supported map; the message begins with its path.
+        InputError: the file has another suffix, or is not a supported map; the message begins with the file's path.
     """
     if not is_tiled(path):
         raise InputError(f"{path}: expected a Tiled map with the suffix .tmx, .json or .tmj")

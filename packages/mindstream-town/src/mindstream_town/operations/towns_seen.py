@@ -40,7 +40,7 @@ MOST_CURVE = 200
 
 class RecordingRequest(TownName):
     """A request for a recording of a town. `first`, `last`: only the part between these steps. `since`: the `next` of
-    the last reply; the new reply then has only what was added after it."""
+    the last reply; the new reply then has only what was added after the last reply."""
 
     first: int | None = Field(None, ge=0, le=2**40)
     last: int | None = Field(None, ge=0, le=2**40)
@@ -89,9 +89,9 @@ class FactRequest(TownName):
 class KnowerShape(Reply):
     """A resident who knows a fact.
 
-    `step`: since when; `how`: "beginning" (the fact is a memory that it had when the town began or that a user added),
-    "told" (by the resident `by`), or "learned" (in another way); `chain`: the speakers; `memory`: the first record that
-    is derived from the fact.
+    `step`: since when. `how`: "beginning" (the resident had the fact as a memory when the town began, or a user added
+    it), "told" (by the resident `by`), or "learned" (in another way). `chain`: the speakers. `memory`: the first record
+    that is derived from the fact.
     """
 
     name: str
@@ -146,7 +146,7 @@ class PairShape(Reply):
 class Relations(Reply):
     """The pairs of residents who know each other, in the order of `since`.
 
-    `curve`: steps, and after each the share (0 to 1) of all pairs who know each other.
+    `curve`: pairs of a step, and the share (0 to 1) of all pairs of residents who know each other after this step.
     """
 
     residents: list[str]

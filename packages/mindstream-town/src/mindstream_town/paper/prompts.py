@@ -258,7 +258,7 @@ class RewriteDay(Prompt[RestOfDay]):
     agreed: tuple[Memory, ...]
     """Agreements for today, numbered from 1: the new ones, then those from earlier."""
     plan: tuple[str, ...]
-    """The planned rest of the day, as `HH:MM what (where)`, with the times of arrival."""
+    """The planned rest of the day, as `HH:MM what (where)`; HH:MM is the time of arrival."""
     places: tuple[str, ...]
     """The places that the resident knows, one room per line, numbered from 1."""
 

@@ -26,7 +26,7 @@ class Memory(Frozen):
     Attributes:
         written: the day on which the memory was created, in words; "": not shown.
         importance: from 1 to 10; 0: not rated.
-        appointment: the appointment that the memory is about; None: it is about none.
+        appointment: the appointment that the memory is about; None: the memory is about no appointment.
         where: the place of the appointment in words; "": not shown.
     """
 

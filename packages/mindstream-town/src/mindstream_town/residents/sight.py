@@ -22,7 +22,7 @@ def find_taken(
 ) -> list[Percept]:
     """Return a percept that the place of the resident's act is occupied; [] if it is not.
 
-    A room or object is occupied if as many others as it has room for were there first.
+    A room or object has room for a certain number of residents. It is occupied if this many others were there first.
 
     Args:
         others: the residents in sight.
@@ -265,8 +265,10 @@ async def _importance(turn: ResidentTurn, new: Sequence[Percept]) -> list[float 
 
 
 def _by_rule(turn: ResidentTurn, percept: Percept) -> float:
-    """Return the importance of a percept by rule; an act of another resident that names this one counts as addressed to
-    it."""
+    """Return the importance of a percept by rule.
+
+    If another resident's act names this resident, the act counts as addressed to this resident.
+    """
     if percept.danger or not percept.who:
         return DANGER if percept.danger else THING
     return ADDRESSED if turn.name in percept.text else PEOPLE

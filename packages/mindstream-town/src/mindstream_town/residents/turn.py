@@ -36,8 +36,8 @@ REMEMBERED: tuple[Kind, ...] = ("observation", "thought", "note")
 MAX_REASON = 300
 """Maximum characters of the reason of an event `StoodIn`."""
 MOST_OPEN = 2
-"""Maximum number of a resident's earlier calls that are kept in `Resident.later` when another such call begins: a talk,
-and the result of an act."""
+"""Maximum number of earlier calls in `Resident.later` that stay there when another call is added: one for a talk, and
+one for the result of an act."""
 DATED = 40
 """Maximum number of memories with appointments, the newest ones, that are searched."""
 

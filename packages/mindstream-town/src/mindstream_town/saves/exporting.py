@@ -1,4 +1,6 @@
-"""Export a town as of a step as a saved simulation of Park 2023, for the published code and its pages.
+"""Export the state of a town at a step, in the format of the saved simulations of Park 2023.
+
+The published code and its web pages can read the export.
 
 If the original save is given, its vectors, steps, unknown keys, and all values that have not changed since the import
 are kept.

@@ -139,11 +139,13 @@ def hides_act(turn: ResidentTurn, act: Act | Block) -> bool:
 
 
 def clears(turn: ResidentTurn, *used: Record) -> bool:
-    """Return whether a text cannot reveal a resident's secrets if it is written from these memories, the public part
-    of the description, and words of others.
+    """Return whether a text that is written from the memories `used` cannot reveal a resident's secrets.
 
-    This holds only if the resident has a briefing about its secrets today. The resident must also never have met anyone
-    to whom it would tell something of its secrets, because others might repeat what they were told.
+    The text may also use the public part of the description, and words of others. It reveals no secret if all of these
+    hold:
+    - the resident has a briefing about its secrets today;
+    - the resident has never met anyone to whom it would tell something of its secrets (others repeat what they hear);
+    - no memory in `used` reveals a secret (`is_clear`).
     """
     return briefing_of(turn) is not None and not turn.state.confided and all(is_clear(turn, each) for each in used)
 
@@ -426,8 +428,9 @@ def _habits(turn: ResidentTurn, date: datetime) -> tuple[str, ...]:
 def _is_known_of(turn: ResidentTurn, person: Person, item: DayItem, date: datetime) -> bool:
     """Return whether a resident knows of a part of another person's usual day.
 
-    The resident knows of duties, except those in its own home. Of other parts it knows those outside of the person's
-    home, if the two live together or the resident is usually in the same house at that time, too.
+    - A duty is known, unless its place is in the resident's own home.
+    - Another part is known if its place is outside of the person's home, and the two live together or the resident is
+      usually in the same house at that time.
     """
     if item.duty or is_home(person, item.place):
         return item.duty and not is_home(turn.person, item.place)
@@ -1160,10 +1163,10 @@ RESERVED, MAX_RESERVED_NEWS = 2, 2
 """RESERVED: number of a day's model calls that are reserved for the evening. MAX_RESERVED_NEWS: maximum number of
 further calls that are reserved for news which the resident has to tell others."""
 RESERVED_TOKENS, EVENING_TOKENS = 1_000, 2_400
-"""RESERVED_TOKENS: tokens that are reserved for each later meeting that matters more; they suffice for a resident's
-part of a short request. EVENING_TOKENS: approximate maximum tokens of an evening's reflection."""
+"""RESERVED_TOKENS: tokens that are kept free for each reserved call (`reserved_calls`), enough for a resident's part of
+a short request. EVENING_TOKENS: approximate maximum tokens of an evening's reflection."""
 LATEST_GATHERING = 45
-"""Maximum minutes after the beginning of an appointment of more than two, until its result is asked for."""
+"""An appointment of more than two residents: its result is asked for at most this many minutes after its beginning."""
 LATEST_HOUR = 23
 SHORTLY_BEFORE = 10
 """Time before an act or an appointment with another resident, in minutes. A talk with this resident, or a sight of it,
@@ -1236,10 +1239,10 @@ def tells_in_passing(setting: Setting, step: int, state: ResidentState, other: R
 def is_appointment_due(setting: Setting, step: int, state: ResidentState, other: ResidentState) -> bool:
     """Return whether an appointment of two residents with each other is due now.
 
-    Both must be at the appointment and awake, and neither may be in a talk. The two must not have talked at the
-    appointment yet. If more than two people have agreed to it, it must not be settled yet instead, and it is due only
-    from its middle on, or from LATEST_GATHERING minutes after its beginning on if that is earlier: all can be there
-    then.
+    Both must be at the appointment and awake, and neither may be in a talk. The other conditions are:
+    - appointment of two people: they have not talked at the appointment yet;
+    - appointment of more than two people: it is not settled yet, and either half of its time or LATEST_GATHERING
+      minutes have passed.
     """
     acts = [act for act in (state.act, other.act) if act and act.why == "plan" and act.has_arrived(step)]
     both = {state.name, other.name}
@@ -1261,8 +1264,9 @@ def is_appointment_due(setting: Setting, step: int, state: ResidentState, other:
 def gathers_at(setting: Setting, state: ResidentState, step: int) -> int:
     """Return the step at which a resident's current act needs attention next.
 
-    If the act is an appointment of more than two, or an errand to several people, that is not due yet, this is the step
-    at which it is due. Otherwise it is the end of the act.
+    - The act is an appointment of more than two people, or an errand to several people, and is not due yet: the step at
+      which the act is due.
+    - Otherwise: the end of the act.
     """
     act = state.act
     assert act is not None  # callers call this only for a resident that has an act
@@ -1291,7 +1295,7 @@ def partners_of_errand(setting: Setting, state: ResidentState, step: int) -> fro
 
 
 def _wait_of(block: Block) -> int:
-    """Return how many minutes after its beginning an appointment of more than two is due."""
+    """Return how many minutes after its beginning an appointment of more than two residents is due."""
     return min(LATEST_GATHERING, block.minutes // 2)
 
 
@@ -1350,8 +1354,8 @@ question, or an act that was agreed on, needs a talk at any weight.
 def whom_to_speak_to(setting: Setting, act: Act | Block, name: str) -> frozenset[str]:
     """Return the partners (`whom`) that a resident (`name`) has to speak to for an act or a part of a plan.
 
-    Empty, unless the act was agreed on, has an open question, or has at least the weight WORTH_A_TALK. Partners of the
-    same household are left out if only the weight is a reason and it is less than WORTH_AT_HOME.
+    The result is empty unless the act was agreed on, has an open question, or has at least the weight WORTH_A_TALK. If
+    the weight is the only reason and is less than WORTH_AT_HOME, partners of the same household are left out.
     """
     if not act.whom or not (act.open or act.agreed or act.weight >= WORTH_A_TALK):
         return frozenset()
@@ -1435,7 +1439,7 @@ def _is_in_bed(setting: Setting, step: int, state: ResidentState) -> bool:
 
 
 def reserved_calls(setting: Setting, step: int, state: ResidentState, *, above: float = inf) -> int:
-    """Return the number of model calls that are reserved for purposes of today with a weight greater than `above`.
+    """Return the number of model calls that are reserved for the rest of today.
 
     Reserved are:
     - one call for each appointment that is not over, whatever its weight;
@@ -1470,24 +1474,26 @@ def _is_guest_or_home(state: ResidentState, setting: Setting, step: int) -> bool
 
 MORNING, EVENING = 8 * 60, 19 * 60
 AT_FIRST, AT_LAST = 0.4, 0.75
-"""Shares of a resident's daily budget of model calls and tokens, without the part for the evening, up to which it may
-begin talks at chance meetings: AT_FIRST until MORNING, rising to AT_LAST at EVENING (minutes of the day). The rest is
-left for planned talks, and for others who come to speak to the resident."""
+"""Shares of the daily budget up to which a resident may begin talks at chance meetings (`pace`): AT_FIRST until
+MORNING, rising to AT_LAST at EVENING. MORNING and EVENING are minutes of the day."""
 
 
 def pace(minute: int) -> float:
-    """Return the share of the daily budget, without the part for the evening, that a resident may have spent at a
-    minute of the day. If it has spent more, it begins no talk at a chance meeting.
+    """Return the share of the daily budget up to which a resident may begin talks at chance meetings, at a minute of
+    the day.
 
-    The rest is left for planned talks, and for others who come to speak to the resident.
+    The budget is counted in model calls and tokens, without the part that is reserved for the evening. The rest of it
+    is left for planned talks, and for talks that others begin with the resident on purpose.
     """
     passed = (minute - MORNING) / (EVENING - MORNING)
     return AT_FIRST + (AT_LAST - AT_FIRST) * min(1.0, max(0.0, passed))
 
 
 def has_left(state: ResidentState, profile: Profile, share: float = 1.0, reserved: int = 0) -> bool:
-    """Return whether this share of the daily budget, without the part for the evening, allows another talk in addition
-    to `reserved` calls."""
+    """Return whether this share of the daily budget allows another talk in addition to `reserved` calls.
+
+    The part of the budget that is reserved for the evening is not counted.
+    """
     calls, tokens = state.asked
     most = ceil(share * (profile.day_calls - RESERVED)), share * (profile.day_tokens - EVENING_TOKENS)
     return calls + reserved < most[0] and tokens + reserved * RESERVED_TOKENS < most[1]

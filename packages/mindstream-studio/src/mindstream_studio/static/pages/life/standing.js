@@ -14,7 +14,7 @@ export function standingOf({ lived, halted, turn, in_turn, tasks }, editable) {
   /** @param {string} which */
   const some = (which) => tasks.some(({ standing }) => standing === which);
   if (some("open")) return `Not running, with tasks left${editable ? ": start it below" : ""}.`;
-  return some("waiting") ? "Not running: the tasks left are waiting." : "Nothing is left to do.";
+  return some("waiting") ? "Not running: each remaining task is waiting for a time or for a person." : "Nothing is left to do.";
 }
 
 /** @param {{life: Life, editable: boolean}} props */

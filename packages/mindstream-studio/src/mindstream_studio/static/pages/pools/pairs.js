@@ -99,7 +99,7 @@ function Judgement({ pair, details }) {
 function sumOf(pair, threshold) {
   if (pair.by_hand) return "A person added this pair by hand: it is trusted, and was not graded by the rubric.";
   if (!pair.verdict) return "This pair has not been graded yet.";
-  if (!pair.rubric) return "This pair was let in without grading, because its answer had been accepted.";
+  if (!pair.rubric) return "This pair was let in without grading, because a person or a check had accepted its answer.";
   const needed = threshold === undefined ? "" : ` ${threshold} were needed.`;
   return `${pair.verdict === "admitted" ? "Let in" : "Refused"} with ${number(pair.score)} points of 100.${needed}`;
 }
