@@ -85,7 +85,10 @@ async def retain_documents(
 
 
 def metadata_of(record: Record, framework: str) -> tuple[dict[str, Any], bool]:
-    """Return the metadata of a record, and whether it is a document of the framework, with metadata of its own."""
+    """Return the metadata of a record, and whether the record is a document that came from the framework.
+
+    The metadata of any other record is its kind, speaker, session, time and data.
+    """
     own = record.data.get(framework) if record.kind == "document" else None
     if isinstance(own, dict):
         return dict(own), True
@@ -139,7 +142,8 @@ class Message:
 
 @dataclass(frozen=True)
 class Conversation:
-    """A conversation in a memory: a message is a record of kind `chat`, with the framework's form of it in `data`.
+    """A conversation in a memory. Each message is a record of kind `chat`; `data` holds the message in the framework's
+    form.
 
     Attributes:
         framework: the framework whose messages these are; other records of the session are neither read nor changed.

@@ -186,8 +186,8 @@ def judge_outcome(result: RunResult, written: Sequence[Entry], utterances: Seque
     - `needed`: the answer should have waited, because the plan changed or the talker was corrected.
     - `changed`: the belief changed.
 
-    If there is such an effect of several utterances together, only the newest utterance is judged: it is unknown which
-    one was the cause.
+    If several utterances were processed together and had such an effect, only the newest utterance is judged, because
+    it is unknown which utterance was the cause.
     """
     needs = {
         "plan": any(isinstance(entry.event, PlanChanged) for entry in written),

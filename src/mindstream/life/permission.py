@@ -45,7 +45,7 @@ class Permits:
 
 
 def decision_on(state: LifeState, call: Call) -> str:
-    """Return the id of an approval request for the same call that was decided and not used yet; "": there is none."""
+    """Return the id of the newest approval request for the same call whose decision was not used yet; "": none."""
     return next((id_ for id_, wish in reversed(state.decided.items()) if _is_for(wish, call)), "")
 
 

@@ -129,8 +129,8 @@ class LifeState(BaseModel):
         seen: the last log row from which news was read.
         beats: when each standing order, by number, was last due and handled.
         looked: when M2 last looked for work on its own.
-        idle: why M2 found no work then; "": it found some, or there was a turn since.
-        idle_until: when M2 wants to look again; None: M2 has named no time.
+        idle: why M2 found no work when it last looked; "": M2 found work, or there was a turn since.
+        idle_until: when M2 wants to look for work again; None: M2 has named no time.
         questions: open questions to the user; late: expired ones, the newest first.
         answers: answers that M2 has not read yet, by question.
         wishes: calls that wait for approval, by id.

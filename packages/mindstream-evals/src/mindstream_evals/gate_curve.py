@@ -98,9 +98,10 @@ def _tokens(calls: Sequence[ModelCalled]) -> int:
 
 
 def gate_curve(found: Turns, waiting_phases: Collection[str]) -> list[Point]:
-    """Score waiting rules: never, as decided, by phase (as in the paper), always with time limits, and always.
+    """Score rules for which turns wait for their thought. The result is [] if there are no turns.
 
-    The result is [] if there are no turns.
+    The rules in order: no turn; the turns that did wait; the turns in a waiting phase (as in the paper); every turn, at
+    most for a time limit (one rule for each limit); every turn.
     """
     rules: list[tuple[str, Callable[[ThoughtTurn], bool], float | None]] = [
         ("never", lambda _: False, None),

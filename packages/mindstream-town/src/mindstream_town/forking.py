@@ -42,7 +42,7 @@ async def fork(
     seed: int | None = None,
     withheld: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
 ) -> Setting:
-    """Copy a town as of a step into a folder, and return its setting.
+    """Copy the state of a town after a step into a folder, and return the setting of the copy.
 
     Args:
         lost: ids of memories that the copy does not have.
@@ -53,7 +53,7 @@ async def fork(
     From a database, only the rows of the town's tenant are copied.
 
     Raises:
-        InputError: there is no town, the step is in its future, or the target folder is not empty.
+        InputError: there is no town, the town has not finished the step, or the target folder is not empty.
         StorageError: source or target cannot be used.
     """
     place = Location.of(source)

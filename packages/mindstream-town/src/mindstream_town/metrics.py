@@ -232,7 +232,7 @@ class Acquaintance:
 
 
 def trace_acquaintance(history: History) -> Acquaintance:
-    """Return the pairs of residents who know each other, each since the step when the second of the two knew the first.
+    """Return the pairs of residents who know each other, each with the first step at which both know the other.
 
     A resident knows another one if the two have talked, or if the resident has a note that names the other one and is
     derived from no other memory.

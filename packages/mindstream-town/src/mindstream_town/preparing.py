@@ -118,8 +118,8 @@ class Preparing:
         return f"{room} ({things})" if things and ":" in room else room
 
     def _places_of(self, person: Person) -> list[str]:
-        """Return the places and objects that a resident may use: all, except those in other residents' homes that it
-        does not know."""
+        """Return the places and objects that a resident may use: all except the homes of other residents that the
+        resident does not know, and the objects in these homes."""
         world, homes = self._setting.name, self._setting.homes
         known = {sector_of(each) for each in (person.home, *person.knows)}
         return [
@@ -147,8 +147,8 @@ class Preparing:
             self._add_agreed(table, keys.agreed, places)
 
     def _add_agreed(self, table: Any, agreed: list[Dated], places: Mapping[int, str]) -> None:
-        """For each appointment, add its keys to the memory that tells of it, unless the memory has such keys. If no
-        memory tells of it, add one."""
+        """Add the keys of each appointment to the memory that tells of the appointment, unless the memory has such
+        keys. If no memory tells of the appointment, add a memory."""
         seeds = [dict(each) if hasattr(each, "items") else {"text": str(each)} for each in table.get("seeds", [])]
         for each in agreed:
             if 0 < each.of <= len(seeds) and "what" not in seeds[each.of - 1]:

@@ -51,7 +51,7 @@ from mindstream_town.world.tiles import TileWorld
 Timeline = list[list[object]]
 WHYS = ("", "plan", "talk", "wait", "react")
 CUT = ("acts", "days", "plans", "decisions", "lived")
-"""Names of the timelines from which entries that are over when the replay starts are left out; the other timelines are
+"""Names of the timelines that leave out the entries which ended before the replay starts; the other timelines are
 complete."""
 
 
@@ -338,7 +338,8 @@ APART = 1.35
 """Minimum distance between the centres of two places' boxes, as a multiple of a box's size (WIDE, HIGH)."""
 ROUNDS = 200
 MOST_DRAWN = 80
-"""Maximum number of places that are laid out by distance; more are drawn in rows, because the layout takes too long."""
+"""Maximum number of places that are laid out by distance. A map with more places is drawn in rows, because the layout
+would take too long."""
 LONGEST_NAME = 22
 Point = tuple[float, float]
 

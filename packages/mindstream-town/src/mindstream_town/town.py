@@ -301,8 +301,8 @@ class Town:
         on_commits: Callable[[Sequence[Commit]], None],
         stop: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Run up to the step `until`, or until `stop` returns True; it is called when a group of residents has finished
-        a step."""
+        """Run up to the step `until`, or until `stop` returns True. `stop` is called each time a group of residents has
+        finished a step."""
         order, before = self._clockwork.scheduler(self.order == "free"), self.step
         if self._is_uneven and not (order.is_free or self._clockwork.state().reached):
             await self.save()

@@ -43,9 +43,13 @@ from mindstream.tools.named import recall_tool
 from mindstream.tools.tool import Tool
 
 LINES, TALK_TOKENS, RECALLED, RECALLED_TOKENS = 8, 700, 4, 300
-"""LINES, TALK_TOKENS: maximum number of lines before the utterances on which a belief may rest, and of tokens of all
-these lines. Older lines are covered by belief, plan and the last briefing. RECALLED, RECALLED_TOKENS: maximum number of
-recalled memories in the prompt, and of tokens of all these memories."""
+"""Limits of the prompt.
+
+- LINES: maximum number of lines before the utterances. A belief may rest on these lines; belief, plan and the last
+  briefing cover older lines. TALK_TOKENS: maximum number of tokens of all these lines together.
+- RECALLED: maximum number of recalled memories. RECALLED_TOKENS: maximum number of tokens of all these memories
+  together.
+"""
 SHOWN = 2
 """Number of lines directly before the utterances that the prompt (think.md) shows.
 

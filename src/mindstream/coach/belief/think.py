@@ -117,7 +117,8 @@ def steps_in(
 ) -> list[dict[str, str]]:
     """Return the library's steps that fit a query best, at most `count`, as text fields.
 
-    A step that is restricted by topics of users has these topics, too (`only_for`, `not_for`).
+    If a step is only for users with certain topics, or not for them, its text fields name these topics (`only_for`,
+    `not_for`).
 
     Args:
         besides: titles of steps that are left out.
@@ -315,8 +316,8 @@ def ground_patch(patch: Mapping[str, JsonValue], rests_on: str, support: Support
     """Return the supported part of a patch, and the unsupported items as `field: text`.
 
     If the quotation `rests_on` occurs in the sources, the whole patch is supported. Otherwise an item is supported if
-    at least half of its words, and all its numbers, occur there. The phase, values of None, and removals from a list
-    count as supported.
+    at least half of its words, and all its numbers, occur in the sources. The phase, values of None, and removals from
+    a list always count as supported.
     """
     if support.has_quotation(rests_on):
         return dict(patch), []

@@ -282,8 +282,10 @@ def phrase_names() -> list[str]:
 def phrases(pack: Pack, name: str, language: Language) -> list[str]:
     """Return the phrases with a name; empty: there are none.
 
-    These are the pack's own phrases in this language. If there are none, they are the shipped phrases in this language;
-    if these do not have the language, in their first language.
+    The result is the first of these that exists:
+    - the pack's own phrases in this language,
+    - the shipped phrases in this language,
+    - the shipped phrases in their first language.
     """
     own = pack.phrases.get(name)
     if isinstance(own, dict):
@@ -303,7 +305,7 @@ def fresh(options: Sequence[str], said: Sequence[str], *key: object) -> str:
     """Choose an option that does not occur in `said`. If all occur, choose the one said longest ago. "" if there are no
     options.
 
-    `key`: makes the choice reproducible: the same options and key give the same one.
+    `key`: makes the choice reproducible: equal arguments give the same choice.
     """
     if not options:
         return ""

@@ -128,7 +128,7 @@ class RunCalls:
 
     Attributes:
         usd: cost in US dollars; None if a price is unknown.
-        before_s: seconds of the stored calls, made before the run was interrupted.
+        before_s: seconds that the calls before an interruption of the run took; their replies are stored.
         halted: the error that ended the run without a result: a model is not available, or the budget is spent.
     """
 
@@ -144,7 +144,8 @@ class RunCalls:
     _asked: Counter[str] = field(default_factory=Counter)
 
     def key(self, request: Request, name: str) -> str:
-        """Count a call, and return its key: prompt, model, and its number in this run."""
+        """Count a call, and return its key: a fingerprint of prompt, model and run, and the number of calls so far with
+        this fingerprint."""
         asked = fingerprint(request, name, self.run)
         self._asked[asked] += 1
         return f"{asked}.{self._asked[asked]}"

@@ -42,9 +42,11 @@ class Wish:
     Attributes:
         town: name of a shipped town, or path of a town file. profile: changed constants, as `key=value`.
         without: conditions to run in addition to the whole town, each a tuple of parts to switch off.
-        last: returns the last step of a run.
-        facts: facts whose spread is measured; design: design of the evaluation; None: no evaluation.
-        workers: number of concurrent runs; 0: one per processor. ray: run as Ray tasks.
+        last: function from a town's setting to the last step of a run.
+        facts: facts whose spread is measured.
+        design: design of the evaluation; None: no evaluation.
+        workers: number of concurrent runs; 0: one per processor.
+        ray: whether the runs are Ray tasks.
     """
 
     town: str

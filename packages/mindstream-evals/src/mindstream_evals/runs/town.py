@@ -72,7 +72,7 @@ class Evaluated:
 
     Attributes:
         judged_by: name of the model that judged, `people`, or "" if nothing was judged.
-        others: number of people's verdicts on pairs that are not part of this comparison.
+        others: number of verdicts by people on pairs outside this comparison.
         unreadable: number of replies that could not be parsed.
     """
 
@@ -153,7 +153,7 @@ async def open_evaluation(
     told: Callable[[int, int, str], None] = lambda *_: None,
     models: Models | None = None,
 ) -> AsyncIterator[tuple[Evaluation, Spent]]:
-    """Open the town of the data folder for an evaluation, which adds nothing to the town but the log of its calls.
+    """Open the town of the data folder for an evaluation. The evaluation adds only the log of its model calls.
 
     Args:
         models: models that the caller has opened; None: open those of the settings.

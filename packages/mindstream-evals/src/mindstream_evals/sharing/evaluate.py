@@ -81,8 +81,8 @@ class Trial:
 
 @dataclass(frozen=True)
 class Chosen:
-    """The exemplars that one arm (a condition of the comparison) shows for a question. The search uses the question
-    alone, not the prompt around it with the workplace and earlier attempts."""
+    """The exemplars that one arm (a condition of the comparison) shows for a question. The search uses only the
+    question. It does not use the rest of the prompt, which shows the workplace and earlier attempts."""
 
     experience: Experience | None
     arm: Arm
@@ -131,7 +131,8 @@ class Person:
         stated, the correction only says that the answer is wrong.
 
         Args:
-            told: the earlier corrections of this task; before: those of all earlier tasks.
+            told: the earlier corrections of this task.
+            before: the corrections of all earlier tasks.
         """
         says, mistakes = self.place.says, self.place.mistakes
         left = [name for name in task.needs if says[name] not in told]
@@ -161,8 +162,8 @@ class Evaluation:
         models: the role `worker` (or the roles planner and solver) answers the tasks; the role `scorer` writes lessons,
             notes and facts from the answers.
         mistaken: share of the corrections that state a convention wrongly.
-        separate: whether the training tasks are solved anew for each arm (kind of experience that agents are shown).
-            False: all arms learn from one training, in which agents are shown lessons.
+        separate: whether each arm (kind of experience that agents are shown) has its own training. False: all arms
+            learn from one training, in which agents are shown lessons.
     """
 
     place: str
@@ -186,7 +187,7 @@ class Evaluation:
     async def run(
         self, arms: Sequence[Arm | Literal["training"]], told: Callable[[int, int], None]
     ) -> dict[str, list[Trial]]:
-        """Return the answers of each condition, and those of the training (`training`, or `training ARM`).
+        """Return the answers of each condition, and the answers of the training (key: `training`, or `training ARM`).
 
         Args:
             arms: the conditions; `training`: only train, for conditions that other processes test later.

@@ -59,8 +59,8 @@ class OpenTown(Protocol):
         """Add a thought to a resident's memory."""
 
     async def set_object(self, place: str, condition: str, by: str = "", danger: bool | None = None) -> bool:
-        """Change the condition of an object, given in words; return whether the condition is a danger. `by`: who
-        changes it; `danger` None: a model decides whether it is a danger."""
+        """Change the condition of an object, given in words; return whether the condition is a danger. `by`: name of
+        the person who changes the condition. `danger`: whether the condition is a danger; None: a model decides."""
 
 
 TOLD = tuple(each.kind for each in (Perceived, Overheard, Spoke, Talked, Declined, TasksPlanned, Acted, Released))

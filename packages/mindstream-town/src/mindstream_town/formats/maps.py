@@ -127,7 +127,7 @@ def world_of_drawing(world: Address, drawing: Drawing, faults: list[str] | None 
     Raises:
         InputError: the size or the legend is invalid, rows are missing or differ in length, a character has no meaning,
             an object is outside of a room, or a spawn point is on a wall. For faulty tiles, the message has one line
-            for each faulty pair of characters, with row and column of its first tile.
+            for each faulty pair of characters (in `rows` and in `things`), with row and column of the first such tile.
     """
     _check_legend(drawing)
     width, height = len(drawing.rows[0]) if drawing.rows else 0, len(drawing.rows)

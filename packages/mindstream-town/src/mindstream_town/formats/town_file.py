@@ -133,7 +133,8 @@ class Place(Table):
 
 
 class ConditionsTable(Table):
-    """`[conditions]`: conditions of objects, in words: those that are a danger, and those that need no action."""
+    """`[conditions]`: conditions of objects, in words. `danger`: dangerous conditions. `fine`: conditions that need no
+    action."""
 
     danger: list[Name] = Field(default_factory=list, max_length=MOST_LINES)
     fine: list[Name] = Field(default_factory=list, max_length=MOST_LINES)
@@ -192,8 +193,9 @@ class Resident(Table):
             places.
         work: place of work on weekdays; it defines the usual day if `day` is empty.
         day: the usual day in parts, such as `("08:00", "12:00", "baking bread", "Bakery")`.
-        seeds: memories from before the town began, one sentence each. The resident may tell others those that are not
-            secret; without a model, only those with a `weight` of 5 or more (a plain text has 4).
+        seeds: memories from before the town began, one sentence each. The resident may tell others the memories that
+            are not secret. Without a model, it tells only memories with a `weight` of 5 or more; a memory given as
+            plain text has 4.
         innate, learned, currently, lifestyle, routine: traits, occupation, interest, sleeping hours, habits; for
             models.
     """
@@ -801,8 +803,14 @@ def _with_usual_day(table: Resident, rules: PlaceRules) -> Resident:
 
 
 def _bed(table: Resident, home: Address, start: Address, world: World) -> str:
-    """Return the address of the bed: the key `bed`; else `start`, if `start` is an object at home; else an object
-    called BED in the home's room, else in the house; "": there is no bed."""
+    """Return the address of the bed; "": there is no bed.
+
+    The bed is the first of these that is given or exists:
+    - the key `bed`,
+    - `start`, if `start` is an object at home,
+    - an object called BED in the room `home`,
+    - an object called BED in the house.
+    """
     if table.bed:
         return _find_place(table.bed, home, world, "bed")
     if start.level == OBJECT and start.is_within(home):

@@ -29,8 +29,8 @@ from mindstream_town.residents.turn import ResidentTurn
 from mindstream_town.world.world import clock
 
 AT_HEART, BY_LINE, AHEAD = 8, 3, 5
-"""Maximum memories that matter to the speaker, maximum memories recalled for each line that is heard, and maximum
-blocks of the day's plan in the prompt."""
+"""Maximum numbers: of memories that matter to the speaker; of memories recalled for each line that is heard; of blocks
+of the day's plan in the prompt."""
 ENOUGH = 2
 """Minimum number of memories about another person for a summary of the relation."""
 OFF = ("declines", "walks on", "leaves")
@@ -53,8 +53,8 @@ class Speaker:
     standing: str = ""
 
     def remember(self, records: Sequence[Record]) -> None:
-        """Add the memories that may be told and are not in the list yet; earlier ones keep their numbers. A memory that
-        has a triple is added only if its subject is the other speaker."""
+        """Add the memories that may be told and are not in `minds` yet. Earlier memories keep their numbers. A memory
+        that has a triple is added only if the subject of the triple is the other speaker."""
         known = {normalised(record.text) for record in self.minds}
         for each in records:
             words = normalised(each.text)
@@ -119,7 +119,8 @@ async def _speak(one: Speaker, two: Speaker) -> tuple[list[SpokenLine], str]:
 
 async def _come_to_mind(speaker: Speaker) -> None:
     """Recall memories about the other, memories that matter to the speaker and may be told, promises, and appointments.
-    If a minimum of memories (ENOUGH) name the other, summarise the relation to the other."""
+    If at least ENOUGH memories name the other (background memories do not count), summarise the relation to the other.
+    """
     turn, other = speaker.turn, speaker.other
     of_other = [each.record for each in await turn.recall(other, OF_OTHER, kinds=OF_PEOPLE)]
     found = await turn.recall(turn.at_heart, TO_TELL, kinds=TELLABLE, touch=False)

@@ -51,8 +51,8 @@ def things_around(turn: ResidentTurn, place: str) -> tuple[str, ...]:
 
 
 def things_open(turn: ResidentTurn, purpose: str) -> tuple[str, ...]:
-    """Return the objects that a resident knows and may use in places with a purpose ("shop", "eat") that are open now.
-    Its home is left out."""
+    """Return the objects for a purpose ("shop", "eat") that a resident can use now: the resident knows the object and
+    may use it, and the object's place has the purpose and is open. The resident's home is left out."""
     when, rules, addresses = turn.when, turn.setting.rules, turn.setting.addresses
     return tuple(
         thing
@@ -112,8 +112,12 @@ def is_home(person: Person, place: str) -> bool:
 def home_to_visit(setting: Setting, name: str) -> str:
     """Return the room in which a resident receives visitors; "": the resident has no home in the town.
 
-    It is a room without sleepers that several people may enter at a time, if possible the one at the entrance of the
-    home; else it is the resident's own room.
+    The room is the first of these that exists:
+    - a shared room at the entrance of the home,
+    - any shared room,
+    - the resident's own room.
+
+    A shared room has no resident's bed, and several people may be in it at the same time.
     """
     host = setting.people.get(name)
     if host is None or host.home not in setting.addresses:
@@ -151,8 +155,8 @@ def is_common(setting: Setting, place: Address) -> bool:
 
 
 def hosts_of(setting: Setting, person: Person, place: str) -> frozenset[str]:
-    """Return the inhabitants of a place that a person may enter only as their visitor. Empty if the person may use the
-    place without an invitation, or if there is no such place."""
+    """Return the inhabitants whom a person must visit to be let into a place. Empty if the person may use the place
+    without an invitation, if the place is in no home, or if there is no such place."""
     if place not in setting.addresses or may_use(setting, person, place):
         return frozenset()
     return setting.homes.get(sector_of(place), frozenset()) - {person.name}

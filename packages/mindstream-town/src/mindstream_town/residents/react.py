@@ -121,10 +121,15 @@ def _is_left(turn: ResidentTurn, percept: Percept, others: Mapping[str, Resident
 
 def _put_off(turn: ResidentTurn, percept: Percept, others: Mapping[str, ResidentState]) -> bool:
     """Begin the next part of the plan at another place, if the planned act needs an object that is out of order.
+    Return whether the part was begun.
 
-    This is done only if the resident has already reported the object or waited for it today. If the next part is sleep,
-    the resident is at home until then. Return whether this was done. It is not done if the object is a danger or in
-    use, if the resident is in charge of it, or if another resident repairs it.
+    The part is begun only under these conditions:
+    - the resident has already reported the object or waited for it today,
+    - the object is not a danger, and not in use,
+    - the resident is not in charge of the object,
+    - no other resident repairs the object.
+
+    If the next part is sleep, the resident is at home until the time of the sleep.
     """
     state, step = turn.state, turn.step
     act, minute = state.act, turn.setting.minute(step)

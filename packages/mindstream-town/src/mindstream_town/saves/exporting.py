@@ -57,7 +57,7 @@ def restore(now: Save, then: Mapping[str, tuple[Scratch, PlaceTree]], saved: Sav
 
     Args:
         now: the export.
-        then: each resident's scratch and spatial memory, as an export directly after the import writes them.
+        then: each resident's scratch and spatial memory, as in an export made directly after the import.
         saved: the original save.
     """
     personas = {
@@ -406,8 +406,8 @@ async def _embedded(records: Sequence[Record], embedder: Embedder) -> list[Recor
 
 
 def _talk(history: History, name: str, act: Act | None) -> tuple[str, tuple[SpokenLine, ...]]:
-    """Return partner and lines of a talk; "" and () if the act is no talk, or is a scene or a talk with a user that has
-    not ended yet."""
+    """Return partner and lines of a talk. Return "" and () if the act is no talk, or if the talk has not ended yet (in
+    a scene, or with a user)."""
     talk = history.talk_at.get((name, act.since)) if act and act.why == "talk" else None
     return (talk.partner, talk.lines) if talk else ("", ())
 
