@@ -180,9 +180,9 @@ class _WithoutRefused(Layered):
     If a prompt is refused, find the refused message:
     1. Send the prompt again without the user's newest message, then with this message but without the next older one,
        and so on. If a prompt is accepted, the message that it lacks is the refused one.
-    2. If all are refused, send the prompt without all these messages. If this is refused, too, no message is recorded
-       as refused.
-    3. Otherwise send it with each of the messages alone, to find the refused ones.
+    2. If all these prompts are refused, send the prompt without all these messages. If this prompt is refused, too, no
+       message is recorded as refused.
+    3. Otherwise send the prompt with each of the messages alone, to find the refused ones.
 
     A prompt that asks for the answer to a refused message fails, because a reply to MARKER, which replaces the message,
     would not be an answer.

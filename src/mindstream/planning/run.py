@@ -305,7 +305,7 @@ class PlanningRun:
         """Let the planner write the plan. If the planner writes no step, `stopped` says so.
 
         Args:
-            executor: gets each step that can begin as soon as the step is written; None: no step begins yet.
+            executor: begins each step that can already begin, as soon as the step is written; None: no step begins yet.
         """
         steps, outside = list[PlannedStep](), contextvars.copy_context()
         try:
@@ -434,7 +434,7 @@ class PlanningRun:
             await self.answer()
 
     def read(self, words: str) -> SolverAnswer:
-        """Parse an answer and store it as the last one, which is returned if the run ends early."""
+        """Parse an answer and store it in `answered`. If the run ends early, its result has the last stored answer."""
         self.answered = read_answer(words, self.plan)
         return self.answered
 
@@ -477,8 +477,8 @@ async def plan_and_execute(run: PlanningRun) -> None:
     """Run the plan in rounds, and try to answer after each round.
 
     A round runs the steps that need only steps with evidence. If the answer is not complete after the last round, or
-    after a round in which a step failed, the plan is revised, as long as revisions are left. It is not revised if all
-    steps have run and the solver says that the missing parts do not exist.
+    after a round in which a step failed, the plan is revised, as long as revisions are left. The plan is not revised if
+    all steps have run and the solver says that the missing parts do not exist.
     """
     if run.given is None:
         await run.make_plan()

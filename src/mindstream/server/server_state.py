@@ -118,7 +118,7 @@ class ServerState:
         return await self._update(BYTES + key, take)
 
     async def delivered(self, receiver: str) -> int | None:
-        """Return the number of the log row after which posting to a webhook receiver continues; None: it is new.
+        """Return the number of the log row after which posting to a webhook receiver continues; None: a new receiver.
 
         A new receiver starts at the end of the log. Rows that the receiver rejects are skipped.
         """

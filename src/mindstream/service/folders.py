@@ -23,7 +23,7 @@ TOWN_JOURNAL, TOWN_BEGAN = StreamName("town", "town"), "town_began"
 
 
 async def refuse_town(store: Store, data: Location) -> None:
-    """Refuse data that contain a town, because users' data must not be written among those of its residents.
+    """Refuse data that contain a town, because data of users must not be mixed with data of the town's residents.
 
     Raises:
         InputError: the data contain a town; the message says how to talk with its residents.

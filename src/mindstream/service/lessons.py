@@ -97,8 +97,8 @@ def calls_of(run: RunCheckpoint | Solution, after: int = 0) -> tuple[tuple[str, 
 
 
 def write_procedure(calls: Sequence[tuple[str, str]], answer: str, steps: Collection[str] = ()) -> str:
-    """Write calls and the answer as text. Only the calls of the steps in `steps` are written; if there are none, all
-    calls are.
+    """Write calls and the answer as text. Only the calls of the steps in `steps` are written. If no call is of such a
+    step, all calls are written.
     """
     named = [each for each in calls if each[0] in steps] or calls
     return "\n".join([*(f"#{step} = {call}" for step, call in named), f"Answer: {answer}"])

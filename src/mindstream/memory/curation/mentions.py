@@ -228,7 +228,8 @@ def _word(wanted: Token) -> Piece:
 def _name_beside(wanted: Token, before: Token | None, after: Token | None) -> Piece:
     """Return the piece for a capitalised function word, such as "Will", in a subject that has other words.
 
-    A text matches if it has the word with the same capitals, or directly after or before the same word as the subject.
+    A text matches if it has the word with the same capitals. It also matches if the word has the same neighbour as in
+    the subject: the word directly before it (`before`) or directly after it (`after`).
     """
     folded = wanted.folded
 
@@ -269,8 +270,9 @@ def _name_piece(words: list[Token]) -> list[Piece]:
 def _run(wanted: str) -> Piece:
     """Return the piece for a word of a script without spaces. The piece matches the word within longer text.
 
-    A name in katakana must be a whole word. A Chinese name of two or three characters must not be followed by its own
-    last character, except 明 as the beginning of another word (AFTER_MING).
+    A name in katakana must be a whole word. A Chinese name of two or three characters must not be followed by a
+    repetition of its last character. Exception: a name that ends with 明 may be followed by 明 if this second 明 begins
+    another word (AFTER_MING).
     """
     folded = _folded(wanted)
     before = f"(?<![{KATAKANA}])" if re.match(f"[{KATAKANA}]", folded) else ""

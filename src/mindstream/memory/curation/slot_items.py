@@ -86,7 +86,8 @@ def find_items(versions: Sequence[Record]) -> list[SlotItem]:
 
 
 def lost_items(versions: Sequence[Record], without: Without) -> list[SlotItem]:
-    """Return the items of the newest version that would be missing if what `without` names had never been written."""
+    """Return the items of the newest version that would be missing if the records and words in `without` had never been
+    written."""
     left = {(name, words(each)) for name, _, each in _each(replay(versions, without)[-1])}
     return [item for item in find_items(versions) if (item.field, item.text) not in left]
 
@@ -105,10 +106,10 @@ def replay(versions: Sequence[Record], without: Without) -> list[Fields]:
 
 
 def rewrite(versions: Sequence[Record], without: Without) -> tuple[list[Record], Record | None]:
-    """Return the changes that a removal makes in a slot: the remaining versions whose state changes, with the new
-    state, and a new last version.
+    """Return the changes that a removal makes in a slot.
 
-    The new last version is None if none is needed: the last version stays unchanged, or no version of the slot remains.
+    The first result has the remaining versions whose state changes, each with its new state. The second result is a new
+    last version; None: no new version is needed, because the last version stays unchanged or no version remains.
 
     Args:
         versions: all versions of the slot, the oldest first.

@@ -169,8 +169,11 @@ def replay(log: RecallLog, laws: Strength, *, by_day: bool = False) -> Replayed:
 
 
 def _apply(event: Happened, log: RecallLog, laws: Strength, held: dict[str, StrengthState], found: Replayed) -> None:
-    """Apply one recall or sleep to the replayed strengths (`held`), by the rules `laws`. Note in `found` the records
-    that it archives, and count the later returns that would have missed them."""
+    """Apply one recall or sleep to the replayed strengths (`held`), by the rules `laws`.
+
+    Add the records that the event archives to `found.forgotten`. Count in `found.lost` the new requests for records
+    that an earlier event of the replay has archived.
+    """
     for id_ in event.returned:
         if id_ in held:
             held[id_] = after_return(held[id_], event.at, laws)

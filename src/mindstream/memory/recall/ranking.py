@@ -141,11 +141,11 @@ CHAT = KIND_CODES["chat"]
 SHORT, LONG = 3, 5
 """Minimum number of letters of the short form of a name (SHORT), and of a misspelt name (LONG)."""
 OFTEN = 5
-"""Minimum number of records that contain a word for it to count as a nickname: a word by which one of two speakers
-calls the other."""
+"""Minimum number of records with a word if the word is to count as a nickname. One of two speakers (the caller) calls
+the other by the nickname."""
 BY_ONE, EPISODES = 0.9, 0.5
-"""Further criteria for such a nickname. BY_ONE: minimum share of the records with the word that are by the caller.
-EPISODES: minimum share of the episodes in which the caller speaks that contain the word."""
+"""Further criteria for a nickname. BY_ONE: of the records with the word, the minimum share that the caller wrote.
+EPISODES: of the episodes in which the caller speaks, the minimum share that contains the word."""
 
 
 def find_bearer(word: str, columns: Columns, begins_sentence: bool = False) -> int:
@@ -162,10 +162,11 @@ def find_bearer(word: str, columns: Columns, begins_sentence: bool = False) -> i
 
 
 def _find_resembling(word: str, columns: Columns, is_used: bool) -> int:
-    """Return the number of the speaker whose first name begins with a word of at least SHORT letters.
+    """Return the number of the speaker whose first name begins with `word`; -1: no speaker, or several.
 
-    If no first name does, and no record of the stream contains the word (`is_used` False): the speaker whose first name
-    differs from it in one letter, both of at least LONG letters. -1: no speaker, or several.
+    The word must have at least SHORT letters. If no first name begins with the word, it may be a misspelt name: the
+    result is the speaker whose first name differs from the word in one letter. A misspelt name is considered only if no
+    record of the stream contains the word (`is_used` False), and if word and name have at least LONG letters.
     """
     firsts = [first for first in columns.named if len(word) >= SHORT and first.startswith(word)]
     if not firsts and not is_used and len(word) >= LONG:
@@ -325,8 +326,8 @@ async def compare_large(store: Store, columns: Columns, filters: Filters) -> dic
 
 Rows = Ints
 ALSO = 1000
-"""Maximum number of records with the best word scores whose vectors are compared in any case, even if their vectors are
-not among the most similar."""
+"""Maximum number of records whose vectors are compared in any case, even if the vectors are not among the most similar.
+These are the records with the best word scores."""
 OTHERS = 100
 """Number that is added to the number of records when the rarity of words is computed: without it, all words would seem
 common in a short stream."""
@@ -354,9 +355,9 @@ class Weights:
         who: weight of records by the speaker that the question means, if it means only one. The value is a share of the
             weight of a word that only one record contains; the speaker thus matters equally in long and short streams.
         dates: weight of records that were written in a period that the question names.
-        asks: number of terms that are not in the query, for records that contain only questions. A record with at least
-            so many such terms counts in full, with fewer it counts less. With none, its relevance is at most 0, because
-            an earlier question answers nothing. 0: these records always count in full.
+        asks: for records that contain only questions: the number of terms outside the query from which a record counts
+            in full. With fewer such terms, the record counts less. With none, its relevance is at most 0, because an
+            earlier question answers nothing. 0: records with only questions always count in full.
         opening: weight of the first record of an episode.
     """
 
@@ -441,9 +442,9 @@ def _by_words(columns: Columns, question: RecallQuery, weights: Weights) -> tupl
     """Score records by their words. A record in an episode is also scored by its neighbours' words and by the whole
     episode.
 
-    A word counts once per record, with the highest weight: its own weight in the record, or a share from a neighbour.
-    The second result is, for each record, the number of its words that are terms of the question. A repeated word
-    counts each time there.
+    The first result has the scores. In a score, a word counts once per record, with the highest weight: its own weight
+    in the record, or a share from a neighbour. The second result is the number of words in each record that are terms
+    of the question. In this number, a repeated word counts each time.
     """
     index, count = columns.lexical, len(columns)
     words, reached = np.zeros(count, np.float32), np.zeros(count + 1, np.float32)
@@ -561,10 +562,11 @@ def _said(columns: Columns, question: RecallQuery) -> Mask:
 
 
 def _dated(columns: Columns, question: RecallQuery) -> Floats:
-    """Return for each record 1 if it was written in a period that the question names, 0.5 if shortly after, otherwise
-    0; each multiplied by the rarity of records from these periods.
+    """Return for each record how well its time fits the periods that the question names.
 
-    "Shortly after" lasts as long as the period, but at least 1 day and at most 7 days.
+    The value is 1 if the record was written in a period, 0.5 if shortly after a period, otherwise 0. "Shortly after"
+    lasts as long as the period, but at least 1 day and at most 7 days. All values are multiplied by the rarity of
+    records from these periods.
     """
     created = columns.created.values
     inside = np.zeros(len(columns), np.float32)
@@ -647,8 +649,8 @@ def certainty(
 class Calibration:
     """Coefficients of the confidence in a hit: the product of two logistic functions.
 
-    The first is the probability that the hit is right if the memory has an answer. The second limits it by the evidence
-    that the memory has one.
+    The first function is the probability that the hit is right if the memory has an answer. The second function limits
+    this probability by the evidence that the memory has an answer.
 
     Attributes:
         bias: the constant of the first function.
@@ -815,9 +817,9 @@ class Policy(Protocol):
 def nth_highest(values: NDArray[np.floating], n: int) -> np.floating:
     """Return the n-th highest of at least n values.
 
-    The values are divided into groups. At least n values reach the n-th highest of the groups' maxima, so only such
-    values are partitioned: `np.partition` of all values takes up to a hundred times as long, above all if many are
-    equal.
+    The values are divided into groups. Only the values that reach the n-th highest of the groups' maxima are
+    partitioned; at least n values reach it. `np.partition` of all values takes up to a hundred times as long, above all
+    if many values are equal.
     """
     groups = GROUPS_PER_VALUE * n
     if (each := len(values) // groups) > 1:

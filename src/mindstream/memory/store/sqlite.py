@@ -295,13 +295,15 @@ class SqliteStore(SqlStore):
 def copy_without(
     source: Path, target: Path, rows: Iterable[int], at: float, unrated: Iterable[str] = (), lost: Iterable[str] = ()
 ) -> None:
-    """Copy a folder's database file without some rows of its log (`rows`: their numbers) and without their records.
+    """Copy a folder's database file without some rows of the log, and without the records that these rows wrote.
 
-    Work is not copied, open or finished. The last recall of a record is set to `at` if it was later, because the times
-    of earlier recalls are not stored.
+    Neither open nor finished work is copied.
 
     Args:
-        unrated: ids of records that were rated later; they get no importance.
+        rows: numbers of the log rows that are not copied.
+        at: latest time of a record's last recall in the copy. A later recall is set to this time, because the times of
+            earlier recalls are not stored.
+        unrated: ids of records that have no importance in the copy, because they were rated later.
         lost: ids of further records that are not copied.
 
     Raises:

@@ -34,7 +34,8 @@ class Endpoint:
     """An embedder at the endpoint of an address.
 
     Attributes:
-        width: number of dimensions; 0 until the endpoint's first answer unless the model is a well-known one.
+        width: number of dimensions of the vectors. For a model whose number is not known in advance, 0 until the
+            endpoint's first answer.
     """
 
     def __init__(self, address: Address, timeout_s: float | None = None, clock: Clock | None = None) -> None:

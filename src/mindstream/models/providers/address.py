@@ -228,8 +228,8 @@ class Address:
 def address(name: str, *, base_url: str | None = None, api_key: str | None = None) -> Address:
     """Parse a model's name.
 
-    `OPENAI_API_KEY` is sent only to OpenAI and to `OPENAI_BASE_URL`. For names that begin with `openai:` or
-    `decisions:`, it is also sent to `base_url` or the URL after @.
+    `OPENAI_API_KEY` is sent to OpenAI and to `OPENAI_BASE_URL`. If the name begins with `openai:` or `decisions:`, the
+    key is also sent to `base_url` or the URL after @. The key is sent to no other address.
 
     Raises:
         SettingsError: the name has none of the forms, its address or file cannot be used, the key is missing or

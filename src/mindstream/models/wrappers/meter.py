@@ -51,7 +51,8 @@ class Metered:
         broken_off: whether the caller cancelled or stopped reading, or another wrapper, such as `Guard`, ended the
             reply.
         cut: the parts that were removed from the request to fit it into the model's window.
-        mended: whether the reply was not JSON, but in a form like JSON5 or Python, and was mended (see `Mend`).
+        mended: whether the reply was not JSON (but, for example, JSON5 or Python) and was rewritten as JSON (see
+            `Mend`).
         cause: the purpose of the call.
         words: the full text; None if the meter does not keep it.
     """
@@ -208,11 +209,11 @@ class Budget:
 
     Tokens are reserved before a call: the tokens of its request and of its longest reply, or the average of earlier
     calls if this is more. A call waits while running calls leave too few tokens. If no other call runs, the reply may
-    use all tokens that are left. The call is not made if these are fewer than MIN_REPLY and too few for its longest
-    reply.
+    use all tokens that are left. The call is not made if fewer than MIN_REPLY tokens are left for the reply, unless the
+    longest reply needs even fewer.
 
     The limit in US dollars is exceeded by at most one call. A call waits while the running calls may use up the rest at
-    the highest known price per token. With this limit, the first call runs alone, to find out the price.
+    the highest known price per token. With a limit in US dollars, the first call runs alone, to find out the price.
 
     If an endpoint reports no usage, an estimate is counted. A call whose price is not known adds nothing to
     `spent_usd`; it is counted in `unpriced`, unless the model is free.

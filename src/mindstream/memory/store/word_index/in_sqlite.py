@@ -354,11 +354,12 @@ def put(connection: sqlite3.Connection, stream: StreamKey, built: Built) -> bool
 
 
 def remove_from_word_index(connection: sqlite3.Connection, stream: StreamKey, ids: Sequence[str] | None) -> None:
-    """Remove records from the index. Call this before the words of the records are deleted or changed.
+    """Remove records from the index. Call this before the words of the records are deleted or changed, in the same
+    transaction.
 
-    Both must happen in the same transaction. The terms of records given by id, and the signs of their vectors, are
-    overwritten in place. A segment is deleted instead in two cases: it would lose more than MOST_IN_PLACE records, or
-    it has other terms for a record than expected.
+    The terms of records given by id, and the signs of the records' vectors, are overwritten in place. A segment is
+    deleted instead in two cases: it would lose more than MOST_IN_PLACE records, or its terms for a record are not the
+    expected ones.
 
     Args:
         ids: ids of the records; None: all records of the stream, whose segments are deleted.
