@@ -67,8 +67,8 @@ class SizeCurve:
         asked: number of queries.
         held_out: whether the pairs of the queries were excluded from training.
         by_hand: number of seed exemplars (added by the owner), which a pool always keeps.
-        best: the recommended size: the smallest size whose result is nearly the best (at most one standard error of the
-            difference below it). It is not below `by_hand`.
+        best: the recommended size: of the sizes from `by_hand` on, the smallest whose result is nearly the best. Nearly
+            the best means: at most one standard error of the difference below the best result.
     """
 
     form: Form

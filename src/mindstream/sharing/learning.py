@@ -434,7 +434,7 @@ def training_pair(state: PoolState, id_: str, served: Collection[str], form: For
     """Return the training pair of an exemplar.
 
     Args:
-        served: the ids of the exemplars that every member is served. The query in the pair may include the examples
+        served: the ids of the exemplars that are served to every member. The query in the pair may include the examples
             with which it was answered; examples that are not in `served` are left out.
         form: the form of the embedded text; None: the pool's form.
     """

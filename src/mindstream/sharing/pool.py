@@ -461,7 +461,7 @@ async def explain(pool: Pool, id_: str, reader: str) -> Explanation:
     """Explain the state of a pair, given by its id or a unique prefix of it.
 
     Raises:
-        InputError: the reader is not a member; or not exactly one of the pairs that the reader may read has an id that
+        InputError: the reader is not a member; or none or several of the pairs that the reader may read have an id that
             begins with `id_`. The message does not reveal whether pairs exist that the reader may not read.
     """
     state = await pool.member_state(reader)

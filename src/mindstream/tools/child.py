@@ -32,7 +32,7 @@ async def run_child(script: Path, function: str, given: object, *, seconds: int,
     """Call a function of a script in a child process, with `given` as its argument; return its result.
 
     Args:
-        given: the argument, which is passed as JSON, as is the result.
+        given: the argument. Argument and result are passed as JSON.
         seconds: maximum CPU time in seconds. The whole call may take three times as long.
         megabytes: maximum memory in megabytes.
 

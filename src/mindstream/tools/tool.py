@@ -256,8 +256,8 @@ def as_text(result: object) -> str:
     `str`.
 
     Raises:
-        ValueError: the result is or contains a value without these methods. A collection that contains one is instead
-            written by its `str`.
+        ValueError: the result is a value without these methods, or an object (other than a collection) that contains
+            such a value. A collection that contains such a value is written by its `str`.
     """
     if isinstance(result, str):
         return result

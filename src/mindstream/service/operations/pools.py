@@ -175,10 +175,11 @@ class PoolDetails(Reply):
 class PairShape(Reply):
     """A pair that was offered or added to a pool, and its grading.
 
-    `verdict`: admitted or rejected, "" if it is not judged yet. `score`: 0 to 100, the sum of `grades`; 100 if it was
-    admitted without grading: by the owner (`by_hand`), or because its answer had been accepted. `by`: the model that
-    graded it, `rules` if no model read it, "" if it was admitted without grading. `served`: the caller can recall it;
-    otherwise `unserved` gives the reasons. `shown`: the ids of the exemplars with which the answer was given.
+    `verdict`: admitted or rejected, "" if the pair is not judged yet. `score`: 0 to 100, the sum of `grades`. A pair
+    that is admitted without grading has the score 100: the owner added it (`by_hand`), or a person or a check confirmed
+    that its answer is right. `by`: the model that graded the pair, `rules` if no model read the pair, "" if the pair
+    was admitted without grading. `served`: the caller can recall the pair; otherwise `unserved` gives the reasons.
+    `shown`: the ids of the exemplars with which the answer was given.
     """
 
     id: str

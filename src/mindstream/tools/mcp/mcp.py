@@ -311,7 +311,7 @@ async def mcp_tools(
         pins: the definitions that were accepted before. A new or changed tool is not offered until it is accepted.
         allow: hosts that may be used although they are private, on this machine, or not encrypted.
         approve: asks a person about new and changed tools; None: they are refused.
-        taken: names of other tools, which these tools do not get.
+        taken: names of other tools. None of the yielded tools gets such a name.
 
     Raises:
         SettingsError: an address is invalid, or the extra `mcp` is not installed.

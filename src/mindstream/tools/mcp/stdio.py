@@ -23,8 +23,10 @@ from mindstream.tools.mcp.server import MAX_BYTES
 MAX_LINES = 10_000
 """Maximum number of lines that a server may send without a new request to it."""
 TAIL = 2_000
-"""Maximum number of bytes that are kept for the report if the server ends: of the end of its error output, and of the
-beginning of the last line of its output that is no message."""
+"""Maximum number of bytes of each text that is kept for the report on the end of the server.
+
+The texts are the end of the server's error output, and the beginning of the last line of its output that is no message.
+"""
 END_S = 1.0
 """Seconds in which the server must end after its input is closed, and again after each signal."""
 MAX_WORDS = 2_000
