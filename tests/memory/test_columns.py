@@ -176,3 +176,19 @@ async def test_a_long_list_displaces_no_held_records(tmp_path: Path) -> None:
         await memory.find(3)
         assert len(columns.whole) == 3
     await store.close()
+
+
+async def test_ended_versions_of_a_slot_are_not_held(store: SqliteStore) -> None:
+    shelf = IndexCache(store, "e", 8)
+    for version in (1, 2, 3):
+        await write(store, replace(a_record(f"belief {version}"), kind="belief", slot="sleep", version=version))
+        columns = await shelf.columns(key_of("ann"))
+    assert len(columns) == 3
+    assert [record.text for record in columns.whole.values()] == ["belief 3"]
+
+
+def test_only_vectors_that_can_get_a_neighbour_are_kept_apart() -> None:
+    columns = Columns(key_of("ann"), "e", 8)
+    alone, first, second = a_record("alone"), a_record("first", episode="a"), a_record("second", episode="a")
+    columns.take(Changes(records=[alone, first, second], upto=1))
+    assert columns.vectors.state()["alone_at"].tolist() == [2]

@@ -475,7 +475,10 @@ class Columns:
                 self.compared.values[at] = True
         if self.ahead <= WHOLE:  # hold the records, unless so many are still to be read that they would displace these
             for record in without_vectors(changes.records):
-                self.hold(record)
+                if record.slot is None or record.valid_until is None:
+                    self.hold(record)
+                else:  # a version of a slot that has ended: recalls do not return it, and its data can be large
+                    self.whole.pop(record.id, None)
 
     def _take_own(self, changes: Sequence[Record | Revision], upto: int) -> None:
         """Take changes that this process has made itself: new records, and changed values of known ones."""
@@ -690,7 +693,7 @@ class Columns:
             self.speakers.add(by, len(words), record.data.get("by_user"))
         vector = self._comparable(record)
         self.compared.append(vector is not None)
-        self.vectors.append(vector, before)
+        self.vectors.append(vector, before, may_be_followed=group >= 0)
 
     def number(self, name: str) -> int:
         """Return a name's number in the column `by`; a new name gets the next number."""

@@ -74,13 +74,14 @@ class Vectors:
         for column in self.bits:
             column.reserve(count)
 
-    def append(self, vector: NDArray[np.float16] | None, before: int = -1) -> None:
+    def append(self, vector: NDArray[np.float16] | None, before: int = -1, *, may_be_followed: bool = True) -> None:
         """Add a record's unit vector; None: the record has none.
 
         Half of the vector is added to the vector of the previous record in the episode, and the other way round.
 
         Args:
             before: the row of the previous record in the episode; -1: there is none.
+            may_be_followed: whether a later record can be the next one of the same episode.
         """
         own = np.zeros(self.width, np.float32) if vector is None else vector.astype(np.float32)
         at = len(self.sums)
@@ -95,7 +96,8 @@ class Vectors:
                 neighbour = row / max(float(np.linalg.norm(row)), 1e-6)
             self._add(before, NEIGHBOUR * own)
             self._add(at, NEIGHBOUR * neighbour)
-        self._keep(at, own)
+        if may_be_followed:
+            self._keep(at, own)
         self._changed.append(at)
 
     def give(self, at: int, vector: NDArray[np.float16], neighbours: Sequence[int]) -> None:
