@@ -205,7 +205,8 @@ class _Worker:
         except (EOFError, OSError):
             await self.end()
             raise _GoneError from None
-        except Exception:  # the task cannot be pickled, or its answer not unpickled; the connection is intact
+        except Exception:
+            # the task could not be pickled, or the answer could not be unpickled; the connection is intact
             self.is_free = True
             raise
         self.is_free = True

@@ -52,7 +52,7 @@ class MindDelegate:
                 yield event
 
     async def call_off(self) -> None:
-        """Cancel the reasoners' running work, again and again until no work on the newest question is left."""
+        """Cancel the reasoners' running work until none on the newest question is left, at most ROUNDS times."""
         memory, heard = self.mind.memory, self._heard
         for _ in range(ROUNDS if heard else 0):
             work = await memory.store.open_work(memory.key)

@@ -115,7 +115,7 @@ class LiveFlags:
         list[str] | None,
         flag(
             "ORDER",
-            'A standing order, a time and a task: "day at 8:00: ask me how I slept", '
+            'A standing order: a time and a task, such as "day at 8:00: ask me how I slept", '
             '"monday and friday at 18:30: …", "2 hours: …", "1st of the month at noon: …"; repeatable.',
         ),
     ] = None
@@ -123,8 +123,8 @@ class LiveFlags:
         list[str] | None,
         flag(
             "A,B",
-            "Tools that the acting model (M1) may call: those of solve, and planner, which solves a task in planned"
-            " steps with the other tools [calculator].",
+            "Tools that the acting model (M1) may call: the tools of `mindstream solve`, and `planner`, which solves a"
+            " task in planned steps with the other tools [calculator].",
         ),
     ] = None
     docs: Docs = None

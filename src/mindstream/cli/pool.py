@@ -63,8 +63,8 @@ async def create(
     form: Annotated[
         Literal["composed", "bare", "pair"],
         typer.Option(
-            help="Which text of a pair is embedded: its query, preceded by the examples that were in the prompt when"
-            " its answer was written (composed), its query alone (bare), or its query and answer (pair)."
+            help="The text of a pair that is embedded. composed: the query, preceded by the examples that were in the"
+            " prompt when the answer was written; bare: the query alone; pair: the query and the answer."
         ),
     ] = "composed",
     as_published: Annotated[

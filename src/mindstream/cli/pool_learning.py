@@ -140,7 +140,7 @@ async def curve(
         Literal["composed", "bare"] | None,
         typer.Option(
             help="The text to embed: the query with its examples (composed), or the query alone (bare) [the pool's own"
-            " form; if a pair has examples, also another one]."
+            " form; if a pair has examples, a curve for each of two forms]."
         ),
     ] = None,
     file: Svg = None,

@@ -260,8 +260,8 @@ class Commands:
                     return False
                 case _:
                     self._screen.complain(
-                        f"there is no command {command}; /help lists the commands, and a line that begins with // is"
-                        " sent as text that begins with /"
+                        f"there is no command {command}; /help lists the commands. To send a text that begins with /,"
+                        " type // in its place"
                     )
         except MindstreamError as error:
             self._screen.complain(str(error))

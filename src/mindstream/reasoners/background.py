@@ -282,7 +282,8 @@ async def stop_elsewhere(
 ) -> int:
     """Stop runs and answers that other owners (not in `ours`) hold; return their number.
 
-    The work of a run is finished. The work of an answer is marked by STOPPED, so that its process stops the answer.
+    A run is stopped by recording its work as done. The work of an answer is only marked by STOPPED: the process that
+    writes the answer then stops.
 
     Args:
         session: stop only work about this conversation; None: about any.

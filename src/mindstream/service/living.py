@@ -199,8 +199,8 @@ def make_config(settings: Settings, wanted: LifeSettings) -> LifeConfig:
     """
     if wanted.prompt_tokens < MIN_PROMPT_TOKENS:
         raise InputError(
-            f"--prompt-tokens must be at least {MIN_PROMPT_TOKENS:,}, so that the prompt has room for the tools and the"
-            f" task list, not {wanted.prompt_tokens:,}"
+            f"--prompt-tokens must be at least {MIN_PROMPT_TOKENS:,}, not {wanted.prompt_tokens:,}: the prompt needs"
+            " room for the tools and the task list"
         )
     return LifeConfig(
         budget=LifeBudget(

@@ -127,8 +127,8 @@ def batches(items: Sequence[T], size: int) -> Iterator[list[T]]:
 
 
 def windows(text: str, size: int) -> Iterator[str]:
-    """Yield a text. If it is longer than `size` characters, yield windows of this size instead (the last may be
-    shorter), which overlap by half."""
+    """Yield the windows of a text: parts of `size` characters that overlap by half. The last window may be shorter. A
+    shorter text is yielded as a whole."""
     yield text[:size]
     step = size // 2
     for at in range(step, len(text) - step, step):

@@ -439,8 +439,8 @@ def statements_of(text: str) -> tuple[list[tuple[Tree, Tree]], list[Tree]]:
 
 
 def solve_linear(equations: Sequence[tuple[Tree, Tree]], asked: Sequence[Tree]) -> list[str]:
-    """Solve linear equations. Return a line for each unknown with a value, a line for all others, then the values of
-    the expressions in `asked`.
+    """Solve linear equations. Return a line for each unknown with a value, a line for all other unknowns, and then the
+    values of the expressions in `asked`.
 
     If there is a single unknown and no expression, only the value of the unknown is returned, without its name. If the
     equations have no unknowns, the first line says whether the equations are true. If they contradict one another, the

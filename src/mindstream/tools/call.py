@@ -76,11 +76,11 @@ class ToolRequest:
 
 
 Approver: TypeAlias = Callable[[Any], Awaitable[bool]]
-"""A function that decides whether a call may be made; it gets a `ToolRequest`; in a run of the planner, a `Wish`
-with the step."""
+"""A function that decides whether a call may be made. Its argument is a `ToolRequest`, or, in a run of the planner, a
+`Wish` with the step."""
 Approve: TypeAlias = Collection[str] | Callable[[Any], bool | Awaitable[bool]]
-"""Values of `approve=`. Names of tools: these tools may be called, unless the arguments contain third-party content. A
-function, plain or async: it decides about each call that needs approval."""
+"""A value of `approve=`: names of tools, or a function. The named tools may be called, unless the arguments contain
+third-party content. The function, plain or async, decides about each call that needs approval."""
 
 
 async def refuse(_: ToolRequest) -> bool:

@@ -269,8 +269,7 @@ class Clockwork:
         return turns if turns or not self._embodied.isdisjoint(names) else None
 
     def _ended(self, names: Sequence[str], step: int) -> set[str]:
-        """Return the residents who are due and have no act, or an act that ends at or before this step. Residents whose
-        talk with a user goes on are left out."""
+        """Return the residents who are due (`_due_by`) and have no act, or whose act ends at or before this step."""
         acts = ((name, self.residents[name].state.act) for name in self._due_by(names, step))
         return {name for name, act in acts if act is None or act.until <= step}
 

@@ -193,7 +193,7 @@ class Perceived(TownEvent):
     """Percepts: subject, predicate, object."""
     records: Names = ()
     gathered: float = 0.0
-    """Total importance of these records as a reason to reflect."""
+    """Total importance of these records; it counts toward the next reflection."""
     places: Names = ()
     """Addresses of places that the resident did not know before."""
     gone: Names = ()
@@ -294,8 +294,11 @@ class Talked(TownEvent):
 
 
 class ActFinished(TownEvent):
-    """A resident's act, or its walk to the place of an act, ended. The resident remembers the act, unless it was only
-    the walk, or the act continues an equal one."""
+    """A resident's act, or its walk to the place of an act, ended or was interrupted.
+
+    The resident remembers the act, except in two cases: it had not reached the place, or the act continues an equal
+    one.
+    """
 
     kind = "act_finished"
     what: Quotes[str]
@@ -403,9 +406,10 @@ class Met(TownEvent):
     by: Name = ""
     """The resident who declined or ended the meeting."""
     records: Names = ()
-    """The memories of the meeting; (): none, or they are in `Talked`, or in the `Met` with another of those who met."""
+    """The memories of the meeting. (): there are none, or they are in another event: in `Talked`, or, if more than two
+    met, in the `Met` event about another of them."""
     gathered: float = 0.0
-    """Importance that the meeting adds to the total since the last reflection, also for the memories in `Talked`."""
+    """Importance that the meeting adds to the total since the last reflection. It includes the memories in `Talked`."""
     stance: Quotes[str] = Field("", exclude_if=not_)
     """The resident's attitude toward the other since this meeting, in words; "": unchanged."""
     avoids: bool | None = Field(None, exclude_if=lambda avoids: avoids is None)

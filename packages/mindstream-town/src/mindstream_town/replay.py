@@ -219,7 +219,7 @@ class Recorder:
         )
 
     def _take_in(self, row: Logged, step: int) -> None:
-        # a row of the town, not of a resident, gets a Life that is discarded: only changes of objects are kept
+        # A row of the town (not of a resident) gets a Life that is discarded. Only its changes of objects are kept.
         life = self._lives.get(resident_of(row)) or Life()
         match event := row.event:
             case ObjectChanged():

@@ -157,9 +157,9 @@ async def _reembed(settings: Settings, json: bool) -> int:
             left, name = (await opened.columns()).foreign, opened.embedder.name
     made = f"{count_of(done, 'vector')} of {name} computed" if done or left else f"all records have a vector of {name}"
     refused = (
-        f"{count_of(left, 'record')} got no vector: either {name} refused the text (`mindstream log` names each), or"
-        " another process that uses another embedder has just written the record: end that process, then repeat this"
-        " command"
+        f"{count_of(left, 'record')} got no vector. Either {name} refused the text; `mindstream log` names each such"
+        " record. Or another process with another embedder has just written the record: end that process, then repeat"
+        " this command"
     )
     row = {"embedder": name, "embedded": done} | ({"refused": left} if left else {})
     tell(json, row, made, *([refused] if left else ()))

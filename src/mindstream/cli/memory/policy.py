@@ -114,7 +114,8 @@ def describe_laws(laws: Strength) -> list[str]:
         f"T of each level: {steps}; lasting at level {laws.lasting_level}, after"
         f" {count_of(laws.lasting_level, 'return')} in at least {earliest}",
         f"a record not returned for {describe_span(laws.passed_over_s)} loses a level when a recall finds it but does"
-        f" not return it; one not returned for {describe_span(laws.asleep_s)}, when a sleep selects it",
+        f" not return it; a record not returned for {describe_span(laws.asleep_s)} loses a level when a sleep selects"
+        " it",
     ]
 
 
@@ -193,7 +194,7 @@ def _tell_thin(log: RecallLog, json: bool) -> None:
         return
     say(
         f"the log is too short for a result: it has {count_of(asked, 'return')} of records that were asked for again,"
-        f" in {days:g} day{'s' * (days != 1)}; needed are {MIN_ASKED}, in {MIN_DAYS} days"
+        f" in {days:g} day{'s' * (days != 1)}; at least {MIN_ASKED} such returns and {MIN_DAYS} days are needed"
     )
 
 

@@ -50,8 +50,8 @@ MAX_BYTES = 64_000_000
 SHOWN = 50
 """Maximum number of records that are listed under a title; further ones are only counted."""
 HOW = (
-    "nothing was changed. Without a terminal: --review --yes [--keep ID] applies a sleep like this one; to apply"
-    " exactly this one: --review --json > FILE, then --accept FILE [--keep ID]"
+    "nothing was changed. Without a terminal, --review --yes [--keep ID] applies a sleep like this one. To apply"
+    " exactly this sleep, use --review --json > FILE, then --accept FILE [--keep ID]"
 )
 KEEPS = (
     "this memory keeps everything: nothing is archived or merged, and there is no dream;\n"
@@ -131,9 +131,10 @@ async def undo_sleep(
     """Undo a sleep: restore the records that it archived, weakened, or replaced by a merged one.
 
     Expired records stay archived. Weakened records that were recalled, archived, deleted or made long-term since stay
-    as they are. The dream and the merged records that the sleep wrote are archived. A sleep cannot be undone after a
-    record that it archived or merged was changed or deleted, a record that it wrote was corrected, or a merged record
-    that it wrote was deleted.
+    as they are. The dream and the merged records that the sleep wrote are archived.
+
+    A sleep cannot be undone if a record that it archived or merged was changed or deleted since. The same applies if a
+    record that it wrote was corrected, or a merged record that it wrote was deleted.
     """
     async with calling(settings, own=True, known=True) as call:
         done = await call("memory.undo_sleep", sleep=row)

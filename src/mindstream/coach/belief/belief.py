@@ -3,9 +3,10 @@
 A mini-reasoner is the prompt of one phase of the conversation. Source: Christakopoulou 2024, 3.2.2 and 4.2.
 
 In one run, the mini-reasoner of the believed phase thinks, with tools, and returns the next belief (with its phase),
-the plan, and a briefing for the talker. It reads the utterances and the talker's answers. If a language model thinks,
-the talker waits, and the mini-reasoner changes to a phase with planning but writes no plan, the mini-reasoner of that
-phase thinks as well.
+the plan, and a briefing for the talker. It reads the utterances and the talker's answers.
+
+If it changes to a phase with planning but writes no plan, the mini-reasoner of the new phase thinks as well. This
+happens only if a language model thinks and the talker waits.
 """
 
 from __future__ import annotations

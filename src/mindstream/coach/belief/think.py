@@ -44,7 +44,7 @@ STEPS, RESOURCES = 4, 4
 """Maximum number of steps, and of resources, that a search returns."""
 LIKE, ENOUGH, LEAST = 0.6, 0.45, 0.15
 """LIKE: weight of similarity in meaning in the score of a step or resource, in addition to common topics and words.
-ENOUGH: score that a result must exceed. LEAST: the same if no result exceeds ENOUGH."""
+ENOUGH: score that a result must exceed. LEAST: score that it must exceed if no result exceeds ENOUGH."""
 
 
 def find_in(pack: Pack, query: str, language: Language, count: int, kinds: tuple[str, ...] = ()) -> list[NamedResource]:

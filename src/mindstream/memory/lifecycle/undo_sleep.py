@@ -48,8 +48,9 @@ async def undo_sleep(stream: Stream, sleep: int = 0) -> UndoneSleep:
         sleep: the row of the log with the sleep's `fading` step; 0: the last sleep that is not undone.
 
     Raises:
-        InputError: there is no such sleep; it is undone already; records that it archived or merged were deleted or
-            changed since; records that it created were corrected since; or merged records were deleted since.
+        InputError: there is no such sleep, or it is undone already. Or one of these happened since: a record that it
+            archived or merged was deleted or changed; a record that it created was corrected; a merged record that it
+            created was deleted.
         Conflict: in each of ATTEMPTS attempts, another process changed one of the records first.
     """
     await stream.settle()

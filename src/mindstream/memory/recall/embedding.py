@@ -1,9 +1,11 @@
 """Call a stream's embedder, which may be slow, silent or faulty, with short timeouts.
 
 Writing a record waits briefly for its vector; if none arrives, the record is stored without a vector. A question waits
-a little longer; if no vector arrives, only words are compared. After a write has timed out, writes do not wait for the
-embedder again until it has answered in time; after a question has, neither writes nor questions do. A background task
-retries the embedder, and adds the missing vectors of records.
+a little longer; if no vector arrives, only words are compared.
+
+After a write has timed out, writes do not wait for the embedder until it has answered in time again. After a question
+has timed out, neither writes nor questions wait. A background task retries the embedder, and adds the missing vectors
+of records.
 (An embedder that runs in this process always gets the long timeout, LONG_S.)
 """
 
@@ -329,8 +331,9 @@ class MissingVectors:
     async def tell(self, silent: str) -> str:
         """Return why some or all records are found only by their words.
 
-        That is `silent`. If the embedder works, it is a message about records without a vector; "" if there are none,
-        or if the stream's columns are not loaded. The result is also published to the feed, but not at every recall.
+        If the embedder does not work, return `silent`. If it works, return a message about the records without a
+        vector; "" if there are none, or if the stream's columns are not loaded. The result is also published to the
+        feed, but not at every recall.
 
         Args:
             silent: why the embedder returns no vectors at present (this affects all records); "": the embedder works.

@@ -727,8 +727,8 @@ def signs(
     2. the share of the question's words that no record mentions;
     3. the highest score part `vector` of a candidate.
 
-    Both shares are weighted by the rarity of the words. Names of speakers count as covered. Dates do if a candidate was
-    written on them.
+    Both shares are weighted by the rarity of the words. Names of speakers count as covered. Dates count as covered if a
+    candidate was written on these dates.
 
     `candidates` marks the records that may be returned. `asked` is 1 if the question itself is a record of the stream;
     that record is not counted.
@@ -834,9 +834,9 @@ def highest_rows(values: Floats, n: int) -> Rows:
     """Return the rows of the n highest of more than n values, in any order; of equal values, those that np.argpartition
     puts first.
 
-    Only the values that reach a threshold, which a sample gives, are partitioned: for 10,000 values, this halves the
-    time. All values are partitioned if at most n, or at least 3 n, values reach the threshold, or if the n-th and the
-    next highest value are equal.
+    Only the values that reach a threshold are partitioned, which halves the time for 10,000 values. The threshold is
+    estimated from a sample. All values are partitioned if at most n or at least 3 n values reach the threshold, or if
+    the n-th and the next highest value are equal.
     """
     among = np.flatnonzero(values >= np.sort(values[::SAMPLED])[-(3 * n // (2 * SAMPLED)) :][0])
     if n < len(among) < 3 * n:

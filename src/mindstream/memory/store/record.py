@@ -173,8 +173,8 @@ CHANCE = 9
 class Ids:
     """Makes ids of records. With a seed, the same records get the same ids in each run, in any order of writing.
 
-    Records with the same time, kind and text get different ids if this object makes them without a record of another
-    time in between.
+    With a seed, this object numbers the records that have the same time, kind and text, so that their ids differ. The
+    numbers begin again with each record of another time.
     """
 
     stream: str

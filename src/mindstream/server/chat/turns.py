@@ -57,7 +57,8 @@ class ChatMessage(BaseModel, extra="ignore"):
 
     @property
     def text(self) -> str:
-        """The text of the message, redacted if `--redact` is given; a note counts the attachments."""
+        """The text of the message, redacted if `--redact` is given. A note at the end says how many attachments there
+        are."""
         if not isinstance(self.content, list):
             return redaction.clean(self.content or "").text
         said = "\n".join(part.text for part in self.content if part.text)

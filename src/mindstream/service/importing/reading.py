@@ -131,7 +131,7 @@ class Source:
                     times = each.file_size // max(each.compress_size, 1)
                     raise InputError(
                         f"{each.filename} unpacks to {each.file_size >> 20:,} MB, {times:,} times its size in the"
-                        " archive, more than text can: unpack and inspect it before you import it"
+                        " archive; text does not shrink so much: unpack and inspect it before you import it"
                     )
             for each in found:
                 with archive.open(each) as member:

@@ -92,9 +92,9 @@ def experiment(
     form: Annotated[
         Literal["both", "composed", "bare"],
         typer.Option(
-            help="Which text of a pair is embedded: its query, preceded by the exemplars that were in the prompt when"
-            " its answer was written (composed), its query alone (bare), or each of these in turn, to compare them"
-            " (both)."
+            help="The text of a pair that is embedded. composed: the query, preceded by the exemplars that were in the"
+            " prompt when the answer was written; bare: the query alone; both: each of the two in turn, to compare"
+            " them."
         ),
     ] = "both",
     tests: Annotated[int, flag("N", "Maximum number of test questions per agent [all].", min=0)] = 0,
@@ -164,8 +164,8 @@ and tests of several arms are asked in mixed order. Once the training is stored 
 models, in the same --work.
 
 --plant N makes N attempts by users to plant a lesson for others, by the interfaces
-that users can reach, against the lessons of a model that obeys every instruction
-(without --model), and counts the lessons that reach another user's prompt.
+that users can reach. Without --model, the model that writes the lessons obeys every
+instruction. The lessons that reach another user's prompt are counted.
 
 Exit code: 0; 1 after a model error; 2 after a mistake; 130 after Ctrl-C."""
 

@@ -192,7 +192,7 @@ def _show(found: Evaluated, wish: Wish) -> None:
     )
     if wish.pairs_out:
         say(
-            f"the pairs are in {wish.pairs_out}: open it in a browser, judge, save; then repeat the command with"
+            f"the pairs are in {wish.pairs_out}: open this page in a browser, judge, save; then repeat the command with"
             " --judged judged.csv instead of --pairs-out"
         )
     if not found.judged:

@@ -292,8 +292,8 @@ async def run_experiment(settings: Settings, wish: ExperimentSettings, answered:
     cast = load_cast(wish.agents, wish.data)
     if not any(each.tests for each in cast.agents):
         raise InputError(
-            "no test is left: the question or the answer of each also occurs in the pairs that agents put into the"
-            " pools"
+            "no test is left: the question or the answer of each test also occurs in the pairs that agents put into"
+            " the pools"
         )
     table, scorer = _who(settings, wish, cast)
     how = {

@@ -102,9 +102,11 @@ def metrics(
     Also shows acquaintance, adherence to plans, and acts at closed, private or full places.
 
     With a model, a resident knows a --fact if the model says that one of the resident's memories states the fact (about
-    one call per resident). Without a model, one memory stands for the fact: of those from before the town began or
-    added by a user (`town whisper`), the one that shares the most words with --fact. A resident then knows the fact if
-    one of the resident's memories is, or is derived from, this memory.
+    one call per resident).
+
+    Without a model, one memory stands for the fact: the one that shares the most words with --fact. It is chosen from
+    the memories that residents had before the town began, and from those that users added (`town whisper`). A resident
+    knows the fact if one of the resident's memories is, or is derived from, this memory.
     """
     history = read(settings)
     if at:

@@ -68,7 +68,7 @@ def size_of(meta: Mapping[str, JsonValue], where: str) -> tuple[int, int]:
     """Return width and height from the content of a `maze_meta_info.json`.
 
     Raises:
-        InputError: they are missing, not whole numbers, below 1, or too large.
+        InputError: one of the two is missing, not a whole number, below 1, or too large.
     """
     width, height = meta.get("maze_width"), meta.get("maze_height")
     if type(width) is not int or type(height) is not int:
@@ -201,8 +201,8 @@ def _narrowest(
     for name, id in ids.items():
         if id and id not in skip and id not in names[name]:
             raise InputError(
-                f"the id {id} in the layer {name} has no meaning: add a row to {name}_blocks.csv (for a Tiled map"
-                " without it, a property `address` to the tile), or make the cell 0"
+                f"the id {id} in the layer {name} has no meaning: add a row to {name}_blocks.csv, or make the cell 0;"
+                " for a Tiled map without this file, add a property `address` to the tile"
             )
         meant[name] = names[name].get(id) if id not in skip else None
     sector, arena, thing = meant["sector"], meant["arena"], meant["game_object"]

@@ -149,7 +149,8 @@ def _deed(resident: Resident, act: Act, where: Whereabouts, step: int) -> tuple[
 def nearest(percepts: Sequence[Percept], spot: Spot, most: int) -> list[Percept]:
     """Return up to `most` percepts by their Euclidean distance from `spot`, the nearest first.
 
-    Of several with the same text, only the nearest is returned, at the place of the farthest.
+    Of several percepts with the same text, only the nearest is returned. Its position in the order is that of the
+    farthest.
     """
     if len(percepts) < 2:
         return list(percepts[:most])

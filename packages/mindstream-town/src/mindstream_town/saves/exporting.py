@@ -300,7 +300,7 @@ def _in_hours(blocks: Sequence[Block]) -> Schedule:
 
 
 def _minutes(setting: Setting, act: Act) -> int:
-    """Return the duration of an act, counted from the first whole minute that is not before its start."""
+    """Return the duration of an act in minutes; its start and its end are rounded up to whole minutes."""
     begins = -int(-setting.moment(act.since) // 60)
     return max(0, -int(-setting.moment(act.until) // 60) - begins)
 

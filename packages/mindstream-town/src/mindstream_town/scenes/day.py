@@ -83,8 +83,11 @@ def public_identity(turn: ResidentTurn) -> tuple[str, ...]:
     """Return the lines of a resident's description for conversations, and one line for each person outside the
     household that the resident knew at the beginning.
 
-    Left out are daily habits, the texts that the resident's model has written since the town began (`written_since`;
-    they may contain secrets), and the original texts that these replaced.
+    Left out are:
+    - daily habits;
+    - texts that the resident's model has written since the town began (`written_since`), because they may contain
+      secrets;
+    - the original texts that such texts replaced.
     """
     state, person = turn.state, turn.person
     is_new = state.currently not in ("", person.currently)
@@ -894,8 +897,10 @@ results at the place (OUTCOMES)."""
 
 
 async def remember_deed(turn: ResidentTurn) -> None:
-    """Remember the current act, which has ended. If the act is a talk, remember instead the appointment that the talk
-    interrupted, if the appointment ended meanwhile.
+    """Remember the current act, which has ended.
+
+    If the act is a talk, remember instead the appointment that the talk interrupted, provided that the appointment
+    ended during the talk.
 
     Only reactions and acts of the plan (except sleep) are remembered, and only if the resident reached their place.
 

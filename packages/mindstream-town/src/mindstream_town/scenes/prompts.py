@@ -28,8 +28,8 @@ def _listed(given: Any) -> Any:
     return [given] if isinstance(given, str) and given else given or []
 
 
-# The schemas that are sent name only the types of fields, which saves tokens: the prompts name the limits, and a
-# reply that exceeds them is asked for again.
+# The schemas that are sent name only the types of fields, which saves tokens. The prompts name the limits. A reply
+# that exceeds a limit is requested again.
 AS_TEXT = WithJsonSchema({"type": "string"})
 OR_NOTHING = BeforeValidator(lambda given: given or None)
 Short = Annotated[str, BeforeValidator(lambda given: given or ""), Field(max_length=200), AS_TEXT]

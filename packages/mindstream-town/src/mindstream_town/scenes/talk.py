@@ -91,8 +91,8 @@ ON_THE_WAY = "outdoors, on the way"
 FILLERS = (FREE, AT_HOME)
 """Acts that fill the gaps of a plan."""
 PASSING = 2.0
-"""Importance (1 to 10) of a meeting that was not rated. This is also how much overhearing a meeting counts as a reason
-to reflect."""
+"""Importance (1 to 10) of a meeting that was not rated. Overhearing a meeting also counts this much toward the next
+reflection."""
 SHORTEST = 8
 """Minimum duration of a scene, in minutes.
 

@@ -87,7 +87,13 @@ function askUndo({ sleep, at, forgotten, weakened }) {
     verb: "Undo it",
     preview: async () => html`
       <p>${counted(forgotten.length, "memory that faded is", "memories that faded are")} restored, and ${counted(weakened.length, "memory that became weaker is", "memories that became weaker are")} as strong as before.</p>
-      <p>The dream and the merged memories that this sleep wrote are archived; the near-duplicates that they replaced are restored. Weaker memories that were recalled or forgotten after the sleep stay as they are. The sleep cannot be undone if, since then, a memory that faded or was merged has been changed or forgotten, a merged memory that the sleep wrote has been corrected or forgotten, or the dream has been corrected.</p>`,
+      <p>The dream and the merged memories that this sleep wrote are archived; the near-duplicates that they replaced are restored. Weaker memories that were recalled or forgotten after the sleep stay as they are.</p>
+      <p>The sleep cannot be undone if one of these happened after it:</p>
+      <ul>
+        <li>A memory that faded or was merged was changed or forgotten.</li>
+        <li>A merged memory that the sleep wrote was corrected or forgotten.</li>
+        <li>The dream was corrected.</li>
+      </ul>`,
     act: async () => { await ask({ path: "/users/{user}/memories/undo-sleep", body: { sleep } }); askAllAgain(); },
   });
 }

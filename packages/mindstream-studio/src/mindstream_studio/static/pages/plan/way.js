@@ -54,7 +54,7 @@ function Next({ one: { run, seen } }) {
   const plan = /** @type {Plan} */ ({ task: run.task, steps: seen.steps.map(({ step }) => step) });
   const again = () => askChange({
     title: "Solve it again?", verb: "Solve the task again",
-    preview: async () => html`<p class="words card">${run.task}</p><p>The task is solved again, by ${run.how}. This run stays, for comparison.</p>`,
+    preview: async () => html`<p class="words card">${run.task}</p><p>The task is solved again with the strategy ${run.how}. This run is kept for comparison.</p>`,
     act: () => solve(run.task, [run.how], false),
   });
   const goes = Boolean(run.operation);

@@ -15,7 +15,7 @@ export function Learning({ pool, details: { versions } }) {
   const { data, problem, again } = useQuery({ path: `${pathOf(pool)}/growth` });
   const growth = /** @type {Growth | undefined} */ (data);
   return html`
-    <p class="soft measure">A pool learns which of its examples help with which questions. The benefit says how similar (0 to 100 %) the answers of the first three examples are, on average, to the question’s own answer. It is measured on held-out pairs, from which the measured ranking does not learn; a pool with fewer than 12 held-out pairs (15 % of its pairs) is measured on all its pairs.</p>
+    <p class="soft measure">A pool learns which of its examples help with which questions. The benefit is a similarity from 0 to 100 %: the answers of the three examples that rank first are compared with the question’s own answer. The value shown is the mean over several questions. The questions are those of held-out pairs (15 % of the pairs), from which the measured ranking does not learn. If fewer than 12 pairs would be held out, the questions of all pairs are used.</p>
     ${problem && html`<${ReadFailure} problem=${problem} again=${again} />`}
     ${!growth && !problem && html`<p class="soft" role="status">Measuring …</p>`}
     ${growth && (growth.points.length ? html`<${Curve} growth=${growth} />` : html`<${Empty} title="The pool is too small to be measured"><p class="words">${growth.why}</p><//>`)}
