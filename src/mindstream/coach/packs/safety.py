@@ -38,7 +38,8 @@ class Raised:
 
 
 LATELY = 3
-"""Number of answers without other advice by rules, after an alarm about danger to life has stopped the conversation."""
+"""After an alarm about danger to life has stopped the conversation: number of answers in which rules give no other
+advice."""
 
 
 async def look_over(pack: Pack, text: str) -> None:

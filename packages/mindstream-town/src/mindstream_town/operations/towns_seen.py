@@ -90,8 +90,8 @@ class KnowerShape(Reply):
     """A resident who knows a fact.
 
     `step`: since when. `how`: "beginning" (the resident had the fact as a memory when the town began, or a user added
-    it), "told" (by the resident `by`), or "learned" (in another way). `chain`: the residents who passed the fact on, ending
-    with this one. `memory`: the first record that is derived from the fact.
+    it), "told" (by the resident `by`), or "learned" (in another way). `chain`: the residents who passed the fact on, up
+    to this one. `memory`: the first record that is derived from the fact.
     """
 
     name: str
