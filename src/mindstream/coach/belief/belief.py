@@ -5,8 +5,8 @@ A mini-reasoner is the prompt of one phase of the conversation. Source: Christak
 In one run, the mini-reasoner of the believed phase thinks, with tools, and returns the next belief (with its phase),
 the plan, and a briefing for the talker. It reads the utterances and the talker's answers.
 
-If it changes to a phase with planning but writes no plan, the mini-reasoner of the new phase thinks as well. This
-happens only if a language model thinks and the talker waits.
+If the mini-reasoner changes to a phase with planning but writes no plan, the mini-reasoner of the new phase thinks as
+well. This happens only if a language model thinks and the talker waits.
 """
 
 from __future__ import annotations
