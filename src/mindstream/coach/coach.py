@@ -697,9 +697,9 @@ class Coach:
                 paper's rule), or a `Gate`; "": `talker` if a language model answers, otherwise `belief`.
             exemplars: finds answers to similar questions for the talker's prompt, such as a `Member` of a pool. The
                 coach adds nothing from conversations to this source.
-            follow_ups: whether follow-ups after an answer are possible. False, for example, in an API that returns one
-                answer: then an answer waits for the reasoner if the gate wakes the reasoner; with the gate `talker`,
-                only if the talker decides to wait.
+            follow_ups: whether follow-ups after an answer are possible. Set it to False, for example, in an API that
+                returns one answer. Then an answer waits for the reasoner if the gate wakes the reasoner; with the gate
+                `talker`, it waits only if the talker decides to wait.
             timezone: the user's time zone, such as `Europe/Berlin`, until the user names another one. None: unknown;
                 the coach mentions only hours and weekdays that the user has named.
 

@@ -187,7 +187,8 @@ def make_responder(factory: ResponderFactory, host: Host) -> Responder:
 async def follow_up(host: Host, by: str, context: RunContext, result: RunResult) -> Sequence[Entry]:
     """Return the log entry of a result's unsolicited follow-up, with `by` as its author.
 
-    Return () if the result has no follow-up, if the run was about no utterance, or if the user has sent a newer one.
+    Return () if the result has no follow-up, if the run was about no utterance, or if the user has sent a newer
+    utterance.
     """
     if not result.follow_up or not context.utterances:
         return ()

@@ -1,7 +1,7 @@
 """Plans as data: they are written before any tool runs, and can be checked, drawn, edited, saved and run again.
 
-`plan.Plan` and `plan.PlannedStep` are the plan; `plan.Reference` stands for another step's evidence, and `plan.bind`
-inserts the evidence into a call; `plan.check` finds faults; `formats/` reads planners' texts.
+`plan.Plan` and `plan.PlannedStep` are the plan. `plan.Reference` stands for another step's evidence, and `plan.bind`
+inserts the evidence into a call. `plan.check` finds faults. `formats/` reads planners' texts.
 """
 
 from collections.abc import Iterable

@@ -154,8 +154,8 @@ async def trim(pool: Pool, capacity: str, by: str) -> list[str]:
         capacity: the number of exemplars to keep, or "best": the measured size at which the pool helps best.
 
     Raises:
-        InputError: `capacity` is neither a number of at least 1 nor "best", the pool is too small to measure the best
-            size, or `by` is not the pool's owner.
+        InputError: `capacity` is neither a number of at least 1 nor "best"; or the pool is too small to measure the
+            best size; or `by` is not the pool's owner.
     """
     if capacity != "best" and not (capacity.isascii() and capacity.isdigit() and len(capacity) < 10):
         raise InputError(f"--capacity must be a number of exemplars or `best`, not {capacity!r}")

@@ -421,8 +421,8 @@ class Recollection(list[Recalled]):
         touch: the effect of this recall on the records that it found; None: no effect. After `recall(touch=False)` the
             effect is not written. The caller can write the effect together with other entries (`Stream.commit`).
         not_reranked: why the second stage could not rank; "": it ranked, or there is no second stage.
-        by_candidates: whether only a part of the stream was searched, because it is long and its columns (its index in
-            memory) are still being filled.
+        by_candidates: whether only a part of the stream was searched, because the stream is long and its columns (its
+            index in memory) are still being filled.
     """
 
     def __init__(

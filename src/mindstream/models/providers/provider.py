@@ -1,8 +1,9 @@
 """Models by name: `local`, `gguf:…`, `openai:…`, `anthropic:…`, `google:…`, `ollama:…`, any OpenAI-compatible URL.
 
 An adapter is imported in a thread when the first request is made, because importing a client library takes a moment.
-A request that failed is repeated by the wrapper `Retry`. An adapter repeats a request itself in two cases only: the
-endpoint refused a field or a role, which is then left out, or a model in this process wrote nothing or unfinished JSON.
+A request that failed is repeated by the wrapper `Retry`. An adapter repeats a request itself in two cases only:
+- The endpoint refused a field or a role; the field or role is left out of the new request.
+- A model in this process wrote nothing, or unfinished JSON.
 
 The replies of an `EngineModel` are fetched by the workers of an engine (see `mindstream.engines`); counters, limits and
 caches stay in this process.

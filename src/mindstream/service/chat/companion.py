@@ -217,8 +217,9 @@ _marks: WeakKeyDictionary[Columns, dict[int, int]] = WeakKeyDictionary()
 
 
 async def _after_shown(memory: Memory, session: str, lines: Sequence[Line], now: Moment) -> list[Record] | None:
-    """Return the messages of a conversation (as `heard_of`) after those that a chat page shows; None: the page does not
-    show exactly the first valid messages, or a message was erased meanwhile.
+    """Return the messages of a conversation (as `heard_of`) that follow the messages shown by a chat page.
+
+    Return None if the page does not show exactly the first valid messages, or if a message was erased meanwhile.
 
     Only hashes are compared, so the texts of a long conversation are neither read nor held in memory.
     """

@@ -212,9 +212,9 @@ class PairList(Reply):
 class GrowthPoint(Reply):
     """A point of the growth curve.
 
-    `size`: the number of pairs in the pool. `helped`: the similarity, at most 1, of a question's own answer and the
-    answers that the retriever ranks first for the question; the mean over questions of the pool. `untrained`: the same
-    with an untrained retriever.
+    `size`: the number of pairs in the pool. `helped`: the mean similarity (at most 1) between a question's own answer
+    and the answers that the retriever ranks first for the question; the mean is over questions of the pool.
+    `untrained`: the same with an untrained retriever.
     """
 
     size: int

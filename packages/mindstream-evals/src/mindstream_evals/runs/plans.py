@@ -49,8 +49,8 @@ class Wish:
         tools: names of the tools; None: the calculator and the model.
         docs: folders to search instead of the documents of each question.
         failures: probability that a call fails, by tool.
-        control: whether the judge is checked: the judge then also gets answers to other questions, and must call all of
-            these wrong.
+        control: whether the judge is checked. If so, the judge also gets answers to other questions, and must call all
+            of these answers wrong.
         out: folder of the results; None: next to the file.
         ray: whether each question is solved in a Ray task.
     """

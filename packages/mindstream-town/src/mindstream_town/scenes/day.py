@@ -912,9 +912,10 @@ async def remember_deed(turn: ResidentTurn) -> None:
     - the act's partners (`Act.whom`) that the resident did not meet;
     - the hosts of a visit, if none of them was at home.
 
-    If the act reached its planned end and has an open question, a model is asked for the result. There are three
-    exceptions: no host was at home; a person that the resident had to speak to was there (then only a talk with that
-    person can produce the result); the daily budget does not suffice.
+    If the act reached its planned end and has an open question, a model is asked for the result, except in three cases:
+    - No host was at home.
+    - A person that the resident had to speak to was there. Then only a talk with this person can produce the result.
+    - The daily budget does not suffice.
     """
     act = turn.state.act
     if act is not None and act.why == "talk":
@@ -1484,8 +1485,8 @@ MORNING, rising to AT_LAST at EVENING. MORNING and EVENING are minutes of the da
 
 
 def pace(minute: int) -> float:
-    """Return the share of the daily budget up to which a resident may begin talks at chance meetings, at a minute of
-    the day.
+    """Return, for a minute of the day, the share of the daily budget up to which a resident may begin talks at chance
+    meetings.
 
     The budget is counted in model calls and tokens, without the part that is reserved for the evening. The rest of it
     is left for planned talks, and for talks that others begin with the resident on purpose.
