@@ -40,8 +40,8 @@ BETWEEN = frozenset("’‘–—·‐")
 """Characters that may occur between two letters. Between letters, any other character of SIGNS suggests a wrong
 encoding."""
 DAMAGED = 4
-"""Minimum number of valid non-ASCII UTF-8 characters per invalid byte for a text to count as damaged UTF-8, and not as
-a text in another encoding."""
+"""A text counts as damaged UTF-8, and not as a text in another encoding, if it has at least this many valid non-ASCII
+characters for each invalid byte."""
 BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),

@@ -99,8 +99,8 @@ class Location:
         - In a folder, the usual location is the folder itself, and the alternative is a tenant.
         - In a database, the usual location is a tenant, and the alternative is the database without a tenant.
 
-        The data is at the alternative location if it was copied there with all data, from a database into a folder or
-        back.
+        The data is at the alternative location after all data was copied from a database into a folder, or from a
+        folder into a database.
         """
         tenant = replace(self, tenant=self.tenant or f"{OWN}{name}")
         return (self, tenant) if self.folder is not None else (tenant, replace(self, tenant=""))

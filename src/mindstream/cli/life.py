@@ -110,7 +110,7 @@ async def answer(
     ] = "",
     json: AsJson = False,
 ) -> None:
-    """Answer a question that the life asked, even if it no longer waits for the answer."""
+    """Answer a question that the life asked, even if the life no longer waits for the answer."""
     text = " ".join(words)
     await _do(settings, "life.answer", json, "answered: {tip}", {"text": text}, text=text, id=id_)
 

@@ -186,8 +186,11 @@ class _History(FileHistory):
 
 
 def _history(path: Path) -> History:
-    """Return the input history. It is only kept in memory if its file cannot be opened, is not a regular file (a pipe
-    could block), or is larger than MAX_HISTORY."""
+    """Return the input history, which is stored in a file.
+
+    The history is kept only in memory if the file cannot be opened, is not a regular file (a pipe could block), or is
+    larger than MAX_HISTORY.
+    """
     with contextlib.suppress(OSError):
         make_private_folder(path.parent)
         if not path.is_symlink():

@@ -226,10 +226,11 @@ class Alarms:
         return None if known or not ask else Verdict(alarm, "hint", "model", ask=ask)
 
     def refute(self, text: str, read: str) -> Verdict | None:
-        """Return the verdict that takes back the open question about danger, so that it is not asked again; or None.
+        """Return the verdict that takes back the open question about danger; None: the question stays open.
 
         The question is taken back if only the recogniser hinted at danger, and the classifier's later answer (`read`)
-        says that there is none. If the user answers the question nevertheless, that answer counts.
+        says that there is no danger. The coach then does not ask the question again. If the user answers it
+        nevertheless, the user's answer counts.
         """
         hint = find_hint(self._pack, text)
         if read == "no" and self._open and self._open[1] == "recogniser" and hint and hint.basis == "recogniser":
@@ -328,8 +329,8 @@ ANSWER_WAITS_S = 8.0
 SURER = 2.0
 """Minimum ratio of the best answer's probability to the next one; below it, the model is considered to be guessing."""
 SAID = 160
-"""Maximum number of characters at the end of the last answer that the classifier is shown; a question is usually
-there."""
+"""Maximum number of characters of the last answer that the classifier is shown. They are the end of the answer, where a
+question usually is."""
 SHORT = 80
 """Maximum length of an utterance, in characters, that the classifier reads together with the last answer. A longer one
 is read alone, unless a question about danger is open."""

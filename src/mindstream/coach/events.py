@@ -46,8 +46,10 @@ class LeftUnsaid(Event):
 
 
 class Judged(Event):
-    """The judgement, after the reasoner's run, whether the decision about waiting for an utterance (`Decided`) was
-    right."""
+    """A judgement of a decision (`Decided`): should the answer to an utterance have waited for the reasoner?
+
+    The decision is judged after the reasoner's run.
+    """
 
     kind = "judged"
     about: int

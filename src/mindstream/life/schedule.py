@@ -69,8 +69,8 @@ class Calendar:
             count only if `nth` is set.
         days: for months and years without `nth`: the days of the month. -1: the last day. A day that a month lacks,
             such as the 31st of April, means the last day of the month.
-        nth: for months and years: which of the month's days that are `weekdays` counts. 1: the first; -1: the last; 0:
-            `days` count instead.
+        nth: for months and years: which one counts of the month's days with a weekday in `weekdays`. 1: the first; -1:
+            the last; 0: `days` count instead.
         month: for years: the number of the month, 1 to 12.
 
     Raises:

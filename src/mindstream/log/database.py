@@ -163,8 +163,11 @@ class Database:
         return known["moment"]
 
     def of_this_turn(self) -> dict[str, int]:
-        """Return what was read in this turn of the event loop, by name. It need not be read again: a task learns of
-        a later commit only in a later turn, and then gets an empty dictionary."""
+        """Return the values that were read in this turn of the event loop, by name.
+
+        These values need not be read again in this turn: a task learns of a later commit only in a later turn, and
+        then gets an empty dictionary.
+        """
         loop = asyncio.get_running_loop()
         if self._turn_of is not loop:
             self._turn_of, self._known = loop, {}
@@ -243,8 +246,8 @@ def release_heap() -> None:
 
 
 SECURED = "secured"
-"""Name of a counter. If a file has it, SQLite has overwritten the bytes of every row deleted since the file was created
-or last rewritten by VACUUM."""
+"""Name of a counter. If a file has this counter, SQLite has overwritten the bytes of every row deleted since the file
+was created or last rewritten by VACUUM."""
 
 
 def overwrite_deleted(connection: sqlite3.Connection, path: Path) -> None:

@@ -15,8 +15,8 @@ from mindstream.models.untrusted import cut, escaped, indented
 
 USER = "user"
 MAX_YES = 30
-"""Maximum total length of the newest utterances, in characters, if they are to count as a possible confirmation ("yes")
-of the question before them."""
+"""If the newest utterances have at most this many characters in total, they may confirm ("yes") the question before
+them."""
 MAX_SHOWN = 4_000
 """Maximum number of characters of a line or a note in a prompt."""
 
@@ -132,8 +132,8 @@ def format_later(passed_s: float) -> str:
 def user_statements(conversation: Sequence[Line], utterances: Sequence[str]) -> Iterator[str]:
     """Yield the user's statements, the utterances last.
 
-    If the utterances are short ("yes, exactly"), they may confirm a question. Then the newest line of the other speaker
-    is yielded before them, if it contains a question.
+    If the utterances are short ("yes, exactly"), they may confirm a question. The newest line of the other speaker is
+    then yielded before the utterances, if this line contains a question.
     """
     yield from (line.text for line in conversation if line.by_user)
     asked = next((line.text for line in reversed(conversation) if not line.by_user), "")

@@ -79,7 +79,8 @@ versions, which are records that a recall with `as_of` finds. LONGEST: maximum n
 item of a list; the rest of a longer one is not stored."""
 Patch: TypeAlias = Mapping[str, JsonValue]
 """A change of a belief, by field. A value replaces the old value; null restores the field's default. If the field is a
-list, the value, or each item of a list, is added; {"add": […], "remove": […]} adds and removes items."""
+list, a single value is added to the old list, and so is each item of a new list; {"add": […], "remove": […]} adds and
+removes items."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ class Belief(Generic[Shape]):
     """One version of a belief.
 
     Attributes:
-        version: its number; 0: no version has been written yet, and the value is empty.
+        version: the number of the version; 0: no version has been written yet, and the value is empty.
         evidence: ids of the records that this version was derived from.
     """
 

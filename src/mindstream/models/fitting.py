@@ -33,8 +33,7 @@ NAMESPACES = frozenset(("functions", "function", "tools", "tool", "default_api")
 """Prefixes that models write before a tool's name (gpt-oss, Kimi, Gemini)."""
 UNREADABLE = (ValueError, RecursionError)
 DESCRIBED = ("type", "properties", "anyOf", "oneOf", "enum")
-"""Keywords that describe a value. If a schema has one of these next to an `allOf`, the `allOf` is not all of the
-schema."""
+"""Keywords that describe a value. A schema with one of these keywords next to an `allOf` says more than the `allOf`."""
 MAX_MENDED = 100_000
 """Maximum length of a text that is read as JSON5 or as a Python literal, in characters."""
 

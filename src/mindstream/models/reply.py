@@ -321,7 +321,7 @@ def without_thoughts(text: str) -> str:
 def answer_in(shown: str) -> str:
     """Return the answer in text that was shown while it arrived.
 
-    If the text has a closing mark, which arrived too late, the answer is the text after it.
+    A closing mark in this text arrived too late: the answer is then only the text after the mark.
     """
     return without_thoughts(shown) if LATE.search(shown) else shown
 

@@ -68,7 +68,7 @@ class _Guarded:
 
     @property
     def traits(self) -> Traits:
-        """The tool's traits, without a time limit, which would count the time that a person takes to approve."""
+        """The tool's traits without a timeout: it would also count the time that a person takes to approve a call."""
         return replace(traits_of(self.tool), timeout_s=None)
 
     async def __call__(self, call: Call) -> str:
@@ -120,8 +120,8 @@ class _Watched:
     def given(self) -> frozenset[str]:
         """Return the web addresses that may be fetched without approval after third-party content was read.
 
-        These are the addresses in the task, in results of search tools, and in calls that were made before such content
-        was read.
+        These are the addresses in the task, in results of search tools, and in calls that were made before third-party
+        content was read.
         """
         return links([self.run.task, *self.searched]).union(*map(addresses_of, self.own_calls))
 
@@ -180,9 +180,10 @@ class _Watched:
 
 
 def _arguments(call: Call) -> JsonObject:
-    """Return a call's arguments; {} if they are invalid JSON, which the tool reports when it is called.
+    """Return the arguments of a call for its step in the log; {} if they are invalid JSON.
 
-    Arguments that look like a reference are stored as one text, because ReAct does not insert evidence.
+    The tool reports invalid JSON when it is called. If an argument looks like a reference to evidence, all arguments
+    are returned as one text, because ReAct does not insert evidence.
     """
     try:
         value = first_json(call.arguments, dict)

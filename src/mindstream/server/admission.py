@@ -212,9 +212,9 @@ class BoundedBody:
 KEPT_S = 2.0
 """Interval, in seconds, at which a token's spending is exchanged with other processes.
 
-A background task exchanges the spending if this process has spent something. A request exchanges it if the last
-exchange is longer ago than this interval. If several processes share the state, model calls, and requests near a limit
-(NEAR), exchange it at once.
+A background task exchanges the spending if this process has spent something. A request exchanges the spending if the
+last exchange is longer ago than this interval. If several processes share the state, there is also an exchange at each
+model call, and at each request near a limit (NEAR).
 """
 NEAR = 0.8
 """Share of a limit. If more than this share is spent, every request exchanges spending with other processes."""

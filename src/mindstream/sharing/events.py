@@ -34,7 +34,7 @@ class PoolCreated(Event):
     owner: Person[Agent]
     members: Person[tuple[Agent, ...]] = (EVERYONE,)
     """The agents that may write and recall, in addition to the owner. The default applies to rows of earlier versions
-    of mindstream, in which every agent could."""
+    of mindstream, in which every agent could write and recall."""
     shared: bool = True
     """Whether all members may read the pairs of a writer who has not set its own readers; False: no other agent may."""
     form: Form = "composed"

@@ -262,9 +262,10 @@ async def learn(
 
     No model is called if the result was accepted without a comment and lessons were shown.
 
-    In an open pool every agent may write. Some writers count as strangers: the person who gave the verdict, if this
-    person is not listed as a member by name; else the writer, if not listed. A stranger can change only lessons of its
-    own that no member has shared. A stranger's new lessons are shown only to the stranger until a member shares them.
+    In an open pool every agent may write, so a lesson may come from a stranger. The stranger is the person who gave the
+    verdict, if the pool does not list this person by name. Otherwise it is the writer, if the pool does not list the
+    writer by name. A stranger can change only lessons of its own that no member has shared. A stranger's new lessons
+    are shown only to the stranger until a member shares them.
 
     Args:
         work: the messages, calls and results of the task.

@@ -86,7 +86,7 @@ class Member:
         return self.scorer
 
     async def offer(self, query: str, answer: str, shown: Sequence[Example], *, asked_by: str = "") -> ExemplarJudged:
-        """Offer an answer to the pool, and return the verdict; `shown`: the examples that were in its prompt.
+        """Offer an answer to the pool, and return the verdict; `shown`: the examples in the prompt of the answer.
 
         Raises:
             InputError: the member has no scorer, or the offer is invalid (see `admission.offer`).

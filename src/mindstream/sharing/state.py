@@ -48,8 +48,11 @@ class Standing:
 
     @property
     def is_judged(self) -> bool:
-        """Whether there is a final verdict. A rejection because the scorer's reply had no valid grades is final only if
-        it is at least the MAX_UNGRADED-th such rejection."""
+        """Whether there is a final verdict.
+
+        If the scorer's reply had no valid grades, the pair is rejected. This rejection is final only if the pair has
+        been rejected so at least MAX_UNGRADED times.
+        """
         return self.verdict is not None and (not self.verdict.ungraded or self.ungraded >= MAX_UNGRADED)
 
 
@@ -280,8 +283,11 @@ class PoolState:
     def is_open(self, id_: str, reader: str = "") -> bool:
         """Return whether privacy allows `reader` to read an exemplar.
 
-        The condition must hold for the exemplar, and for each exemplar that it was derived from: it is not private, it
-        has been shared since it was written, or `reader` wrote it ("": no agent).
+        The exemplar, and each exemplar that it was derived from, must meet one of these conditions:
+
+        - it is not private;
+        - it was offered as private, and shared later;
+        - `reader` wrote it ("": no agent).
         """
         return not self._private(self.standings[id_], reader)
 
@@ -320,8 +326,10 @@ class PoolState:
             yield doubt
 
     def is_served(self, id_: str, reader: str, guarded: bool = True) -> bool:
-        """Return whether an exemplar is served to an agent; `guarded`: whether doubts about it or its source prevent
-        that."""
+        """Return whether an exemplar is served to an agent.
+
+        `guarded`: whether the exemplar is not served if there are doubts about the exemplar or its source.
+        """
         return next(self.reasons_unserved(id_, reader, guarded), None) is None
 
     def trusted(self) -> frozenset[str]:

@@ -163,7 +163,7 @@ class Web:
         headers: Mapping[str, str] | None = None,
         follow: bool = False,
     ) -> WebResponse:
-        """Return a server's response to a GET, or to a POST of `data` as JSON. Any status but a redirect is returned.
+        """Return a server's response to a GET, or to a POST of `data` as JSON. An error status is returned, not raised.
 
         Args:
             follow: whether to follow redirects, up to MAX_REDIRECTS requests in all. Do not follow redirects in

@@ -185,7 +185,8 @@ class BroughtIn(TownEvent):
 class Perceived(TownEvent):
     """What a resident perceived and learned in a step.
 
-    That is: percepts, places that it did not know, and other new memories, such as the memory of an act in a scene.
+    The event has percepts, places that the resident did not know, and other new memories, such as the memory of an act
+    in a scene.
     """
 
     kind = "resident_perceived"
@@ -281,12 +282,11 @@ class Talked(TownEvent):
     lines: tuple[SpokenLine, ...]
     until: int
     since: int = Field(0, exclude_if=not_)
-    """The step at which the talk began, if it is a scene; 0: it began at `step`, or it is a talk with a user, whose
-    lines were logged when they were said (`Spoke`)."""
+    """The step at which the talk began, if it is a scene. 0: the talk began at `step`, or it is a talk with a user, of
+    which each line is logged when it is said (`Spoke`)."""
     records: Names = ()
     known: Names = ()
-    """Ids of memories that the resident had before the talk, and whose text another resident told it again in the
-    talk."""
+    """Ids of memories that the resident already had when another resident told it the same text in the talk."""
     gathered: float = 0.0
     """Importance of the talk, 1 to 10; 0: it is rated later, or counted in `Met`."""
     unrated: Names = Field((), exclude_if=not_)
@@ -374,7 +374,7 @@ class SceneBegan(TownEvent):
         side: what the request says of this resident, as JSON, without the memories.
         mind: ids of this resident's memories in the prompt.
         heard: a remark about each of the memories in `mind`.
-        plan: the parts of this resident's day plan in the prompt; of a talk in short, the current part.
+        plan: the parts of this resident's day plan in the prompt; if `short`, only the current part.
         places: addresses of the places in the prompt.
         lets_on: whether this resident may reveal a secret.
         short: whether the reply gives only the result of the talk, without lines.
@@ -496,8 +496,11 @@ class Spoke(TownEvent):
 
 
 class Declined(TownEvent):
-    """A resident did not answer when spoken to; written to the streams of both, or only to the speaker's if the
-    resident did not hear the words."""
+    """A resident did not answer when spoken to.
+
+    The event is written to the streams of both residents. If the resident did not hear the words, it is written only to
+    the stream of the speaker.
+    """
 
     kind = "talk_declined"
     partner: Name

@@ -153,9 +153,10 @@ def command(
 
     Args:
         settings: the names of fields of the settings that get flags, listed in the help before --json. The function
-            gets the settings in its parameter `settings`, or with their origins in `chosen`. If the function has a
-            parameter with the name of a field, that flag is also passed to it. A parameter whose type is a dataclass
-            stands for one flag per field of the dataclass.
+            gets the settings in its parameter `settings`. If it has a parameter `chosen` instead, it gets there the
+            settings together with the origin of each value. If the function has a parameter with the name of a field,
+            that flag is also passed to it. A parameter whose type is a dataclass stands for one flag per field of the
+            dataclass.
         summary: the help text, if it is not the docstring.
         help: help texts of some of these flags, in place of those in SETTINGS.
     """

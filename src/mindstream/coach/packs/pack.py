@@ -328,7 +328,7 @@ def _one_of(values: tuple[str, ...]) -> Any:
 
 
 def choices(texts: Lists | Texts, language: Language) -> list[str]:
-    """Return a pack's texts in this language, otherwise in its first language; [] if there are none."""
+    """Return the texts in this language; if there are none, those in the first language. [] if there are no texts."""
     if isinstance(texts, dict):
         texts = texts.get(language) or next(iter(texts.values()), "")  # type: ignore[assignment]
     if isinstance(texts, str):

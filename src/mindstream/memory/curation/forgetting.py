@@ -57,9 +57,7 @@ MAX_PASSES = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgetRequest:
-    """A request to forget records: those with these ids, and those that meet the other criteria.
-
-    A record meets the other criteria if it meets each that is given.
+    """A request to forget records: those with the given ids, and those that meet all other given criteria.
 
     Attributes:
         about: a subject in words; records that mention it meet this criterion.
@@ -148,11 +146,13 @@ async def find_removal(stream: Stream, request: ForgetRequest) -> Removal:
 
 @traced(tracing.DELETE_MEMORY, "removal", tell_removed)
 async def remove(stream: Stream, removal: Removal, *, compact: bool = True, deed: Deed | None = None) -> Forgotten:
-    """Permanently delete the records of a removal, and records that were derived from them since it was computed.
+    """Permanently delete the records of a removal.
+
+    Records that were derived from these records after the removal was computed are deleted, too.
 
     Args:
         compact: rewrite the file, so that no byte of the records remains. To remove records from many streams, pass
-            False for all but the last.
+            False for all streams but the last.
         deed: an entry for the audit log. The numbers of changed records and items are added to it, and it is written in
             the transaction of the deletion.
     """
@@ -219,7 +219,9 @@ async def _asked(stream: Stream, request: ForgetRequest) -> tuple[list[str], lis
 async def _within(
     stream: Stream, request: ForgetRequest, is_meant: Callable[[Record], bool] = lambda _: True
 ) -> list[str]:
-    """Return the ids of the records that meet a request, apart from its subject, and for which `is_meant` returns True.
+    """Return the ids of the records that meet the criteria of a request, and for which `is_meant` returns True.
+
+    The subject (`about`) is not compared: `is_meant` does this.
 
     Return [] if the request names no subject, session or span of time.
     """

@@ -215,7 +215,7 @@ def delete_kept(folder: Path | None, stream: StreamKey | None = None) -> None:
 def kept_beside(folder: Path | None) -> dict[Path, tuple[str, int]]:
     """Return the files with columns in this folder and in the folders next to it, which may be those of other tenants.
 
-    Each file comes with its stream and the number of the last erasure whose data it no longer contains.
+    For each file: its stream, and the number of the last erasure whose data the file no longer contains.
     """
     found: dict[Path, tuple[str, int]] = {}
     for path in folder.parent.glob("*/*.columns") if folder is not None else ():

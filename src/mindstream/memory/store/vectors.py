@@ -25,8 +25,8 @@ the episode gets half of it."""
 BYTE_OF_WORDS = 4
 """Maximum number of 64-bit words per vector for which the counts of differing signs are stored as bytes."""
 SAMPLE = 1 << 16
-"""Maximum number of records from which a search by bits (the signs of vectors) computes its maximum distance. If it
-compares more records, it uses a sample of them, which has at least half this number of records."""
+"""A search by bits (the signs of vectors) computes its maximum distance from at most this many records. If the search
+compares more records, it uses a sample of at least SAMPLE / 2 records."""
 BLOCK = 65_536
 """Number of records whose bits are compared at once, so that the data stays in the processor's cache."""
 PORTION = 4_096
@@ -42,8 +42,9 @@ whose signs (one bit per dimension) are most similar to the signs of the query."
 
 
 class Vectors:
-    """One vector per record. A record without a vector starts with zeros, so a search compares only the parts that its
-    neighbours add.
+    """One vector per record, to which parts of the neighbours' vectors are added (see `append`).
+
+    A record that was written without a vector has only the parts of its neighbours.
     """
 
     def __init__(self, width: int, without: Sequence[int] = ()) -> None:
@@ -77,7 +78,8 @@ class Vectors:
     def append(self, vector: NDArray[np.float16] | None, before: int = -1, *, may_be_followed: bool = True) -> None:
         """Add a record's unit vector; None: the record has none.
 
-        Half of the vector is added to the vector of the previous record in the episode, and the other way round.
+        Half of the vector is added to the vector of the previous record in the episode, and half of the previous
+        record's vector is added to this vector.
 
         Args:
             before: the row of the previous record in the episode; -1: there is none.

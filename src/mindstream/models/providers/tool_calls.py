@@ -125,7 +125,7 @@ def merge_turns(messages: Iterable[Message]) -> Iterator[Message]:
 
 
 async def read_calls(arrivals: AsyncGenerator[Arrival], request: Request, typed: bool) -> AsyncGenerator[Arrival]:
-    """Yield an endpoint's arrivals, with the calls in its text as `Call`.
+    """Yield the arrivals of an endpoint; a call that is written in the text becomes a `Call`.
 
     Text is passed on until the beginning of a possible call. The rest is held back until the text is complete. While
     the rest arrives, it is also reported as arguments, and is counted as such.

@@ -402,8 +402,8 @@ LONG_UNIT, LONG_TIMES = 40, 4
 """LONG_UNIT: minimum length, in characters, of a repeated unit that counts as long. LONG_TIMES: minimum number of
 adjacent repetitions of a long unit for a text to be in a loop."""
 MIN_SIGNS = 400
-"""Minimum total length, in characters, of repetitions without a letter (such as the lines of a table) for a text to be
-in a loop."""
+"""Repetitions without a letter (such as the lines of a table) count as a loop only if they have at least this many
+characters in total."""
 LINE_TIMES, LINE_LETTERS = 8, 12
 """A reply repeats itself if its end has the same line (apart from list numbers) at least LINE_TIMES times. The line
 must have at least LINE_LETTERS letters."""
@@ -500,7 +500,7 @@ class Fit(Layered):
         """Return the request with the known limit of its reply, shortened to the known context window.
 
         Args:
-            aim: maximum number of tokens of the request, in addition to the window; None: no further limit.
+            aim: a second limit of the request in tokens, besides the context window; None: no second limit.
         """
         if self._longest_reply and not request.longest_reply:
             request = request.but(longest_reply=self._longest_reply)

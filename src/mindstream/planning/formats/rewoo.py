@@ -190,7 +190,8 @@ def _read_in_order(text: str, known: dict[str, Any], spec: ToolSpec | None, scan
 
 
 def read_typed(text: str, schema: Any, scan: Scan) -> JsonValue:
-    """Read a value as a literal. If the argument must be a string, and the literal is none, return the text itself."""
+    """Read a value as a literal. If the argument must be a string, and the literal is not a string (such as `12`),
+    return the text itself."""
     value = read_literal(text, scan)
     is_text = isinstance(value, str) or parse_part(value) is not None
     return value if is_text or _types(schema) != {"string"} else scan(text.strip())

@@ -89,7 +89,7 @@ def session_in(id_: str, model: str) -> str:
     """Return the conversation that is encoded in the id of a response.
 
     Raises:
-        InputError: the id is not one of a response of this model.
+        InputError: the id is not the id of a response of this model.
     """
     held = id_.removeprefix(ID)[8:]
     try:

@@ -85,7 +85,8 @@ _ASKED = (
     re.compile(r"<user_query>(.*)</user_query>", re.DOTALL | re.IGNORECASE),
     re.compile(r"^(?:user )?(?:query|question):[ \t]*(.+?)(?:\n+(?:answer|response):\s*)?\Z", re.DOTALL | re.I | re.M),
 )
-"""Patterns of the user's words in the templates of chat pages."""
+"""Patterns that find the user's own question in a message of a chat page. The page has wrapped the question and the
+documents in a template. Group 1 is the question."""
 _HEADING = re.compile(r"\n#{1,6} [^\n]{0,60}\Z")
 """A heading at the end of a text."""
 ONLY_DOCUMENTS = "(a document, and no words of their own)"

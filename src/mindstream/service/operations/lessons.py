@@ -166,8 +166,8 @@ async def verdict(
 
 @operation("pools.write_lesson", "write", "POST /users/{user}/pools/{pool}/lessons", cli="pool lesson")
 async def write(runtime: Runtime, principal: Principal, request: WriteLessonRequest) -> LessonList:
-    """Write a lesson by hand, or replace one. It counts as confirmed if the user is listed as a member by name;
-    otherwise it is private and only assumed."""
+    """Write a lesson by hand, or replace one. The lesson counts as confirmed if the user is listed as a member by name;
+    otherwise the lesson is private and only assumed."""
     from mindstream.sharing.lessons import write_lesson
 
     async with open_pool(runtime, principal, request.pool) as pool:
@@ -179,8 +179,8 @@ async def write(runtime: Runtime, principal: Principal, request: WriteLessonRequ
 
 @operation("pools.share_lessons", "write", "POST /users/{user}/pools/{pool}/lessons/share", cli="pool lessons")
 async def share(runtime: Runtime, principal: Principal, request: LessonIdsRequest) -> Done:
-    """Show private lessons to the members that may read their writers' pairs; if the owner shares them, they are
-    confirmed."""
+    """Share private lessons with the members that may read the pairs of the lessons' writers. Lessons that the owner
+    shares count as confirmed."""
     from mindstream.sharing.lessons import share_lessons
 
     async with open_pool(runtime, principal, request.pool) as pool:

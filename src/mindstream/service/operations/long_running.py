@@ -407,8 +407,11 @@ class RunningOperations:
                 self._keep(each)
 
     def _restored(self, tenant_key: str, kept: KeptOperation, *, alone: bool = False) -> RunningOperation:
-        """Return an operation from the store. If it has not ended, mark it as interrupted if the heartbeat of its
-        server stopped, or if no other server uses the data (`alone`)."""
+        """Return an operation from the store.
+
+        Mark the operation as interrupted if it has not ended but its server has: the server's heartbeat has stopped, or
+        no other server uses the data (`alone`).
+        """
         one, now = RunningOperation.restored(tenant_key, kept, self._clock), self._clock.elapsed()
         if one.ended is None:
             seen, since = self._heartbeats.get(one.id, (kept.seen, now))
@@ -425,8 +428,10 @@ class RunningOperations:
         self._on_change(one)
 
     def _write(self, one: RunningOperation) -> asyncio.Task[None] | None:
-        """Begin to store an operation if its state or its run changed, and return the task that stores it. None:
-        neither changed; new progress is stored with the next heartbeat."""
+        """Begin to store an operation if its state or its run has changed, and return the task that stores it.
+
+        Return None if neither has changed: new progress is stored with the next heartbeat.
+        """
         current = (one.state, one.run)
         if self._written.get(one.id) == current:
             return None

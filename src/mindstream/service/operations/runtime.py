@@ -558,7 +558,7 @@ def runtime_for(
         at_once: maximum number of simultaneous calls of each model.
 
     Raises:
-        InputError: `data` is a runtime, which has its own settings, models and offered tools, and others were passed.
+        InputError: `data` is a runtime, but settings, models or offered tools were passed in addition.
     """
     if isinstance(data, Runtime):
         if settings or models or offered:

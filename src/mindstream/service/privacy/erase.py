@@ -371,7 +371,7 @@ class UserData:
         rows: number of rows in the user's stream, by table.
         files: files next to the database: the terminal's input history, and copies that contain data of all users.
         words: texts of the user that are searched for after the erasure.
-        elsewhere: other streams with data of the user, such as pools, by name: the number of rows and records.
+        elsewhere: number of rows and records with data of the user in other streams, such as pools, by stream name.
         stays: sentences about data that this process cannot erase, each with the reason.
         outside: access tokens for this user only, and forks of towns.
     """

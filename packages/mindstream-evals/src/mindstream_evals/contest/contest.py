@@ -71,7 +71,8 @@ class Turn(BaseModel):
     Attributes:
         before: time since the previous turn, such as "the next day"; "" in the same session.
         first_s: seconds until the first part of the answer (without fillers).
-        tokens: input and output tokens of all calls of the turn; cached: those that a provider read from a cache.
+        tokens: input and output tokens of all calls of the turn. cached: input tokens that a provider read from a
+            cache.
     """
 
     before: str = ""
@@ -483,8 +484,8 @@ def _cost(turns: Sequence[Turn]) -> dict[str, float]:
 
 
 COACH_TURN, PLAIN_TURN, COACH_TALK = 1_700, 700, 1.1
-"""Constants of the cost estimate: tokens of a turn of the coach and of a turn of a plain agent, without the
-conversation; and how many times the coach reads the conversation (`benchmarks/coach_tokens.py`)."""
+"""Constants of the cost estimate (`benchmarks/coach_tokens.py`). COACH_TURN, PLAIN_TURN: tokens of a turn of the coach,
+and of a plain agent, without the conversation. COACH_TALK: how many times the coach reads the conversation."""
 
 
 @dataclass(frozen=True)
@@ -496,8 +497,8 @@ class Terms:
         out: folder of the results. If the folder has results, the contest resumes.
         judge: model that judges; "": people judge on a page.
         against: names of the opponents.
-        constitution: file with the opponents' constitution. None: the pack's `plain_agent.md`, or without this file the
-            pack's own constitution.
+        constitution: file with the opponents' constitution. None: the pack's file `plain_agent.md`; if there is no such
+            file, the pack's own constitution.
     """
 
     talks: Path

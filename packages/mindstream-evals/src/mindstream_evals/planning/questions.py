@@ -39,7 +39,7 @@ class Score:
     """The score of an answer.
 
     Attributes:
-        exact: the answer equals an expected answer. contained: it contains one.
+        exact: the answer equals an expected answer. contained: the answer contains an expected answer.
         f1: harmonic mean of precision and recall of the words.
     """
 

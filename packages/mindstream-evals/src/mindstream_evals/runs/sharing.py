@@ -137,8 +137,11 @@ class Experiment:
             await self._answer_from(self.stock(*arm), arms[arm], folder)
 
     def stock(self, scope: str, form: Form, shuffled: bool = False) -> Stock:
-        """Return the content of a pool: of a domain, or the pool "single" of all agents. The latter gets only the first
-        exchanges of each agent, so that it is no larger than the pool of a domain."""
+        """Return the content of a pool: the pool of a domain, or the pool "single" of all agents.
+
+        The pool "single" gets only the first exchanges of each agent, so that it is about as large as the pool of a
+        domain.
+        """
         seeds, stream = list[tuple[str, Exchange]](), list[tuple[str, Exchange]]()
         for agent in self.cast.agents:
             if scope in (agent.domain, "single"):

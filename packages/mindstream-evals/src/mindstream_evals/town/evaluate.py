@@ -309,7 +309,7 @@ class Evaluation:
 
 
 def judged_by_people(pairs: Sequence[Pair], verdicts: Sequence[tuple[str, float]]) -> tuple[list[Judged], int]:
-    """Return people's verdicts on these pairs, and the number of their verdicts on pairs that are not among these.
+    """Return people's verdicts on these pairs, and the number of verdicts on other pairs.
 
     Each pair of identical texts gets a tie.
     """

@@ -152,8 +152,8 @@ def export(
 ) -> None:
     """Write a town as a saved simulation (--out), or its journal (--journal: the list of all events), or both.
 
-    The published code of Park 2023 and `town import` can read the saved simulation; its map is included if it
-    is a map of tiles.
+    The published code of Park 2023 and `town import` can read the saved simulation. The map is included if the town
+    has a map of tiles.
     """
     if out is None and journal is None:
         raise InputError("name an output: --out FOLDER for a saved simulation, or --journal FILE")

@@ -38,12 +38,13 @@ CONTROL = "control"
 
 @dataclass(frozen=True)
 class Outcome:
-    """What is to be explained: `who` is at an event that ends at the step `end`, or knows a fact at that step.
+    """An outcome to explain: a resident (`who`) is present at an event, or knows a fact.
 
     Attributes:
-        event: the event at which `who` is present; None: the outcome is knowledge of `fact`. fact: words of the fact,
-            as for `find_fact`.
-        appointment: the appointment that named the event; None: none.
+        end: the last step of the event, or the step at which the resident knows the fact.
+        event: the event at which the resident is present; None: the outcome is that the resident knows `fact`.
+        fact: words of the fact, as for `find_fact`.
+        appointment: the appointment that named the event; None: there is none.
     """
 
     who: str
@@ -147,8 +148,9 @@ def _event_outcome(history: History, who: str, typed: str, span: tuple[int, int]
 def find_causes(history: History, outcome: Outcome, most: int) -> list[Cause]:
     """Return at most `most` notes and thoughts that led to an outcome, and a control.
 
-    They are in the order of the search: a memory, then the memories that it is derived from. The control is a memory
-    that did not lead to the outcome; it is the last in the list, and missing if there is no such memory.
+    The notes and thoughts are in the order of the search: a memory, then the memories that it is derived from. The last
+    item of the list is the control: a memory that did not lead to the outcome. Without such a memory there is no
+    control.
     """
     begins = outcome.event.start if outcome.event else outcome.end
     path = dict[tuple[str, str], str]()
@@ -281,10 +283,12 @@ class Difference(NamedTuple):
 
 
 async def first_difference(one: AnyData, other: AnyData) -> Difference | None:
-    """Return where two towns with the same beginning first differ; None: nowhere up to the end of the shorter one.
+    """Return the first difference between two towns with the same beginning.
+
+    The result is None if their journals are equal up to the end of the shorter journal.
 
     Raises:
-        InputError: one of them has no town.
+        InputError: one of the two data locations has no town.
     """
     here, there = [[line async for line in _lines(each)] for each in (one, other)]
     for a, b in zip_longest(here, there):

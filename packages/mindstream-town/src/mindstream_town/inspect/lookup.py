@@ -53,7 +53,10 @@ def read_moment(
 
 
 def format_time(setting: Setting, step: int) -> str:
-    """Return the time of a step, "Tue Feb 14, 17:05", with seconds unless they are 0; step -1 is the beginning."""
+    """Return the time of a step, such as "Tue Feb 14, 17:05"; seconds are included unless they are 0.
+
+    Step -1 has the time of step 0.
+    """
     when = setting.when(max(step, 0))
     return f"{when:%a %b} {when.day}, {when:%H:%M:%S}".removesuffix(":00" if when.second == 0 else "")
 
@@ -113,7 +116,9 @@ def _ways_to_say(place: str) -> tuple[str, ...]:
 
 
 def find_object(setting: Setting, typed: str) -> str:
-    """Return the address of an object from its address or its end ("cafe:piano", or "piano" if there is only one).
+    """Return the address of an object from the whole address or the end of it.
+
+    The end is a text such as "cafe:piano", or "piano" if there is only one piano.
 
     Raises:
         InputError: there is no such object, or several.
@@ -199,9 +204,11 @@ def _short_names(names: list[str]) -> list[str]:
 
 
 def _nearest(wanted: str, known: Iterable[str]) -> list[str]:
-    """Return the known names that are most similar to the typed name (`wanted`). A name is similar as a whole, or by
-    one of its words. If none is, a name is similar if one of its words contains the typed name, or the other way
-    round."""
+    """Return the known names that are most similar to the typed name (`wanted`).
+
+    A known name is compared as a whole, and by each of its words. If no name is similar, return the names with a word
+    that contains the typed name, or that the typed name contains.
+    """
     words: dict[str, list[str]] = {}
     for each in known:
         whole = each.rpartition(":")[2].casefold()

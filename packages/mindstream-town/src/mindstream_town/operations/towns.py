@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 MOST_FRAMES = 500
 Condition = Literal["full", "no_reflection", "no_reflection_no_plan", "none"]
-"""The values of `Condition` in residents/interview.py, repeated here because that module is not imported before it is
-used."""
+"""The values of `Condition` in residents/interview.py. They are repeated here because that module is imported only when
+it is used."""
 CONDITIONS: tuple[Condition, ...] = get_args(Condition)
 
 

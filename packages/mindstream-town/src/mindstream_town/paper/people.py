@@ -79,12 +79,13 @@ def things_in(turn: ResidentTurn, place: str) -> tuple[tuple[str, ...], int]:
 
 
 def descend(places: Sequence[str], said: Sequence[str]) -> str:
-    """Return the place that a list of names leads to, from the widest to the narrowest; "" if they lead to no place.
+    """Return the place that `said` names; "" if it names no place.
 
-    A level may be missing if the next name is unambiguous. A number alone is the position of a place in the list.
+    A level may be missing if the next name is unambiguous. A number alone is the position of a place in `places`.
 
     Args:
-        places: addresses of the places in the prompt, in their order.
+        places: addresses of the places in the order of the prompt.
+        said: names from the widest place to the narrowest.
     """
     names = [part.strip() for each in said for part in each.replace(">", ":").split(":") if part.strip()]
     if len(names) == 1 and names[0].isdecimal():

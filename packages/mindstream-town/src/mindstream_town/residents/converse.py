@@ -246,8 +246,8 @@ async def untold_news(turn: ResidentTurn, other: str, *, for_rules: bool = False
     """Return the memories that matter to a resident and that another does not know yet.
 
     Args:
-        for_rules: whether only rules read the result. Rules ignore its order, so no recall is needed if the resident
-            has at most TO_TELL such memories.
+        for_rules: whether only rules read the result. Rules ignore the order of the result, so no recall is needed if
+            the resident has at most TO_TELL such memories.
     """
     shared = turn.state.shared.get(other, frozenset())
     found = await turn.find(TO_TELL + 1, kinds=TELLABLE) if for_rules else []
@@ -259,11 +259,13 @@ async def untold_news(turn: ResidentTurn, other: str, *, for_rules: bool = False
 async def thoughts_of(
     turn: ResidentTurn, other: str, *, for_rules: bool = False
 ) -> tuple[Recollection, list[Record], list[Record]]:
-    """Return three results: a recall about another resident, memories about it, and news that it does not know yet.
+    """Return three results for a talk with another resident.
 
-    The second result has the newest memories about the other resident (at most OF_OTHER), then the recalled ones.
+    1. A recall about the other resident.
+    2. The newest memories about the other resident (at most OF_OTHER), then the recalled ones.
+    3. News that the other resident does not know yet.
 
-    `for_rules`: whether only rules read the result. If so, the second result is empty, and the news have no order.
+    `for_rules`: whether only rules read the results. If so, the second result is empty, and the news have no order.
     """
     about = [] if for_rules else await turn.recall_about([other], OF_OTHER)
     recalled = await turn.recall(other, OF_OTHER, kinds=OF_PEOPLE, touch=False)

@@ -63,8 +63,8 @@ def stand_at(turn: ResidentTurn, address: Address, nearest: Spot) -> Spot:
 
 
 AHEAD = 60
-"""Minutes of a block that are broken down into tasks in one call. If fewer than half as many minutes would be left of
-the block, these minutes are included."""
+"""Minutes of a block that are broken down into tasks in one call. If fewer than AHEAD / 2 minutes of the block would
+remain, the call includes these minutes."""
 SLEEPING = "sleeping"
 PLAN_IMPORTANCE = 5.0
 MOST_AHEAD = 45
@@ -103,7 +103,7 @@ async def next_act(turn: ResidentTurn) -> None:
 def is_right_again(turn: ResidentTurn, block: Block) -> bool:
     """Return whether the resident sees that the object it was going to repair is in order again.
 
-    False if the resident perceives as much as its attention allows, because it may have missed the object then.
+    Return False also if the resident perceives as much as its attention allows: it may have missed the object.
     """
     if not block.leaves or not block.sees_to or len(turn.percepts) >= turn.profile.attention:
         return False
@@ -429,7 +429,7 @@ def _is_errand(turn: ResidentTurn, block: Block) -> bool:
 
 
 def _with_errands(block: Block, errands: Iterable[Block], minute: int) -> Block:
-    """Return a block with the errands that were planned during the block at its place.
+    """Return a block with the errands that were planned during the block and at the place of the block.
 
     A block that the resident does alone is also extended to the time of these errands.
     """
@@ -491,8 +491,8 @@ def _without_slivers(turn: ResidentTurn, block: Block) -> list[Block]:
     - The appointment begins earlier if less than SHORT_GAP of a planned act that has not begun would be left before it.
     - The appointment ends later if less than MIN_REST of an interrupted act would be left after it.
     - Acts that are agreed with others lose no time to this.
-    - A longer rest of an interrupted act becomes time at home if the appointment begins with this act, is in the same
-      house, and is longer than the rest.
+    - A longer rest of an interrupted act becomes time at home if the appointment begins at the same time as this act,
+      is in the same house, and is longer than the rest.
     """
     minute = turn.minute
     before, after = turn.state.block_at(block.start), turn.state.block_at(block.end)

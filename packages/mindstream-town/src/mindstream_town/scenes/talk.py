@@ -165,7 +165,9 @@ async def begin_scene(first: ResidentTurn, second: ResidentTurn, near: Sequence[
 
 
 async def finish_scene(turn: ResidentTurn, begun: SceneBegan, other: Resident) -> None:
-    """Write what a scene leaves with one of its two residents; the other does so in its own turn of the same step.
+    """Write the results of a scene for one of the two residents.
+
+    The results for the other resident are written in the other resident's turn of the same step.
 
     Args:
         other: the other resident, in its state before the step.
@@ -222,8 +224,8 @@ def _request(setting: Setting, begun: Sequence[SceneBegan], minds: Sequence[Sequ
 async def settle_in_short(people: Sequence[ResidentTurn]) -> None:
     """Ask a model for the result of an appointment or an errand, without lines.
 
-    Two people talk for SHORTEST minutes before they know the result (`finish_scene`). More than two know the result at
-    once, and share the tokens of the call.
+    Two people talk for SHORTEST minutes before they know the result (`finish_scene`). Three or more people know the
+    result at once, and share the tokens of the call.
 
     Args:
         people: the residents who are there.
@@ -475,18 +477,18 @@ def _is_in_plan(turn: ResidentTurn, at: Appointment) -> bool:
 
 
 MAX_JUDGED, JUDGED_AGAIN = 24, 240
-"""A resident with secrets judges whether conversations may show its memories. MAX_JUDGED: maximum number of memories
-judged at a time, in addition to those that its next conversation would show. JUDGED_AGAIN: minimum minutes until it
-judges new memories of the same day."""
+"""A resident with secrets judges whether conversations may show its memories (see `_brief`). MAX_JUDGED: maximum number
+of memories judged at a time, in addition to the memories that the next conversation would show. JUDGED_AGAIN: minimum
+minutes from a judgement to the next one of new memories of the same day."""
 
 
 async def _brief(turn: ResidentTurn, mind: Sequence[Record]) -> None:
     """Let a resident with secrets decide what its conversations of the day may show.
 
     - The resident decides once a day, with the rest of the day's plan.
-    - It decides again if it has a new secret, or a memory that a user has added since.
-    - JUDGED_AGAIN minutes or more after a decision, it judges the new memories of a conversation alone, if one of them
-      is important (IMPORTANT).
+    - The resident decides again if it has a new secret, or a memory that a user added after the decision.
+    - JUDGED_AGAIN minutes or more after a decision, the resident judges only the new memories of the next conversation,
+      if one of these memories is important (IMPORTANT).
 
     A conversation does not show memories that have not been judged. Judgements hold until the resident has a new secret
     whose evidence contains none of the earlier secrets.
@@ -574,7 +576,7 @@ def _may_show(turn: ResidentTurn, record: Record) -> bool:
 
 
 def _side(turn: ResidentTurn, other: ResidentTurn, plan: Mapping[int, Block], present: Collection[str]) -> Side:
-    """Return a resident as the prompt may show it, without its memories (see `_request`)."""
+    """Return what the prompt may show of a resident; `_request` adds the resident's memories."""
     return Side(
         who=turn.name,
         text=identity_for_talk(turn, present),
@@ -591,8 +593,8 @@ def _side(turn: ResidentTurn, other: ResidentTurn, plan: Mapping[int, Block], pr
 def _heard(turn: ResidentTurn, other: ResidentTurn, record: Record) -> str:
     """Return a remark about a memory that is shown for a talk with another resident; "": none.
 
-    The remark says that the other resident has been told of the memory, that it is to be told now, or that no one has
-    heard it yet.
+    The remark says that the other resident has been told the memory before, that the resident has to tell the memory
+    now, or that no one has heard the memory yet.
     """
     if record.id in turn.state.shared.get(other.name, frozenset()):
         return "told before"
@@ -763,7 +765,7 @@ async def _keep(
 async def _new_agreements(
     one: ResidentTurn, other: str, taken: Taken, told: Sequence[Record], places: Sequence[str]
 ) -> list[Kept]:
-    """Return what a resident keeps of a meeting (`keep`), without appointments that it had agreed on before."""
+    """Return what a resident keeps of a meeting (`keep`), without appointments that the resident agreed on earlier."""
     known = [at for _, at in await one.recall_appointments()]
     return [
         each

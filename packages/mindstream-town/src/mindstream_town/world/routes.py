@@ -226,7 +226,7 @@ def _cropped(region: Box, cells: array[int], ends: Sequence[Spot], steps: int) -
 
 
 def _descend(field: Field, spot: Spot) -> Spot:
-    """Return the first neighbour (up, left, down, right) that is one step nearer to the goal."""
+    """Return the first neighbour that is one step nearer to the goal, in the order up, left, down, right."""
     x, y = spot
     cells, cell = field.cells, field.cell(spot)
     nearer = cells[cell] - 1
