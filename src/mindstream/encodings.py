@@ -281,7 +281,7 @@ HALF = 6
 def whole_json_text(content: bytes) -> bytes:
     """Return JSON without a byte order mark, with U+FFFD for each escaped surrogate whose other half is missing.
 
-    JavaScript writes such a surrogate if it cuts a text within an emoji; most parsers refuse it.
+    JavaScript writes such a surrogate if it cuts a text within an emoji; most parsers refuse the JSON.
     """
     content = content.removeprefix(codecs.BOM_UTF8)
     if b"\\ud" not in content and b"\\uD" not in content:

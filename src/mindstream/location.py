@@ -138,7 +138,7 @@ AnyData: TypeAlias = str | Path | Location
 
 
 def is_database(data: str | Path) -> bool:
-    """Return whether this is the URL of a PostgreSQL database, or a Path made of such a URL (Path turns // into /)."""
+    """Return whether `data` is the URL of a PostgreSQL database, or a Path of such a URL (a Path turns // into /)."""
     return str(data).lower().startswith(("postgresql:/", "postgres:/"))
 
 

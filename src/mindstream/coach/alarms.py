@@ -353,10 +353,12 @@ def _end_of(text: str) -> str:
 class SafetyClassifier:
     """Ask a model about each utterance whether it suggests danger to life, or answers a question about danger.
 
-    The answer waits for the result only if such a question is open, the words hint at danger, or no follow-up is
-    possible. The alarm is sure if both the words and the model suggest danger; if only the model does, the user is
-    asked a question. A hint by the recogniser alone is dropped if the model finds no danger. A result that comes too
-    late for the answer is sent as a follow-up.
+    The answer waits for the result only if a question about danger is open, the words hint at danger, or no follow-up
+    is possible. A result that comes too late for the answer is sent as a follow-up.
+
+    - Both the words and the model suggest danger: the alarm is sure.
+    - Only the model suggests danger: the user is asked a question.
+    - Only the recogniser hinted at danger, and the model finds no danger: the hint is dropped.
 
     Args:
         floor: the lock that is held while the talker speaks.

@@ -309,7 +309,7 @@ class Life:
     def _goes_on_tomorrow(self) -> bool:
         """Return whether the life continues by itself when the next day's budget begins.
 
-        It does if it looks for work by itself (`Rhythm.beat_s`), and only a daily limit has halted it.
+        It does so if it looks for work by itself (`Rhythm.beat_s`), and if only a daily limit has halted the life.
         """
         forever, spent = self.config.rhythm.beat_s is not None, self.state.spent
         return forever and self.state.halted.startswith("budget") and not self.config.budget.is_over(spent)

@@ -187,8 +187,8 @@ class RunCheckpoint:
     def settled(self) -> dict[str, Evidence]:
         """Return the evidence of the steps that are not run again when the run resumes.
 
-        Failed steps are run again, with two exceptions: during a revision, and after a revision that left the plan
-        unchanged, until the next step runs.
+        Failed steps are run again, with two exceptions: the run was interrupted during a revision; or the last revision
+        left the plan unchanged, and no step was run since.
         """
         return {**self.failed, **self.evidence} if self.missing or self.kept else dict(self.evidence)
 

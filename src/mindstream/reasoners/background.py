@@ -90,7 +90,10 @@ class Turns:
         self._on: set[int] = set()
 
     def is_on(self, heard: int) -> bool:
-        """Return whether an utterance (its log row) is being answered, or waits for its turn, in this process."""
+        """Return whether this process is answering an utterance, or will answer it after earlier utterances.
+
+        `heard`: the log row of the utterance.
+        """
         return heard in self._on
 
     def owner(self, heard: int) -> str:
@@ -505,10 +508,10 @@ class Background:
             self.wake()
 
     async def _release_work(self, heard: int) -> None:
-        """Release this process's work on an utterance (its log row), so that other processes can do it.
+        """Release the reasoners' work on an utterance that this process holds and has not started. `heard`: the log row.
 
-        The work item for answering the utterance ends, unless the answer is in progress or waits for its turn in this
-        process.
+        Other processes can then do the work. The work item for answering the utterance is ended, not released. It stays
+        if this process is answering the utterance, or will answer it after earlier utterances.
         """
         ended = () if self.turns.is_on(heard) else (self.turns.slot,)
         if ended:
@@ -668,8 +671,11 @@ class Background:
         await self.memory.commit(wake=NewWork((slot.name,), self.owner, lease, occasion))
 
     async def _claim(self, slot: Slot) -> list[Work]:
-        """Claim open work. If an item has failed before, or was claimed more than TRIES times, claim only the oldest
-        item: other items then do not fail with it."""
+        """Claim open work.
+
+        If an item has failed before, or was claimed more than TRIES times, claim only the oldest item, so that no other
+        item fails together with it.
+        """
         slot.quiet = 1 if slot.woken.is_set() else min(slot.quiet + 1, QUIET)
         slot.woken.clear()  # a wake from here on causes another look
         if self._hearing or slot.is_resting:

@@ -74,7 +74,8 @@ class ExemplarOffered(Event):
     examples: Names = ()
     """The ids of the exemplars that were in the prompt of the answer."""
     private: bool = False
-    """Whether only the writer is served this pair, and exemplars derived from it, until the writer shares it."""
+    """Whether the pair is private. Until the writer shares a private pair, only the writer is served the pair and
+    exemplars that were derived from the pair."""
 
 
 class ExemplarJudged(Event):

@@ -33,7 +33,8 @@ class Member:
         model: the name of the model that writes the agent's answers.
         scorer: the model that grades the agent's offers: a model, its name, or `Models` (role `scorer`); None: the
             agent only reads.
-        private: whether only the agent itself can read its offers until it shares them (`Pool.release`).
+        private: whether the agent's offers are private: only the agent can read an offer until it shares the offer
+            (`Pool.release`).
         tokens: maximum number of tokens of all exemplars in a prompt.
         user: the user for whom the agent works, if the pool does not list this user by name. Lessons from this user's
             verdicts are private until a member shares them.

@@ -344,7 +344,7 @@ def addresses_of(arguments: JsonValue) -> frozenset[str]:
 
 
 def ungiven(tool: Tool, arguments: str, given: Set[str]) -> str:
-    """Return an address in a call that no trusted source gave (it is not in `given`); "" if there is none.
+    """Return an address in a call that is not in `given`: no trusted source gave it. "": there is no such address.
 
     The result is "" for tools with the trait `changes`, which need approval anyway, and for tools with the trait
     `concludes`, which only read their arguments.

@@ -369,7 +369,8 @@ async def _redact_answers(stream: Stream, found: Closure) -> list[Record]:
 async def _find_answers(stream: Stream, gone: Sequence[Record], found: Closure) -> list[Record]:
     """Return the answers that may repeat a deleted record, and were written after the first deleted record.
 
-    If the stream's columns (its index in memory) are loaded, only the answers that their word index finds are read.
+    If the stream's columns (its index in memory) are loaded, only answers that the word index of the columns finds are
+    read.
     """
     columns = await stream.columns_at_hand()
     rows = None if columns is None else may_quote(columns, [record.text for record in gone])

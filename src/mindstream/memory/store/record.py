@@ -317,7 +317,7 @@ def shortened(text: str, longest: int) -> str:
 
 
 def fitted_text(text: str) -> str:
-    """Clean a text that a model wrote, as `checked_text` does, but shorten it if it is too long.
+    """Clean a text that a model wrote, as `checked_text` does. A text that is too long is shortened, not refused.
 
     Raises:
         InputError: nothing is left.

@@ -158,8 +158,11 @@ class Vectors:
         return fresh
 
     def held_still(self) -> Live:
-        """Return the current vectors (each is the sum of a record's vector and parts of its neighbours' vectors), so
-        that they can be written to a file while vectors are added. Call `let_go` after writing."""
+        """Return the current vectors in a form that can be written to a file while vectors are added.
+
+        Each vector is the sum of a record's own vector and parts of the neighbours' vectors. Call `let_go` after
+        writing.
+        """
         self._settle(bits=True)
         self._before = {}
         return Live(self.sums.values, self._before)
@@ -189,8 +192,8 @@ class Vectors:
     def is_far_behind(self) -> bool:
         """Whether much work waits for `settling`.
 
-        This is the case if more vectors have changed than fit into one step; or if the mean is due, and the stream has
-        more vectors than fit into one step.
+        This is the case if more than PORTION vectors have changed. It is also the case if the mean has to be computed
+        again, and there are more than PORTION vectors in all.
         """
         return len(self._changed) > PORTION or (len(self) > PORTION and measured(len(self)) > self.seen)
 

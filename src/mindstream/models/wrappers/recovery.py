@@ -349,8 +349,8 @@ class GuardedText:
     def _safe(self, text: str) -> int:
         """Return how many characters of a text can be passed on.
 
-        The characters end before a mark of a prompt (`<|im_end|>`, …), before a turn of another speaker, or before the
-        possible beginning of a mark or turn. Set `ended` if there is a mark or a turn of another speaker.
+        The text can be passed on up to a mark of a prompt (`<|im_end|>`, …), a turn of another speaker, or the possible
+        beginning of a mark or turn. Set `ended` if there is a mark or a turn of another speaker.
         """
         line = text.rfind("\n", 0, self._shown) + 1
         for found in self._marks.finditer(text, line):
@@ -484,7 +484,7 @@ class Fit(Layered):
         """Store the limits that the error reports, and return the number of tokens to which to shorten the request.
 
         The result is two thirds of the request's tokens. It is None if the error reports the maximum length of a reply,
-        or a new context window, because such a limit shows how far to shorten.
+        or a new context window: `fitted` then applies this limit.
         """
         if error.longest_reply:
             self._longest_reply = error.longest_reply
@@ -593,7 +593,8 @@ def _cut_texts(request: Request) -> Iterator[Request]:
 
 
 def _without_middle(value: Any, longest: int) -> Any:
-    """Return a text, or each text of a tuple, without its middle if it is too long. Return any other value as it is."""
+    """Return a text without its middle if the text is too long. Treat each text of a tuple of texts in this way. Return
+    any other value as it is."""
     if isinstance(value, tuple) and all(isinstance(item, str) for item in value):
         return tuple(_without_middle(item, longest) for item in value)
     half = longest // 2

@@ -266,7 +266,7 @@ class Runtime:
             await self._models.aclose()
 
     def begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Run a coroutine as a background task until it ends or the runtime is closed; the task keeps its error."""
+        """Run a coroutine as a background task until it ends or the runtime is closed. Its error stays in the task."""
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._ended)

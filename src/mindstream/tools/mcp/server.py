@@ -171,8 +171,9 @@ class McpServer:
     def _short_name(self) -> str:
         """Derive the name of the server from its address.
 
-        For a URL, it is the first part of the host that is not `www`, `mcp` or `api`. For a command such as
-        `python -m x`, it is `x`; for other commands, the name of the program or script that the command runs.
+        - For a URL: the first part of the host that is not `www`, `mcp` or `api`.
+        - For a command such as `python -m x`: `x`.
+        - For another command: the name of the program or script that the command runs.
         """
         if not self.command:
             host = urlsplit(self.address).hostname or "server"

@@ -154,8 +154,8 @@ class Judged:
 
     Attributes:
         won: 1 if the first answer won, 0 if the second, 0.5 for a draw.
-        verdicts: points that a model gave the first answer, with the two answers in the shown order and in reverse
-            order. Empty: a person judged, or both answers have the same words.
+        verdicts: a model's points for the first answer: with the two answers in the shown order, and in reverse order.
+            Empty: a person judged, or both answers have the same words.
     """
 
     pair: Pair

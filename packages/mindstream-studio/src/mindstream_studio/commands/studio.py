@@ -51,9 +51,9 @@ def studio(
     If a server runs there already, it must hold the same data, and only the flags --port, --data and --no-open are
     accepted.
 
-    By default the server contacts no other machine; models, tools, MCP servers and a database that you name may be on
-    others. While the server runs, prompts and replies of models are stored in full in the log (keep_prompts), for the
-    page Traces.
+    By default the server contacts no other machine. Models, tools, MCP servers and a database that you name may be on
+    other machines. While the server runs, prompts and replies of models are stored in full in the log (keep_prompts),
+    for the page Traces.
     """
     from mindstream.server.asgi import require_server
 

@@ -85,8 +85,11 @@ STEM = 3
 
 
 def find_resident(setting: Setting, typed: str) -> str:
-    """Return the full name of a resident from the full name, or from a word of it that only one resident has, such as
-    the first name; upper and lower case are equal.
+    """Return the full name of a resident.
+
+    Args:
+        typed: the full name, or a word of the name that no other resident's name has, such as the first name. Upper and
+            lower case are equal.
 
     Raises:
         InputError: there is no such resident, or several.
@@ -97,7 +100,7 @@ def find_resident(setting: Setting, typed: str) -> str:
 def find_place(setting: Setting, typed: str) -> str:
     """Return the address of a place from its address, the end of it, or words ("quay of Landing", "Landing quay").
 
-    If several places match and all are inside one of them, such as the rooms of a house, that place is returned.
+    If a place matches and all other matches are inside of it, such as a house and its rooms, this place is returned.
 
     Raises:
         InputError: there is no such place, or several.

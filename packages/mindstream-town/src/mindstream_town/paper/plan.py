@@ -268,7 +268,10 @@ def _present(turn: ResidentTurn, place: str) -> tuple[str, ...]:
 
 
 def _walks(turn: ResidentTurn, places: Sequence[str]) -> list[int]:
-    """Return the minutes of the walk to each place from the place before it; 0 if there is no way."""
+    """Return the minutes of the walk to each place from the previous place; 0 if there is no way.
+
+    The walk to the first place begins where the resident is.
+    """
     spot, routes, walks = turn.spot, turn.setting.world.routes, list[int]()
     for place in places:
         address = turn.setting.addresses.get(place)
@@ -298,8 +301,8 @@ def _fitted(wanted: Sequence[int], minutes: int) -> list[int]:
 
 
 def _hours_around(turn: ResidentTurn, minute: int) -> tuple[str, ...]:
-    """Return the current hour of the plan, and those that start within the next three hours; hours of sleep are left
-    out."""
+    """Return the current hour of the plan, and the hours of the plan that start within the next three hours. Hours of
+    sleep are left out."""
     return tuple(
         f"{clock(each.start)}-{clock(each.end)} {each.what}"
         for each in turn.state.blocks

@@ -192,7 +192,7 @@ class PlanTasks(Prompt[PaperTasks]):
     walk: int = 0
     """The minutes of the walk to the place."""
     plan: tuple[str, ...] = ()
-    """The current hour of the plan, and those that start within the next three hours."""
+    """The current hour of the plan, and the hours of the plan that start within the next three hours."""
     done: tuple[str, ...] = ()
     """The last activities of today."""
     lately: tuple[str, ...] = ()

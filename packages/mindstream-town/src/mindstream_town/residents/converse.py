@@ -232,7 +232,7 @@ def minutes_of(lines: Sequence[SpokenLine]) -> int:
 
 async def come_to_mind(speaker: ResidentTurn, other: ResidentTurn) -> list[Record]:
     """Return the speaker's memories for a talk: memories about the other resident, memories that matter to the speaker,
-    promises, and appointments, without those that the speaker may not tell."""
+    promises, and appointments. Memories that the speaker may not tell are left out."""
     found = [
         *await speaker.recall(other.name, OF_OTHER, kinds=OF_PEOPLE),
         *await speaker.recall(speaker.at_heart, TO_TELL, kinds=TELLABLE),

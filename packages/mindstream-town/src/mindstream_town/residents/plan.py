@@ -334,8 +334,8 @@ def minutes_between(turn: ResidentTurn, start: str, goal: str) -> int:
 def _of_last_night(turn: ResidentTurn, waking: Sequence[Block], day: int) -> list[Block]:
     """Return the blocks of last evening's plan that reach into this day.
 
-    Without a plan of last evening, return the blocks of this evening's plan that reach past midnight; if the town runs
-    in scenes, return none.
+    If there is no plan of last evening, return the blocks of this evening's plan that reach past midnight. In a town
+    that runs in scenes, return no blocks instead.
     """
     this_evening = () if turn.lives_in_scenes else waking
     before = turn.state.blocks if turn.state.day == day - 1 and day > 0 else this_evening
@@ -566,7 +566,7 @@ async def break_down(turn: ResidentTurn, block: Block, minute: int) -> None:
 
 
 def _here(things: Sequence[str], place: str) -> tuple[int, ...]:
-    """Return the numbers (from 1) of the `things` at a place, which is an object in `things` or has objects in it."""
+    """Return the numbers (from 1) of the objects in `things` that are at a place; the place may itself be an object."""
     return tuple(number for number, each in enumerate(things, 1) if f"{each}:".startswith(f"{place}:"))
 
 

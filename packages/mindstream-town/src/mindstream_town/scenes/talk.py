@@ -353,7 +353,7 @@ async def _keep_result(
 
 
 async def tell_in_passing(both: Sequence[ResidentTurn]) -> None:
-    """Let each of two residents tell the other the news that it has to tell, without a call of a model.
+    """Let two residents tell each other their news, without a call of a model.
 
     If neither has news, the two only pass each other.
     """
