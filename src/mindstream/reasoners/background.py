@@ -508,7 +508,7 @@ class Background:
             self.wake()
 
     async def _release_work(self, heard: int) -> None:
-        """Release the reasoners' work on an utterance that this process holds and has not started. `heard`: the log row.
+        """Release the reasoners' work on an utterance (its log row) that this process holds and has not started.
 
         Other processes can then do the work. The work item for answering the utterance is ended, not released. It stays
         if this process is answering the utterance, or will answer it after earlier utterances.
