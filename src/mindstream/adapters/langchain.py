@@ -65,7 +65,8 @@ class MindstreamRetriever(BaseRetriever, arbitrary_types_allowed=True):
 
     Attributes:
         k: maximum number of documents.
-        floor: minimum certainty (0 to 1) that there is an answer; below it, no documents.
+        floor: minimum certainty (0 to 1) that the documents contain an answer; below this certainty, no documents are
+            returned.
         kinds: kinds of records to search; None: all.
         where: required values of `by`, `episode`, `slot` or fields of `data`.
         touch: whether a recall strengthens the returned records. False: a recall only reads.

@@ -67,7 +67,7 @@ class MindstreamSession:
                 await self.handle.do(lambda memory: retain_each(memory, drafts))
 
     async def pop_item(self) -> Any | None:
-        """Return the newest item, and forget it with the records that are derived only from it; None: no item."""
+        """Return the newest item; None: there is none. Forget the item, and the records derived only from the item."""
 
         async def pop(memory: Memory) -> Any | None:
             async with self._popping:

@@ -64,7 +64,8 @@ def failures_logged(what: str) -> Iterator[None]:
 
 
 async def retain_each(memory: Memory, drafts: Sequence[RecordDraft]) -> None:
-    """Store records in one transaction; if one is invalid, store each by itself, and log the invalid ones."""
+    """Store records in one transaction. If a record is invalid, store each record by itself, and log each invalid
+    record."""
     try:
         await memory.retain_all(drafts)
     except InputError:

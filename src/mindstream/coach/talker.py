@@ -612,8 +612,9 @@ class _Answer:
     def _quoted(self) -> str:
         """Quote the fields of the belief and the plan that the question names, and the user's nearest statements.
 
-        All of them are listed, the newest statements first: the rule cannot decide which one answers the question or is
-        still true. If there are none, list what is known, or return "" if the message has topics.
+        All these lines are listed, the newest statements first, because the rule cannot decide which line answers the
+        question or is still true. If there are no such lines, list what is known, or return "" if the message has
+        topics.
         """
         told, held, asked = self._told(), self._held(), set(terms(self.ask.utterance))
         named = [f"{name}: {text}" for name, text in held.items() if asked.issuperset(terms(name) or [name])]

@@ -64,7 +64,7 @@ class News(BaseModel):
 
 
 class Fold(BaseModel):
-    """A summary of older turns, which replaces them in the context of M2 (the role that decides).
+    """A summary that replaces older turns in the context of M2 (the role that decides).
 
     `tainted`: whether the turns contained third-party content.
     """
@@ -134,7 +134,8 @@ class LifeState(BaseModel):
         questions: open questions to the user; late: expired ones, the newest first.
         answers: answers that M2 has not read yet, by question.
         wishes: calls that wait for approval, by id.
-        decided: calls that a person has approved or refused and that M2 has not made again since. leave: the decisions.
+        decided: calls that a person has approved or refused, and that M2 has not made again since, by id.
+        leave: for each call in `decided`, whether the person approved the call.
         halted: why the life does nothing until a person acts or the budget has room; "": it runs.
     """
 

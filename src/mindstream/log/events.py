@@ -422,7 +422,7 @@ def add_kinds(plugin: str, events: Iterable[type]) -> None:
 
 
 def every_kind() -> dict[str, type[Event]]:
-    """Return the kinds of events that can be read: those of the core and of all registered plugins.
+    """Return the kinds of events that can be read: the kinds of the core, and the kinds of all registered plugins.
 
     Raises:
         ValueError: a class that a plugin registers is not an event, or its kind is already taken.

@@ -231,7 +231,7 @@ def give_up(connection: Sql, owner: str, among: str = "TRUE") -> None:
 
 
 def keep(connection: Sql, mind: str, slot: str, causes: Sequence[int], owner: str, lease: Moment) -> None:
-    """Keep work for the next run of a slot: extend its lease to the moment `lease`, and mark it as kept.
+    """Keep work for the next run of a slot: set the end of the work's lease to `lease`, and mark the work as kept.
 
     This applies to the slot's work on the given causes (log rows). Work that `owner` does not hold, or has started, is
     unchanged.
@@ -283,7 +283,7 @@ Format argument: the name of the table. SQL parameters: the time now, and this t
 def find_open(
     connection: Sql, now: Moment, *, answers: bool, among: str, most: int = MOST_LOOKED_AT, lock: str = ""
 ) -> list[Work]:
-    """Return work that any process may claim, in slots that no process runs: abandoned answers, or work of reasoners.
+    """Return work that any process may claim: abandoned answers, or work of reasoners. No process runs the slots.
 
     Only work caused by an utterance, a correction or an occasion (a silence, or an hour of the day) is returned.
 

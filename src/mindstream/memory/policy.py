@@ -47,7 +47,7 @@ class MemoryPolicy(BaseModel, frozen=True, extra="forbid"):
         reranker: the second stage of recall: none (or ""), model, or cross:NAME (memory/recall/rerank).
         reranked: maximum number of records that the reranker gets (more only if a recall returns more).
         returned: maximum number of records that a call of the recall tool of a life (named R) returns.
-        drawn: number of random records that a sleep draws, to weaken those that are unused.
+        drawn: number of records that a sleep draws at random. A drawn record gets weaker if it is unused.
         first_s, base, cap_s, passed_over_s, asleep_s: constants of the rules (memory/forgetting_curve); under `keep`
             the last two have no effect.
     """

@@ -184,8 +184,8 @@ class _WithoutRefused(Layered):
        message is recorded as refused.
     3. Otherwise send the prompt with each of the messages alone, to find the refused ones.
 
-    A prompt that asks for the answer to a refused message fails, because a reply to MARKER, which replaces the message,
-    would not be an answer.
+    In a prompt, MARKER replaces a refused message. A prompt that asks for the answer to a refused message fails,
+    because a reply to MARKER would not be an answer.
     """
 
     def __init__(self, inner: Model, refused: RefusedMessages) -> None:
@@ -204,7 +204,7 @@ class _Attempts(Layer):
         blocked: the first refusal; an empty error if the request was not refused.
         candidates: the messages of the request that may be the refused one; None: not searched yet.
         waiting: the candidates that no attempt has left out yet.
-        left_out: the message that the current attempt leaves out, if it leaves out exactly one; else None.
+        left_out: the only message that the current attempt leaves out; None: the attempt leaves out none or several.
         is_last: whether no attempt follows the current one.
     """
 

@@ -102,7 +102,7 @@ def estimate(
 
 
 def priced(asked: Sequence[RoleEstimate], models: Mapping[str, str]) -> Estimate:
-    """Return the estimate for calls, without calls that rules answer; with the price, if it is known.
+    """Return the estimate for calls, with the price if the price is known. Calls that rules answer are left out.
 
     `models`: model name by role.
     """

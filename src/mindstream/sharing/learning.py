@@ -80,10 +80,11 @@ class PoolLearner(Retriever):
     process admits.
 
     Args:
-        labeller: the model that labels candidates; None: `StandIn` labels them by text similarity. The first labelling
-            is expensive. So in the background the model labels new exemplars only if the newest version was trained on
-            the model's labels (by `train`). If another model labelled for the newest version, nothing is trained in the
-            background.
+        labeller: the model that labels candidates; None: `StandIn` labels candidates by text similarity. In the
+            background, the labels depend on the newest version. If the version was trained on this model's labels, the
+            model labels new exemplars. If it was trained on text similarity, `StandIn` labels them, because the first
+            labelling by a model is expensive and needs a call of `train`. If it was trained on another model's labels,
+            nothing is trained in the background.
 
     Attributes:
         failure: the error that ended background training; "" if there was none.

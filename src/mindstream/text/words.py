@@ -141,8 +141,10 @@ CJK = re.compile(r"[\u3400-\u9fff]")
 
 
 def language_of(text: str, among: tuple[Language, ...] = ("en", "zh")) -> Language:
-    """Return "zh" if it is in `among` and over a fifth of a text's letters are Chinese characters; otherwise the first
-    other language of `among` ("zh" if there is no other).
+    """Return the language of a text, one of `among`.
+
+    The result is "zh" if `among` has "zh" and over a fifth of the text's letters are Chinese characters. Otherwise the
+    result is the first other language of `among`; "zh" if there is no other language.
     """
     if "zh" in among and len(CJK.findall(text)) * 5 > sum(map(str.isalpha, text)):  # more than one letter in five
         return "zh"

@@ -48,8 +48,8 @@ def go_on_in_child() -> None:
     The parent waits for the child, kills all processes that the child left running, and exits with the child's exit
     code. If a signal ended the child, the exit code is 128 plus the number of the signal.
 
-    The parent finds processes that the child left running only on Linux, where it adopts orphaned descendants, also
-    those in other sessions. On Linux the parent also ends when its own parent does.
+    Only on Linux does the parent find the processes that the child left running: there the parent adopts orphaned
+    descendants, also descendants in other sessions. On Linux the parent also ends when its own parent ends.
     """
     if not hasattr(os, "fork"):
         return

@@ -47,8 +47,8 @@ async def fork(
     Args:
         lost: ids of memories that the copy does not have.
         seed: seed of the copy's later random draws; None: the seed of the town.
-        withheld: for each resident, by name: texts that the resident does not remember in the copy if others tell
-            them.
+        withheld: for each resident, by name: texts that other residents of the copy may tell the resident, but that the
+            resident does not remember.
 
     From a database, only the rows of the town's tenant are copied.
 

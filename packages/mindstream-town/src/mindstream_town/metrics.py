@@ -56,7 +56,8 @@ class Conduct:
         acts, believable: number of acts whose place the resident has reached, and how many of these acts were permitted
             on arrival. An act is permitted if the place is not full and the resident may enter: the resident is an
             owner, the place is open to the resident at this time, or an owner is awake in the house.
-        not_believable: number of acts that were not permitted, by reason. odd: these acts, by resident and time.
+        not_believable: number of acts that were not permitted, by reason.
+        odd: the acts that were not permitted, by resident and time.
         in_walls: number of positions inside a wall. asleep_elsewhere: number of sleeps outside the resident's own
             house.
         talking_asleep: number of conversations that began while the resident slept, counted for each resident.
@@ -457,7 +458,7 @@ def measure(history: History, facts: Sequence[str] = ()) -> dict[str, float]:
     """Return the measures of `town metrics`, and the share of residents who know each of the facts.
 
     Raises:
-        InputError: for one of the facts, no first memory (see `is_first`) has at least half of its words.
+        InputError: for one of the facts, no first memory (see `is_first`) has at least half of the fact's words.
     """
     counts, conduct, people = count_events(history), examine_conduct(history), max(1, len(history.names))
     return {
@@ -561,7 +562,7 @@ class Attendance:
 
 
 def trace_attendance(history: History, event: Event, known: Diffusion) -> Attendance:
-    """Return the guests of an event, the residents who were told of it, the invitations, and the talks at it.
+    """Return the attendance of an event: guests, residents who were told of the event, invitations, and talks there.
 
     Raises:
         InputError: the town does not have the event's place, or the event does not end after its start.

@@ -68,8 +68,11 @@ class Table:
 
 @dataclass(frozen=True)
 class Sizes:
-    """The length of a recording at some moment, in entries: of its tables (`texts`, `blocks`, `things`), and of its
-    timelines by resident and by name of the timeline (`people`)."""
+    """The numbers of entries in a recording at some moment.
+
+    `texts`, `blocks`, `things`: entries of these tables. `people`: entries of each timeline, by resident and by name of
+    the timeline.
+    """
 
     texts: int
     blocks: int

@@ -113,7 +113,7 @@ class ResidentState(BaseModel, frozen=True):
         confided: whether the resident has ever met a person to whom it had decided to tell something of its secrets, or
             a pretext. True also if a user gave up control of the resident after such a decision.
         talk: lines of an unfinished talk with a user.
-        talks_with: the other speaker of this talk, or of the last talk.
+        talks_with: the other speaker of `talk`; if `talk` is empty, of the last talk with a user.
     """
 
     name: str

@@ -219,7 +219,7 @@ class Town:
                 reasoner, importance).
             order: order of the residents' steps; None: `free` if a model is configured, else `lockstep`.
             slots: maximum number of simultaneous model calls; 0: no limit. Calls on which most residents wait go first.
-            lease_s: seconds after which another process may open the town if this one has crashed.
+            lease_s: seconds after which another process may open the town if this process has crashed.
 
         Raises:
             SettingsError: a role has no model.

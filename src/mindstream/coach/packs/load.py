@@ -99,11 +99,15 @@ def shipped_packs() -> tuple[str, ...]:
 
 
 def load(name_or_folder: str | Path) -> Pack:
-    """Load a pack: a shipped one by name, another by the path of its folder (a `Path`, or a string with a slash).
+    """Load a pack.
+
+    Args:
+        name_or_folder: the name of a shipped pack, or the path of any pack's folder (a `Path`, or a string with a
+            slash).
 
     Raises:
-        PackError: there is no such pack, or the pack is invalid; in the second case the message names the file, and the
-            line if the line is known.
+        PackError: there is no such pack, or the pack is invalid. For an invalid pack, the message names the file, and
+            the line if the line is known.
     """
     named = isinstance(name_or_folder, str) and not is_path(name_or_folder)
     folder = SHIPPED / name_or_folder if named else Path(name_or_folder)
@@ -168,8 +172,8 @@ def shipped_dangers() -> dict[str, dict[str, Any]]:
 
 
 def _with_shipped(alarm: Any) -> Any:
-    """Return an alarm completed by the fields of the shipped alarm that it names; unknown names are reported later, by
-    `faults`."""
+    """Return an alarm, completed by the fields of the shipped alarm that it names (`shipped`). An alarm with an unknown
+    name is returned unchanged; `faults` reports the name later."""
     named = alarm.get("shipped") if isinstance(alarm, dict) else None
     if not isinstance(named, str) or named not in shipped_dangers():
         return alarm
@@ -294,7 +298,8 @@ def phrases(pack: Pack, name: str, language: Language) -> list[str]:
 
 
 def say(pack: Pack, name: str, language: Language, said: Sequence[str] = (), **filled: str) -> str:
-    """Choose a phrase, if possible one that was not said before, and replace its placeholders in braces."""
+    """Choose a phrase, if possible one that does not occur in `said`. Replace placeholders in braces by the values in
+    `filled`."""
     words = fresh(phrases(pack, name, language), said, name, len(said))
     for brace, text in filled.items():
         words = words.replace(f"{{{brace}}}", text)

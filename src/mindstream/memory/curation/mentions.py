@@ -408,7 +408,7 @@ def may_mention(columns: Columns, subject: str) -> Ints | None:
 
 
 def may_quote(columns: Columns, texts: Sequence[str]) -> Ints | None:
-    """Return the positions of the records that may repeat one of these texts, a part of a text, or most of its words.
+    """Return the positions of the records that may repeat one of these texts, a part of it, or most of its words.
 
     Return None if any record may.
     """

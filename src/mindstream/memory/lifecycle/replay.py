@@ -34,7 +34,7 @@ number of days in the log for a meaningful result."""
 
 
 class RecordSpan(NamedTuple):
-    """The time from the creation of a record to the end of its validity, and the row of the log that wrote it."""
+    """The time from the creation of a record to the end of its validity, and the log row that wrote the record."""
 
     id: str
     since: Moment

@@ -179,9 +179,10 @@ def _find_resembling(word: str, columns: Columns, is_used: bool) -> int:
 def _find_called(term: str, columns: Columns) -> int:
     """Return the number of the speaker whose nickname a word is; -1: none.
 
-    The stream must have two speakers. A word is the nickname of one of them if the other (the caller) has written
-    nearly all records with this word (the share BY_ONE). The word must also occur in at least the share EPISODES of the
-    episodes in which the caller speaks, which must be two or more.
+    The stream must have two speakers. A word is one speaker's nickname under these conditions:
+    - the other speaker (the caller) has written nearly all records with the word (the share BY_ONE),
+    - the caller speaks in two or more episodes,
+    - the word occurs in a sufficient share of these episodes (EPISODES).
     """
     two = columns.speakers.taking_part()
     if len(two) != 2:
@@ -342,18 +343,19 @@ class Weights:
     Attributes:
         vector: weight of the cosine similarity of a record's vector with the question's, after the stream's average
             similarity has been subtracted.
-        verbosity: 0 to 1. 0: a message's length is compared with its own speaker's usual length. 1: it is compared with
-            the tersest speaker's usual length, so the words of a verbose speaker weigh less.
+        verbosity: 0 to 1. 0: a message's length is compared with its own speaker's usual length. 1: the length is
+            compared with the tersest speaker's usual length, so the words of a verbose speaker weigh less.
         lends_all: number of words of a record above which each word contributes less to neighbouring records.
         next_to: share of a word's weight that the record before and the record after get, in the same episode.
         second: share that the records two places before and two places after get.
         same_speaker: share that the record two places after gets if it is by the same speaker.
         answer: share that the answer to a question gets. The answer is the record after the question; if the asker
-            wrote that record, too, it is the record two places after. The share is above 1, because the answer is more
-            relevant than the question.
+            wrote this record, too, the answer is the record two places after the question. The share is above 1,
+            because the answer is more relevant than the question.
         episode: weight of the BM25 score of the whole episode.
-        who: weight of records by the speaker that the question means, if it means only one. The value is a share of the
-            weight of a word that only one record contains; the speaker thus matters equally in long and short streams.
+        who: weight of records by the speaker that the question means, if the question means only one speaker. The value
+            is a share of the weight of a word that only one record contains, so the speaker matters equally in long and
+            short streams.
         dates: weight of records that were written in a period that the question names.
         asks: for records that contain only questions: the number of terms outside the query from which a record counts
             in full. With fewer such terms, the record counts less. With none, its relevance is at most 0, because an
@@ -831,8 +833,8 @@ def nth_highest(values: NDArray[np.floating], n: int) -> np.floating:
 
 
 def highest_rows(values: Floats, n: int) -> Rows:
-    """Return the rows of the n highest of more than n values, in any order; of equal values, those that np.argpartition
-    puts first.
+    """Return the rows of the n highest of more than n values, in any order. Of equal values, the result has the values
+    that np.argpartition puts first.
 
     Only the values that reach a threshold are partitioned, which halves the time for 10,000 values. The threshold is
     estimated from a sample. All values are partitioned if at most n or at least 3 n values reach the threshold, or if

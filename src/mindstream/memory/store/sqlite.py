@@ -100,7 +100,7 @@ class OwnChanges:
         None: not all of these changes are known.
 
         Args:
-            number: the number of the last commit of any process, as read before this call; negative: it is not known.
+            number: the number of the last commit of any process, read before this call; negative: not known.
         """
         upto, before = self._read.get(stream, (-1, -1))
         if upto != since or number < 0:

@@ -232,10 +232,9 @@ def environment_proxy(url: str) -> str | None:
 
 
 def _is_direct(host: str, port: int | None, listed: str) -> bool:
-    """Return whether a host needs no proxy.
+    """Return whether a host needs no proxy: the host is this machine, or is in the list `no_proxy` (`listed`).
 
-    This is so if the host is this machine, or if the list `no_proxy` (`listed`) has it: as `host:port`, or as an
-    address within a network (10.0.0.0/8).
+    The list may contain the host as `host:port`, or a network (such as 10.0.0.0/8) with the host's address.
     """
     if host == "localhost" or host.endswith(".localhost"):
         return True
@@ -324,8 +323,12 @@ class Response:
         return data
 
     async def whole(self) -> bytes:
-        """Return the rest of the body. Raise Refusal if it is too long or its compression is damaged, and
-        aiohttp.ClientError if the connection broke."""
+        """Return the rest of the body.
+
+        Raises:
+            Refusal: the body is too long, or its compression is damaged.
+            aiohttp.ClientError: the connection broke.
+        """
         found = []
         while data := await self.read():
             found.append(data)

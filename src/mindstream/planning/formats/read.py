@@ -203,8 +203,8 @@ AFTER = ("after", "depends_on", "dependencies", "deps", "requires", "依赖")
 OUTPUT = ("output", "output_variable", "output_key", "save_as", "store_as", "assign_to", "result")
 """Keys under which a step gives its result a name other than the step's id."""
 OF_STEP = {bare_name(name) for name in (*ID, *TOOL, *WHY, *AFTER, *OUTPUT)}
-"""Keys of a step that are not names of arguments. They matter if a step has no key such as `arguments`: all its other
-keys are then read as arguments."""
+"""Keys of a step that are not names of arguments. If a step has no key such as `arguments`, all keys of the step that
+are not in this set are read as arguments."""
 STEP_NAMES = re.compile(
     rf"(?<![\w#$])(?:\$([1-9][0-9]{{0,3}}+)(?![.,][0-9]|{AMOUNT})|\$\{{([1-9][0-9]{{0,3}}+)\}}"
     r"|Evidence[ _-]?([1-9][0-9]{0,3}+))(?!\w)"
@@ -215,8 +215,8 @@ YAML_STEP = re.compile(r"^[ ]*+(?:-[ ]*+)?(?:tool|action|function|name)[ ]*+:", 
 YAML_TEXT = re.compile(
     r"^([ ]*+(?:-[ ]++)?[A-Za-z_]\w{0,59}+:[ ]++)((?![\"'\[{|>])(?=#|[^\n]*?(?:[ ]#E?\d|:[ ]))[^\n]*+)", re.MULTILINE
 )
-"""Matches a YAML text without quotation marks that contains a colon, or a reference, which YAML would read as a
-comment."""
+"""Matches a YAML text without quotation marks that contains a colon or a reference. YAML would read a reference (`#E1`)
+as a comment."""
 FOREIGN_NUMBER = re.compile(r"(^[ \t*>-]*+|[#＃$][Ee]?\{?|\bE)([٠-٩۰-۹०-९]{1,4})(?!\w)", re.MULTILINE)
 """Matches the number of a step in Arabic, Persian or Devanagari digits."""
 OTHER_NAME = re.compile(

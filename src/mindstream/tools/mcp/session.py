@@ -32,8 +32,8 @@ FAILED, SESSION_ENDED = -31_999, -31_998
 """Codes of errors that this client makes itself. FAILED: the request failed, for example because the server cannot be
 reached. SESSION_ENDED: the server had ended the session before the request."""
 MAX_REFUSAL = 10_000
-"""Maximum length in bytes of a refusal's body that is read, to quote it or to search it for the word "session". A
-refusal is a response with a status of 400 or more."""
+"""Maximum length in bytes of a refusal's body. A longer body is not read. A refusal is a response with a status of 400
+or more; its body is quoted, and searched for the word "session"."""
 
 
 class GuardedTransport(PublicTransport):

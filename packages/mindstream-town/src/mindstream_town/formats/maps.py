@@ -229,7 +229,8 @@ def draw_places(
 
     Args:
         places: objects by place; a place is a house or square, or a room of it.
-        homes: places where residents live; they get a bed, and furniture if no objects are listed for them.
+        homes: places where residents live. A home without listed objects gets FURNITURE. Any other home gets a bed if
+            its house has none.
         walled: further places with walls. Homes and places with several rooms always have walls; others are open
             squares.
 

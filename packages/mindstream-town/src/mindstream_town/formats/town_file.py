@@ -313,7 +313,8 @@ def parse_as(kind: type[T], data: JsonValue, where: str, **more: object) -> T:
 
 
 def to_plain(value: object, without: frozenset[str] = frozenset()) -> JsonValue:
-    """Convert a frozen dataclass into plain data: its fields except those in `without`, and the keys of its `extra`."""
+    """Convert a frozen dataclass into plain data. The result has the fields of the dataclass, except the fields in
+    `without`, and the keys of its `extra`."""
     if is_dataclass(value) and not isinstance(value, type):
         names = [field.name for field in fields(value) if field.name not in without | {EXTRA}]
         plain = {name: to_plain(getattr(value, name)) for name in names}
@@ -808,8 +809,8 @@ def _bed(table: Resident, home: Address, start: Address, world: World) -> str:
     The bed is the first of these that is given or exists:
     - the key `bed`,
     - `start`, if `start` is an object at home,
-    - an object called BED in the room `home`,
-    - an object called BED in the house.
+    - an object called BED in `home`,
+    - an object called BED elsewhere in the house.
     """
     if table.bed:
         return _find_place(table.bed, home, world, "bed")
@@ -849,10 +850,11 @@ def _first_memory(table: SeedTable, home: Address, world: World, residents: Coll
 
 
 def _find_place(text: str, home: Address, world: World, where: str) -> str:
-    """Return the address of a place. The text is read as an address in the town; if there is no such place, as an
-    address in the home's room, then as an address in the house of the home.
+    """Return the address of a place.
 
-    `Bakery:oven` is the oven in any room of the bakery, if there is only one.
+    The text is read as an address in the town. If there is no such place, it is read as an address in the home's room,
+    then as an address in the house of the home. Finally, `Bakery:oven` is the oven in any room of the bakery, if the
+    bakery has only one oven.
     """
     town = Address((home.names[0],))
     address = _address(town, text, where)

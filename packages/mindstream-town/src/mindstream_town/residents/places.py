@@ -81,9 +81,11 @@ def known_places(setting: Setting, person: Person, knows: Collection[str], when:
 
 
 def known_addresses(setting: Setting, person: Person, knows: Collection[str]) -> tuple[Sequence[str], Sequence[str]]:
-    """Return the addresses of `known_places` as two lists: rooms that the resident knows and may use, and further
-    addresses of its usual day. The first list has a house itself if the resident knows none of the rooms in the
-    house."""
+    """Return the addresses of `known_places` as two lists.
+
+    The first list has the rooms that the resident knows and may use. It has a house itself if the resident knows none
+    of the rooms in the house. The second list has the other addresses of the resident's usual day.
+    """
     asked, of, found = setting.known.get(person.name, (None, (), ([], [])))
     if asked is not person or of != knows:
         found = _known_addresses(setting, person, knows)

@@ -324,7 +324,7 @@ async def save_of_town(
         embedder: computes missing vectors. The existing vectors must have been made by the same embedder.
         upto: step after which to save; None: the last one.
         maze: name of the map in the published code of Park 2023.
-        saved: the save that the town was imported from; values that a town does not store are restored from it.
+        saved: the save from which the town was imported. Values that a town does not store are taken from this save.
 
     Raises:
         InputError: the town was not imported from `saved`.

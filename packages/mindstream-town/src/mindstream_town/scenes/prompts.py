@@ -103,7 +103,8 @@ class SceneDay(Frozen):
 
     @model_validator(mode="after")
     def _lasts(self) -> Self:
-        """Refuse a day that is too short, or with an item that is too long or does not end after it begins.
+        """Refuse a day that is too short. Refuse a day with an item that is too long, or that does not end after its
+        beginning.
 
         A last item for going to bed may end when it begins. An item for the whole day may have any length.
         """

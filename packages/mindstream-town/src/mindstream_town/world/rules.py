@@ -74,8 +74,8 @@ class PlaceRules:
         return next((rule.capacity for rule in self._around(address) if rule.capacity is not None), None)
 
     def counted_at(self, address: Address) -> Address:
-        """Return the place in which residents are counted: the narrowest one around the address that has a capacity
-        rule, else the address itself."""
+        """Return the place in which residents are counted: the narrowest place at or around the address that has a
+        capacity rule. If no such place has a rule, return the address itself."""
         around: Address | None = address
         while around is not None:
             if (rule := self._rules.get(around)) and rule.capacity is not None:

@@ -18,7 +18,7 @@ SEARCHED = ("segments", "postings", "nearness")
 """Tables of the index of words and vectors for long streams; it can be rebuilt from the records."""
 FIRST = ("log", "records", "erased", "counters", "work", "checkpoints", "streams", "uniques")
 LINEAGE = ("lineage", "log_lineage")
-"""Tables that say which records and rows of the log were derived from which; triggers keep them up to date."""
+"""Tables with the sources of derived records and of derived rows of the log; triggers keep the tables up to date."""
 TABLES = (*FIRST, "kept", *LINEAGE, *SEARCHED)
 ACCOUNTS = ("erasures", "retention", "audit", "salts")
 """Tables about the database as a whole; they contain no data of streams."""

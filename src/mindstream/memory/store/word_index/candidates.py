@@ -38,8 +38,8 @@ class IndexReader(Protocol):
     def ready(self, stream: StreamKey) -> Sequence[tuple[int, int, int, str]]:
         """Return the segments of a stream, in order.
 
-        Each has the segment's id, the number of records, the number of terms in the records, and, as JSON, each
-        speaker's numbers of messages and terms.
+        Each item has the segment's id, the number of records, the number of terms in the records, and a JSON text with
+        each speaker's numbers of messages and terms.
         """
 
     def places(self, segments: Sequence[int]) -> Iterable[tuple[Any, ...]]:
