@@ -78,9 +78,9 @@ async def retain(
 ) -> None:
     """Set how long a tenant's texts are kept; without --after, show the rule.
 
-    Texts that are older than --after are permanently erased, whatever their strength in memory, together with records
-    derived from them alone. A server applies each rule once a day, in one process. Pools, towns and documents keep
-    their data, and so does the log of an unfinished life.
+    Texts that are older than --after are permanently erased, whatever their strength in memory. Records that are
+    derived only from erased texts are erased, too. A server applies each rule once a day, in one process. Pools, towns
+    and documents keep their data, and so does the log of an unfinished life.
     """
     clock, tenant = SystemClock(), tenant_key_of(tenant)
     async with open_store(settings.data, tenant) as store:

@@ -27,9 +27,9 @@ async def export(
 ) -> None:
     """Write a whole mind as one file.
 
-    The file holds JSON Lines as `memory export` writes them, with superseded and archived records. Its header holds the
-    settings of the last conversation: its pack, its gate (what decides whether the talker waits for the reasoner), its
-    models and its session. The log is not included.
+    The file holds JSON Lines as `memory export` writes them, with superseded and archived records. The header of the
+    file holds the settings of the last conversation: pack, gate (what decides whether the talker waits for the
+    reasoner), models and session. The log is not included.
     """
     async with open_user_memory(settings) as opened:
         count = await files.write_lines(file, backup.export(opened, settings)) - 1

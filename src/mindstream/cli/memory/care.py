@@ -322,7 +322,7 @@ def forget(
     The command lists the records and asks. Records derived from them alone are deleted too: answers, notes, thoughts,
     dreams, beliefs and plans. A record that is also derived from other records stays, without the forgotten words;
     messages of other users stay.
-    --about deletes only records that mention the subject; similar ones are listed, and deleted only if you name them.
+    --about deletes only records that mention the subject. Similar records are listed; to delete one, name its ID.
     --about, --session, --since and --until together select the records that meet all these conditions; records named by
     ID are forgotten in addition. No byte of what is forgotten is left in the data folder. Exports and
     recordings in other places are not changed: delete them yourself.
@@ -429,7 +429,7 @@ async def correct(
     """Replace the text of a record; the old text becomes its history.
 
     The log gets a `corrected` event. The command lists the records, and the items of beliefs and plans, that are based
-    on the old text; they stay.
+    on the old text. They are not changed.
     """
     async with calling(settings, own=True, known=True) as call:
         done = (await call("memory.correct", id=id_, text=words)).local

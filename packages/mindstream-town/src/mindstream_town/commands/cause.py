@@ -59,7 +59,7 @@ async def cause(
     yes: Yes = False,
     json: AsJson = False,
 ) -> None:
-    """Show what caused an outcome: how often it still happens in copies of the town without a memory that led to it.
+    """Show what caused an outcome: how often the outcome still happens in copies of the town that lack a memory.
 
     The copies of the town (forks) begin when the memory was made. For each memory that led to the outcome, forks
     without the memory are compared with forks that keep the memory, with the same seeds. As a control, other forks lack

@@ -124,7 +124,7 @@ def _put_off(turn: ResidentTurn, percept: Percept, others: Mapping[str, Resident
     Return whether the part was begun.
 
     The part is begun only under these conditions:
-    - the resident has already reported the object or waited for it today,
+    - since the object's condition began, the resident has reported the object or waited for it today,
     - the object is not a danger, and not in use,
     - the resident is not in charge of the object,
     - no other resident repairs the object.
