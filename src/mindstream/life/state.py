@@ -346,7 +346,7 @@ def day_of(moment: Moment) -> str:
 
 
 def is_of_m2(id_: str) -> bool:
-    """Return whether the id of a step is that of a model call of M2, such as `12.3`."""
+    """Return whether the id of a step is the id of a model call of M2, such as `12.3`."""
     return id_.count(".") == 1
 
 
@@ -384,8 +384,8 @@ async def read_state_at(stream: Memory, seq: int) -> LifeState:
 async def read_state(stream: Memory, *, hears: bool = True) -> LifeState:
     """Read the state of a life from its log; a mind without a life gives a state without a goal.
 
-    `hears`: whether the user's messages in all conversations are messages to the life; False: only those in its own
-    conversation (SESSION).
+    `hears`: whether the user's messages in all conversations are messages to the life; False: only the messages in the
+    life's own conversation (SESSION).
     """
     last = await stream.store.last(stream.key, "folded")
     state, after = LifeState(hears=hears), 0

@@ -346,9 +346,9 @@ class Mind:
             data: the data folder (created if missing), the URL of a PostgreSQL database, or a store.
             user: the name of the mind's user.
             session: the conversation to continue; None begins a new one. All sessions share the memory.
-            model: a name (`rules`, `openai:gpt-5`, …), a model, a table of these by role (talker, reasoner, default),
-                or `Models`. A table without a default must have every required role. None: the models of the responder
-                (`ChatBot.using(model=…)`), or rules if the responder has none.
+            model: a name (`rules`, `openai:gpt-5`, …), a model, a mapping from roles (talker, reasoner, default) to
+                names or models, or `Models`. A mapping without a default must have every required role. None: the
+                models of the responder (`ChatBot.using(model=…)`), or rules if the responder has none.
             tools: tools for the mind's reasoners, in addition to the reasoners' own.
             approve: which calls of tools that change the world are made: the names of the permitted tools, or a
                 function that decides about each call (tools/call.py). By default no such call is made.

@@ -40,8 +40,8 @@ class Judged:
 async def judge_run(pool: Pool, model: Model, memory: Memory, run: str, verdict: Verdict, writer: str) -> Judged:
     """Let a pool learn from the verdict on a run.
 
-    Accepted work becomes an exemplar if the pool admits it (see `admit_work`). It is not offered if it is untrusted or
-    only quotes evidence, or if the verdict was passed on by an agent.
+    Accepted work becomes an exemplar if the pool admits it (see `admit_work`). Work is not offered to the pool if it is
+    untrusted, if it only quotes evidence, or if an agent passed on the verdict.
 
     Args:
         model: the model that writes the lessons.
@@ -75,7 +75,7 @@ def work_of(run: RunCheckpoint | Solution, after: int = 0) -> list[Line]:
     """Return the task, calls, results and answer of a run, as lines for the model that writes the lessons.
 
     Args:
-        after: number of calls in earlier attempts at the same task. The calls of this run are numbered from there on.
+        after: number of calls in earlier attempts at the same task. The numbers of this run's calls continue after it.
     """
     lines = [Line("user", run.task)]
     failed = run.failed if isinstance(run, RunCheckpoint) else {}

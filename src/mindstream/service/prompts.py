@@ -157,9 +157,9 @@ class Sizes:
 
     Attributes:
         name: the name of the prompt.
-        ordinary: its size with fields as long as in an ordinary conversation.
-        full: its size with all fields as long as they can be.
-        least: its size in an ordinary conversation, without the parts that may be left out to save tokens.
+        ordinary: size of the prompt with fields as long as in an ordinary conversation.
+        full: size of the prompt with all fields at their maximum length.
+        least: size of the prompt in an ordinary conversation, without the parts that may be left out to save tokens.
         room: the number of tokens that the context window leaves for the prompt, after the reserve for the reply.
     """
 

@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from mindstream.sharing.pool import Pool
 
 LEAST = 36
-"""Minimum number of exemplars for training. With 24, training made the ranking worse as often as better; with 36, it
-never made it worse."""
+"""Minimum number of exemplars for training. With 24 exemplars, training made the ranking worse as often as better. With
+36 exemplars, training never made the ranking worse."""
 RELEARNED = 1_000
 """Maximum number of exemplars with which a process begins background training. The newest exemplars are used."""
 POLL_S = 0.1

@@ -458,7 +458,7 @@ class Explanation:
 
 
 async def explain(pool: Pool, id_: str, reader: str) -> Explanation:
-    """Explain the state of a pair, given by its id or a unique prefix of it.
+    """Explain the state of a pair. The pair is given by its id, or by a unique beginning of the id.
 
     Raises:
         InputError: the reader is not a member; or none or several of the pairs that the reader may read have an id that

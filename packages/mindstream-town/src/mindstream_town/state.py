@@ -106,8 +106,9 @@ class ResidentState(BaseModel, frozen=True):
         keeps: ids of the memories that the resident keeps to itself, as decided with the day's plan.
         avoids: for each partner, whether the resident keeps away from the partner; only partners for whom a meeting has
             changed this.
-        tells: ids of memories to pass on, with the names of those who had to hear them when the day was planned.
-        briefing: for a resident with secrets: the last decision about what conversations may show of it.
+        tells: ids of memories to pass on, each with the names of the people who were to hear it, as decided with the
+            day's plan.
+        briefing: for a resident with secrets: the last decision about what conversations may show of the resident.
         cleared, hinted: ids of memories that reveal nothing of the resident's secrets, and of memories that reveal
             something, as judged so far.
         confided: whether the resident has ever met a person to whom it had decided to tell something of its secrets, or

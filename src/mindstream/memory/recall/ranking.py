@@ -348,7 +348,7 @@ class Weights:
         lends_all: number of words of a record above which each word contributes less to neighbouring records.
         next_to: share of a word's weight that the record before and the record after get, in the same episode.
         second: share that the records two places before and two places after get.
-        same_speaker: share that the record two places after gets if it is by the same speaker.
+        same_speaker: share that the record two places after gets if both records are by the same speaker.
         answer: share that the answer to a question gets. The answer is the record after the question; if the asker
             wrote this record, too, the answer is the record two places after the question. The share is above 1,
             because the answer is more relevant than the question.
@@ -509,7 +509,7 @@ class Resistance:
 
 
 class _Reach:
-    """The records in which a word counts: those that contain the word, and their neighbours."""
+    """The records in which a word counts: the records that contain the word, and the neighbours of these records."""
 
     def __init__(self, columns: Columns, weights: Weights) -> None:
         self._weights = weights
@@ -659,7 +659,8 @@ class Calibration:
         certainty: coefficient of the log odds of the certainty.
         size: coefficient of the logarithm of the number of valid records in the stream; a higher number than `largest`
             counts as `largest`.
-        gap: coefficient of the signed logarithm of the difference in relevance to the best of the other records.
+        gap: coefficient of the signed logarithm of the difference in relevance between the hit and the best of the
+            other records.
         relevance: coefficient of the logarithm of the hit's relevance.
         largest: number of records above which the size of the memory makes no further difference.
         limit_bias, limit_certainty, limit_vector: the constant of the second function, and its coefficients of the log

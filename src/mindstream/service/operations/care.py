@@ -97,13 +97,14 @@ class Laws(Reply):
 class HowHeld(Reply):
     """The strength of a memory.
 
-    `fades`: whether the memory can decay (under the policy `keep`, none can). `lasting`: whether it is permanent.
-    `returned`: when it was last recalled; if it never was, when it was written. `counts_again`: the time from which a
-    recall makes it stronger. `drawn`: the probability that a sleep selects a given memory that can decay; the policy
-    says how many memories a sleep selects. `curve`: pairs of days since the last recall, and the probability that the
-    memory is not archived by then, if it is never recalled again and a sleep happens each day. `rehearsals_s`: the
-    earliest times of recalls, in seconds after writing, that would make a new memory permanent. `nights`: the sleeps
-    (not undone) that weakened or archived the memory, each by the log row in which it began.
+    `fades`: whether the memory can decay (under the policy `keep`, none can). `lasting`: whether the memory is
+    permanent. `returned`: when the memory was last recalled; if it was never recalled, when it was written.
+    `counts_again`: the time from which a recall makes the memory stronger. `drawn`: the probability that a sleep
+    selects a given memory that can decay; the policy says how many memories a sleep selects. `curve`: pairs of a number
+    of days since the last recall, and the probability that the memory is not archived by then. The probability assumes
+    that the memory is never recalled again, and that a sleep happens each day. `rehearsals_s`: the earliest times of
+    recalls, in seconds after writing, that would make a new memory permanent. `nights`: the sleeps (not undone) that
+    weakened or archived the memory, each by the log row in which the sleep began.
     """
 
     fades: bool

@@ -81,9 +81,8 @@ class CostRequest(Ask):
 class Limits(Reply):
     """Limits of spending on models (None: no limit).
 
-    `of`: `token`: the limits are the daily limits of this token; `server`: they are the limits of the server, which all
-    callers share until the server is restarted. `spent_tokens`, `spent_usd`: what this token has spent today; None with
-    `server`.
+    `of`: `token`: the daily limits of this token; `server`: the limits of the server, which all callers share until the
+    server is restarted. `spent_tokens`, `spent_usd`: what this token has spent today; None with `server`.
     """
 
     of: Literal["token", "server"]

@@ -207,10 +207,10 @@ class RecalledMemory(Reply):
 class RecallResult(Reply):
     """The recalled memories, best first.
 
-    `certainty`: the probability that any of them answers the question, 0 to 1. `low_confidence`: the certainty is below
-    0.1, and each confidence below 0.3. `without_vectors`: why some or all memories were compared by words only, without
-    vectors; "" if all were compared by both. `not_reranked`: why the configured reranker was not used; "" if it was, or
-    if none is configured.
+    `certainty`: the probability that any of the memories answers the question, 0 to 1. `low_confidence`: the certainty
+    is below 0.1, and each confidence below 0.3. `without_vectors`: why some or all memories were compared by words
+    only, without vectors; "" if all were compared by words and vectors. `not_reranked`: why the configured reranker was
+    not used; "" if it was used, or if no reranker is configured.
     """
 
     memories: list[RecalledMemory]
@@ -331,8 +331,8 @@ async def forget(runtime: Runtime, principal: Principal, request: ForgetRequest)
 async def remove(runtime: Runtime, principal: Principal, removal: Removal, *, dry_run: bool) -> ForgetResult:
     """Delete the memories that a removal lists, unless this is a dry run.
 
-    Return the ids of memories, and the items of beliefs and plans, that were deleted; in a dry run, those that would
-    be deleted.
+    Return the ids of memories, and the items of beliefs and plans, that were deleted. In a dry run, return the ids and
+    items that would be deleted.
     """
     done = Forgotten()
     if not dry_run:

@@ -156,7 +156,7 @@ async def open_evaluation(
     """Open the town of the data folder for an evaluation. The evaluation adds only the log of its model calls.
 
     Args:
-        models: models that the caller has opened; None: open those of the settings.
+        models: models that the caller has opened; None: the models in the settings are opened.
 
     Raises:
         InputError: there is no town, the town has not reached the time `wish.at`, a resident is unknown, or a file

@@ -405,7 +405,7 @@ def prepare(
     yes: Yes = False,
     json: AsJson = False,
 ) -> int:
-    """Let a model add missing keys to a town file, from the descriptions in it.
+    """Let a model add missing keys to a town file, from the descriptions in the file.
 
     The keys are days, beds, appointments and acquaintances of residents, purposes of places, and dangers. The model is
     asked once for each resident without a day, and once for the places if none has a purpose. The changes are shown;

@@ -228,7 +228,7 @@ def draw_places(
     """Draw a map of places.
 
     Args:
-        places: objects by place; a place is a house or square, or a room of it.
+        places: the objects of each place. A place is a house, a square, or a room of a house or square.
         homes: places where residents live. A home without listed objects gets FURNITURE. Any other home gets a bed if
             its house has none.
         walled: further places with walls. Homes and places with several rooms always have walls; others are open

@@ -110,8 +110,8 @@ class Place(Table):
     Attributes:
         name: name of a house, shop or square, or an address such as `Mill House:bathroom`; a town file may use the key
             `address` instead.
-        hours: opening hours, such as `08:00-12:00, 14:00-18:00`; None: those of the place around it, else
-            always open.
+        hours: opening hours, such as `08:00-12:00, 14:00-18:00`; None: the hours of the surrounding place. If no
+            surrounding place has hours, the place is always open.
         days: weekdays (in English) on which `hours` begin; None: all days.
         capacity: maximum number of residents in the place.
         owners: residents who may always enter; others need an invitation.

@@ -118,8 +118,10 @@ async def _speak(one: Speaker, two: Speaker) -> tuple[list[SpokenLine], str]:
 
 
 async def _come_to_mind(speaker: Speaker) -> None:
-    """Recall memories about the other, memories that matter to the speaker and may be told, promises, and appointments.
-    If at least ENOUGH memories name the other (background memories do not count), summarise the relation to the other.
+    """Recall memories about the other speaker, memories that matter to the speaker and may be told, promises, and
+    appointments.
+
+    If at least ENOUGH memories name the other speaker (background memories do not count), summarise the relation.
     """
     turn, other = speaker.turn, speaker.other
     of_other = [each.record for each in await turn.recall(other, OF_OTHER, kinds=OF_PEOPLE)]
