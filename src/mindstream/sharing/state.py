@@ -50,8 +50,8 @@ class Standing:
     def is_judged(self) -> bool:
         """Whether there is a final verdict.
 
-        If the scorer's reply had no valid grades, the pair is rejected. This rejection is final only if the pair has
-        been rejected so at least MAX_UNGRADED times.
+        If the scorer's reply had no valid grades, the pair is rejected. Such a rejection is final only after the
+        pair has been rejected for this reason MAX_UNGRADED times.
         """
         return self.verdict is not None and (not self.verdict.ungraded or self.ungraded >= MAX_UNGRADED)
 

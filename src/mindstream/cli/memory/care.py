@@ -108,7 +108,7 @@ def purge(
     """Permanently delete archived records.
 
     Their text is also removed from the log, and from dreams and thoughts derived from them. Chat messages stay unless
-    they are archived themselves; `memory erase` deletes all of them. The command asks first.
+    they are archived themselves; `memory erase` deletes all chat messages. The command asks first.
     """
 
     async def count(delete: bool) -> int:

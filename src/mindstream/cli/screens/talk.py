@@ -200,7 +200,7 @@ class Flow:
         self._wide = 0
 
     def add(self, piece: str) -> None:
-        """Write a piece; unless `width` is 0, its last word waits until it is complete."""
+        """Write a piece. Unless `width` is 0, the last word of the piece is held back until the word is complete."""
         text = self._held + piece
         cut = UNFINISHED.search(text)
         self._held = text[cut.start() :] if cut and len(text) - cut.start() < _LONGEST else ""

@@ -212,7 +212,7 @@ def complaint(call: Call, tools: Sequence[ToolSpec]) -> str | None:
 
 
 class Mend(Layered):
-    """Wraps `Repair`: after the last attempt, the last reply is accepted if it is valid once `mend_json` has mended it.
+    """Wraps `Repair`: if the last attempt fails, its reply is mended by `mend_json`, and accepted if it is then valid.
 
     This applies to requests with a schema. The call is reported as `mended`. The reply is checked like any other.
     """

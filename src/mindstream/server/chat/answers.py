@@ -169,8 +169,8 @@ def _words(runtime: Runtime, turn: Turn, spent: Spent) -> AsyncGenerator[str]:
         return _of_mind(runtime, turn, spent)
     if turn.model != COMPANION:
         raise InputError(
-            f"nothing is stored of this chat (it is temporary, or a channel), but the model {turn.model!r} needs its"
-            f" memory: use the model {COMPANION!r}, or a chat that is stored"
+            f"this chat is not stored (it is temporary, or a channel), but the model {turn.model!r} answers only in"
+            f" stored chats: use the model {COMPANION!r}, or a chat that is stored"
         )
     question = answer_page(turn.page, turn.text)
     return answer_pieces(question, unremembered(question))
