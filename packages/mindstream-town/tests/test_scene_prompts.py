@@ -393,7 +393,7 @@ async def test_an_appointment_without_a_conversation_is_remembered_as_such(tmp_p
         await town.run(until=11 * HOUR)
         for name in (HOST, GUEST):
             state = town.residents[name].state
-            town.residents[name].state = state.model_copy(update={"asked": (12, 15_000)})
+            town.residents[name].state = state.model_copy(update={"asked": (12, 17_500)})
         await town.run(until=14 * HOUR)
         (deed,) = [each for each in await remembered(town, HOST, ("observation",)) if f"{HOST}: {LUNCH}" in each]
     assert f"no talk with {GUEST} came about" in deed and "did not come" not in deed
@@ -413,11 +413,11 @@ async def test_an_appointment_for_which_the_budget_allows_no_talk_has_one_result
     )
     async with Town.open(tmp_path, liucun(), model=Models(mind)) as town:
         await town.run(until=11 * HOUR)
-        _spend(town, 8, 12_700)
+        _spend(town, 8, 15_200)
         await town.run(until=14 * HOUR)
         for name in (HOST, GUEST):
             assert (await remembered(town, name)).count(came) == 1
-            assert town.residents[name].state.asked[1] < 15_000, "both pay for the call"
+            assert town.residents[name].state.asked[1] < 17_500, "both pay for the call"
         (deed,) = [each for each in await remembered(town, HOST, ("observation",)) if f"{HOST}: {LUNCH}" in each]
     (asked,) = mind.of(Settle)
     names = [side.who for side in asked.sides]
@@ -436,12 +436,12 @@ async def test_the_result_of_an_act_is_asked_for_at_once_even_if_calls_are_reser
     mind = SceneMind(plan_scenes=plans, talk_scene=partial(agrees_on, what=LUNCH, start="20:00", end="21:00"))
     async with Town.open(tmp_path, liucun(seeds('"茶馆的方桌不稳。"')), model=Models(mind)) as town:
         await town.run(until=11 * HOUR)
-        _spend(town, 6, 11_500)
+        _spend(town, 6, 14_000)
         await town.run(until=13 * HOUR)
         (asked,) = [each for each in mind.of(WhatCame) if each.question]
         assert (asked.when[-5:], asked.did) == ("12:00", "修方桌")
         assert any("方桌不稳" in line for line in asked.memories)
-        _spend(town, 6, 11_500)
+        _spend(town, 6, 14_000)
         await town.run(until=DAY - 1)
     assert LUNCH in {each.together for each in mind.of(TalkScene)}
 
@@ -591,7 +591,7 @@ async def test_a_partner_who_left_early_has_come(tmp_path: Path) -> None:
         await town.run(until=11 * HOUR)
         for name in (HOST, GUEST):  # without budget they see each other and do not talk
             state = town.residents[name].state
-            town.residents[name].state = state.model_copy(update={"asked": (12, 15_000)})
+            town.residents[name].state = state.model_copy(update={"asked": (12, 17_500)})
         state = town.residents[GUEST].state
         home = town.setting.people[GUEST].home
         short = Block(start=750, minutes=30, what="回家", place=home, fine=True)
@@ -895,7 +895,7 @@ async def test_news_is_told_in_passing_when_the_budget_allows_no_talk(tmp_path: 
                 await town.whisper("Ada Brook", "The mill is sold.")
             await town.run(until=6 * HOUR)
             for name, resident in town.residents.items():
-                town.residents[name].state = resident.state.model_copy(update={"asked": (9, 14_500)})
+                town.residents[name].state = resident.state.model_copy(update={"asked": (9, 17_000)})
             await town.run(until=20 * HOUR)
             events = [row.event async for row in rows_after(town.store)]
             heard = (await remembered(town, "Emil Kern", ("thought",))).count(NEWS_OF_ALL)
@@ -1139,7 +1139,7 @@ async def test_an_errand_for_which_the_budget_allows_no_talk_is_settled_in_short
     mind = SceneMind(plan_scenes=errand_at_four(5), settle=lends)
     async with Town.open(tmp_path, liucun(), model=Models(mind)) as town:
         await town.run(until=15 * HOUR + HOUR // 2)
-        _spend(town, 8, 12_700)
+        _spend(town, 8, 15_200)
         await town.run(until=18 * HOUR)
         for name in (HOST, HERMIT):
             assert (await remembered(town, name)).count("石婆婆借出锄头。") == 1

@@ -285,11 +285,16 @@ class Encounters:
                 one = self._turn_of(each)
                 if one.state.scene:
                     await finish_scene(one, one.state.scene, self.residents[one.state.scene.partner])
-        for name, turn in sorted(self.turns.items()):
-            if turn.overheard:
-                partner, text, weight, is_clear = turn.overheard
-                for each in self._hearers(name, {name, partner}) if text else ():
-                    await overhear_scene(self._turn_of(each), (name, partner), text, weight, is_clear=is_clear)
+        for _, turn in sorted(self.turns.items()):
+            await self._let_overhear(turn)
+
+    async def _let_overhear(self, turn: ResidentTurn) -> None:
+        """Let residents in sight who do not talk overhear the scene that this resident has ended, if any."""
+        if turn.overheard:
+            others, text, weight, is_clear = turn.overheard
+            for each in self._hearers(turn.name, {turn.name, *others}) if text else ():
+                await overhear_scene(self._turn_of(each), (turn.name, *others), text, weight, is_clear=is_clear)
+            turn.overheard = None
 
     async def _meet(self, name: str, other: str, busy: set[str]) -> set[str]:
         """Let two residents meet if both are free; return the names of all who meet.
@@ -315,12 +320,14 @@ class Encounters:
                     return set()
                 if len(free) > 1:
                     await settle_in_short([one, *(self._turn_of(each) for each in sorted(free))])
+                    await self._let_overhear(one)
                     return {one.name, *free}
         is_due = is_appointment_due(*where, first.state, second.state)
         rest = [self._turn_of(each) for each in near if each not in busy] if is_due else []
         rest = [each for each in rest if is_appointment_due(*where, first.state, each.state)]
         if rest or settles_in_short(*where, first.state, second.state):
             await settle_in_short([first, second, *rest])
+            await self._let_overhear(first)
             return {name, other, *(each.name for each in rest)}
         both = (first, second)
         if any(tells_in_passing(*where, one.state, two.state) for one, two in (both, both[::-1])):

@@ -375,6 +375,7 @@ class SceneBegan(TownEvent):
         mind: ids of this resident's memories in the prompt.
         heard: a remark about each of the memories in `mind`.
         plan: the parts of this resident's day plan in the prompt; if `short`, only the current part.
+        later: if `short`, the later parts of this plan that are in the prompt.
         places: addresses of the places in the prompt.
         lets_on: whether this resident may reveal a secret.
         short: whether the reply gives only the result of the talk, without lines.
@@ -392,6 +393,7 @@ class SceneBegan(TownEvent):
     places: Names
     lets_on: bool
     short: bool = Field(False, exclude_if=not_)
+    later: tuple[Block, ...] = Field((), exclude_if=not_)
 
 
 class Met(TownEvent):

@@ -365,13 +365,14 @@ def take_up(turn: ResidentTurn, agreed: Appointment, because: str) -> bool:
     """Add an agreed appointment to today's plan; return whether the plan changed.
 
     The plan does not change if the appointment is not ahead today, is in the plan already, or is at a place that the
-    resident may not enter. If the town runs in scenes, three more rules hold:
+    resident may not enter. If the town runs in scenes, four more rules hold:
 
     - Something that the resident will do alone does not replace appointments with others. It takes the time before,
       between or after these appointments, and is left out if too little time remains.
     - The participants of an appointment that is planned at the same time and place are added to the new appointment.
     - An errand that is planned at the same time is done in addition if it is at the same place. Otherwise the errand
       moves to the next free time.
+    - For something that the resident will do alone, the result is an open question.
     """
     minute, (start, end) = turn.minute, _minutes_of(turn, agreed)
     if not is_ahead_today(turn, agreed):
@@ -393,6 +394,7 @@ def take_up(turn: ResidentTurn, agreed: Appointment, because: str) -> bool:
         if end - start < MIN_REST // 2:
             return False
     whom = tuple(sorted({*agreed.whom} - {turn.name}))
+    is_alone = fine and not whom and not {*who} - {turn.name}
     block = Block(
         start=start,
         minutes=end - start,
@@ -402,6 +404,7 @@ def take_up(turn: ResidentTurn, agreed: Appointment, because: str) -> bool:
         agreed=who,
         whom=whom,
         weight=PROMISED if fine and whom else 0,
+        open=agreed.what if is_alone else "",
     )
     errands = [each for each in turn.state.blocks if fine and _is_errand(turn, each)]
     blocks = _awake(turn, _with_errands(block, errands, minute))

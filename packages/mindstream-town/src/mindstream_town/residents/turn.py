@@ -95,8 +95,8 @@ class ResidentTurn:
         wish: name of the other resident that this one wants to talk to; "": none.
         calls, tokens: use of models in this turn, which counts toward the daily budget; counted only if the town runs
             in scenes.
-        overheard: if a scene ends in this turn: the partner, the line that others overhear ("": none), the importance
-            of the line, and whether the line cannot reveal a secret; else None.
+        overheard: if a scene ends in this turn: the other people in it, the line that people near by overhear ("":
+            none), the importance of the line, and whether the line cannot reveal a secret; else None.
         revisions: changes of existing memories.
         by: the user who controls the resident and is the author of the rows; "": the resident is the author.
     """
@@ -111,7 +111,7 @@ class ResidentTurn:
     wish: str = ""
     calls: int = 0
     tokens: int = 0
-    overheard: tuple[str, str, float, bool] | None = None
+    overheard: tuple[tuple[str, ...], str, float, bool] | None = None
     revisions: list[Revision] = field(default_factory=list)
     by: str = ""
     _recalled: dict[tuple[str, int, tuple[Kind, ...] | None], Recollection] = field(default_factory=dict)

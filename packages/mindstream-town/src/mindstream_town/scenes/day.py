@@ -1201,7 +1201,7 @@ def settles_in_short(setting: Setting, step: int, state: ResidentState, other: R
         weight = max(each.act.weight for each in both if each.act)
         is_possible = all(_affords_short(each, setting, step, max(weight, AGREED)) for each in both)
         return is_possible and not keep_appointment(setting, step, state, other)
-    errands = [one for one, two in (both, both[::-1]) if is_errand_to(setting, one, two.name, step)]
+    errands = _errands(setting, step, state, other)
     if not all(_affords_short(each, setting, step, _weight_of(errands)) for each in both):
         return False
     if any(
@@ -1231,15 +1231,18 @@ def tells_in_passing(setting: Setting, step: int, state: ResidentState, other: R
 
     It does if all of these hold:
     - It has news for the other (`has_to_tell`).
-    - Neither of the two has an errand to the other.
-    - The budget of one of the two allows no talk.
+    - The budget of one of the two allows no talk, neither about the news nor about an errand of one to the other.
     """
-    return (
-        has_to_tell(setting, step, state, other.name)
-        and not is_errand_to(setting, state, other.name, step)
-        and not is_errand_to(setting, other, state.name, step)
-        and not all(affords(each, setting, step, NEWS) for each in (state, other))
-    )
+    if not has_to_tell(setting, step, state, other.name):
+        return False
+    weight = max(NEWS, _weight_of(_errands(setting, step, state, other)))
+    return not all(affords(each, setting, step, weight) for each in (state, other))
+
+
+def _errands(setting: Setting, step: int, state: ResidentState, other: ResidentState) -> list[ResidentState]:
+    """Return those of two residents that have come to speak to the other (`is_errand_to`)."""
+    both = (state, other)
+    return [one for one, two in (both, both[::-1]) if is_errand_to(setting, one, two.name, step)]
 
 
 def is_appointment_due(setting: Setting, step: int, state: ResidentState, other: ResidentState) -> bool:
@@ -1322,7 +1325,9 @@ def may_meet(setting: Setting, step: int, state: ResidentState, other: ResidentS
     if keep_appointment(setting, step, state, other) or (in_short and is_appointment_due(setting, step, state, other)):
         return True
     both = (state, other)
-    errands = [one for one, two in (both, both[::-1]) if is_errand_to(setting, one, two.name, step)]
+    errands = _errands(setting, step, state, other)
+    if not in_short and not all(affords(each, setting, step, _weight_of(errands)) for each in both):
+        errands = []  # the two cannot speak about the errand; the news can still be told
     tells = not errands and any(has_to_tell(setting, step, one, two.name) for one, two in (both, both[::-1]))
     if tells and any(_is_at_limit(setting, step, one) for one in both):
         return False
@@ -1479,7 +1484,7 @@ def _is_guest_or_home(state: ResidentState, setting: Setting, step: int) -> bool
 
 
 MORNING, EVENING = 8 * 60, 19 * 60
-AT_FIRST, AT_LAST = 0.4, 0.75
+AT_FIRST, AT_LAST = 0.35, 0.65
 """Shares of the daily budget up to which a resident may begin talks at chance meetings (`pace`): AT_FIRST until
 MORNING, rising to AT_LAST at EVENING. MORNING and EVENING are minutes of the day."""
 

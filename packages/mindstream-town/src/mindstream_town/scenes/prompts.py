@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, Field, WithJsonSchema, field_validator, model_validator
 
@@ -305,6 +305,9 @@ class SceneStance(Frozen):
     avoids: Annotated[bool | None, WithJsonSchema({"type": "boolean"})] = None
 
 
+Overheard: TypeAlias = Annotated[str, BeforeValidator(lambda given: given or ""), Field(max_length=400), AS_TEXT]
+
+
 class Scene(Frozen):
     """What happened between two people."""
 
@@ -316,7 +319,7 @@ class Scene(Frozen):
     results: list[SceneResult] = Field(default_factory=list, max_length=6)
     stance: list[SceneStance] = Field(default_factory=list, max_length=2)
     remember: list[SceneMemory] = Field(default_factory=list, max_length=8)
-    overheard: Annotated[str, BeforeValidator(lambda given: given or ""), Field(max_length=400), AS_TEXT] = ""
+    overheard: Overheard = ""
 
 
 class Side(Frozen):
@@ -394,11 +397,18 @@ class WhatCame(Prompt[Outcome]):
 
 
 class Settled(Outcome):
-    """The result of a meeting of several people, and their agreements. `corrects`: numbers of the memories that the
-    people now know to be false or over."""
+    """The result of a meeting of several people, and their agreements.
+
+    Attributes:
+        corrects: numbers of the memories that the people now know to be false or over.
+        settles: numbers of later parts of their plans that need no other talk of these people.
+        overheard: what people near by remember of the meeting; "": nothing.
+    """
 
     agreed: list[SceneAgreed] = Field(default_factory=list, max_length=4)
     corrects: Numbers = Field(default_factory=list)
+    settles: Numbers = Field(default_factory=list)
+    overheard: Overheard = ""
 
 
 class Settle(Prompt[Settled]):

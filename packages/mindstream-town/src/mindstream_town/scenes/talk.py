@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import chain, count, permutations, zip_longest
+from itertools import accumulate, chain, count, permutations, zip_longest
 from typing import Any, Literal
 
 from mindstream.memory.store.record import Record, RecordDraft, normalised
@@ -185,7 +185,10 @@ async def finish_scene(turn: ResidentTurn, begun: SceneBegan, other: Resident) -
         ask = _short_request(both, minds)
         came = await turn.reply_to(ask, pair[0][0]) or Rules().answer(ask)
         turn.count_later(ask, came, both=True)
-        await _keep_result(turn, [other.name], came, minds, minds[turn.name != begun.by], begun)
+        at = int(turn.name != begun.by)
+        await _keep_result(turn, [other.name], came, minds, minds[at], begun, _first_of_plans(both, minds)[at])
+        if turn.name == begun.by:
+            turn.overheard = (begun.partner,), came.overheard.strip(), came.weight, not begun.lets_on
         return
     prompt = _request(turn.setting, both, minds)
     scene = await turn.reply_to(prompt, pair[0][0]) or Rules().answer(prompt)
@@ -196,7 +199,7 @@ async def finish_scene(turn: ResidentTurn, begun: SceneBegan, other: Resident) -
     if began and talked:
         is_clear = not any(each.lets_on for each in both)
         weight = max((float(each.weight) for each in scene.remember), default=PASSING)
-        turn.overheard = begun.partner, scene.overheard.strip(), weight, is_clear
+        turn.overheard = (begun.partner,), scene.overheard.strip(), weight, is_clear
 
 
 def _request(setting: Setting, begun: Sequence[SceneBegan], minds: Sequence[Sequence[Record]]) -> TalkScene:
@@ -258,7 +261,6 @@ async def settle_in_short(people: Sequence[ResidentTurn]) -> None:
             text=identity_for_talk(turn, names),
             doing="",
             memories=tuple(f"(may tell) {each}" for each in told),
-            plan=tuple(line_of(each) for each in rest_of_day(turn)[1:] if not hides_act(turn, each)),
         )
         block = turn.state.block_at(turn.minute)
         row = SceneBegan(
@@ -274,6 +276,7 @@ async def settle_in_short(people: Sequence[ResidentTurn]) -> None:
             places=known,
             lets_on=any(lets_on),
             short=True,
+            later=tuple(each for each in rest_of_day(turn) if each != block and not hides_act(turn, each)),
         )
         begun.append(row)
     ask = _short_request(begun, minds)
@@ -285,24 +288,33 @@ async def settle_in_short(people: Sequence[ResidentTurn]) -> None:
     before = first.tokens
     came = await first.ask(ask)
     share = (first.tokens - before) // len(people)
-    for turn, mind, row in zip(people, minds, begun, strict=True):
+    for turn, mind, row, number in zip(people, minds, begun, _first_of_plans(begun, minds), strict=True):
         if turn is not first:
             first.tokens, turn.tokens = first.tokens - share, turn.tokens + share
-        await _keep_result(turn, [each for each in names if each != turn.name], came, minds, mind, row)
+        await _keep_result(turn, [each for each in names if each != turn.name], came, minds, mind, row, number)
+    first.overheard = tuple(names[1:]), came.overheard.strip(), came.weight, True
 
 
 def _short_request(begun: Sequence[SceneBegan], minds: Sequence[Sequence[Record]]) -> Settle:
     """Return the request for a talk in short; memories that have been forgotten since it began are left out.
 
+    The memories of all people have the first numbers, then follow the later parts of their plans.
+
     Args:
         begun: a row for each of the people. minds: their memories, in the same order.
     """
-    sides, numbers = [], count(1)
+    sides, numbers, of_plans = [], count(1), count(1 + sum(map(len, minds)))
     for row, mind in zip(begun, minds, strict=True):
         side = Side.model_validate_json(row.side)
         shown = (f"{next(numbers)}. {cut_at_word(each.line, LONGEST)}" for each in show(mind))
-        sides.append(side.model_copy(update={"memories": (*shown, *side.memories)}))
+        plan = tuple(f"{next(of_plans)}. {line_of(each)}" for each in row.later)
+        sides.append(side.model_copy(update={"memories": (*shown, *side.memories), "plan": plan}))
     return Settle.model_validate(json.loads(begun[0].prompt) | {"sides": tuple(sides)})
+
+
+def _first_of_plans(begun: Sequence[SceneBegan], minds: Sequence[Sequence[Record]]) -> list[int]:
+    """Return for each of the people the number of the first later part of its plan in `_short_request`."""
+    return list(accumulate((len(row.later) for row in begun[:-1]), initial=1 + sum(map(len, minds))))
 
 
 async def _keep_result(
@@ -312,6 +324,7 @@ async def _keep_result(
     minds: Sequence[Sequence[Record]],
     mind: Sequence[Record],
     begun: SceneBegan,
+    first: int,
 ) -> None:
     """Write the result of a talk in short into a resident's stream, and change its day's plan accordingly.
 
@@ -319,6 +332,7 @@ async def _keep_result(
         others: the names of the other people. came: the result.
         minds: the memories of all in the prompt, in the order of their numbers. mind: those of this resident.
         begun: the row with which it began for this resident.
+        first: the number of the first later part of this resident's plan in the prompt.
     """
     every = [each.id for each in chain.from_iterable(minds)]
     false = {id_ for n, id_ in enumerate(every, 1) if n in came.corrects} & {each.id for each in mind}
@@ -347,6 +361,7 @@ async def _keep_result(
             mark_settled(turn, block)
         elif turn.name == begun.by or (len(others) > 1 and {*block.whom} & {*others}):
             close_questions(turn, [block], others)
+    close_questions(turn, [each for n, each in enumerate(begun.later, first) if n in came.settles], others)
     for each in agreed:
         if each.appointment and each.comes:
             take_up(turn, each.appointment, each.text)
@@ -852,15 +867,15 @@ def _learn_places(turn: ResidentTurn, scene: Scene, places: Sequence[str]) -> No
 
 
 async def overhear_scene(
-    turn: ResidentTurn, speakers: tuple[str, str], text: str, weight: float, *, is_clear: bool
+    turn: ResidentTurn, speakers: Sequence[str], text: str, weight: float, *, is_clear: bool
 ) -> None:
     """Let a resident nearby remember the overheard line of a scene.
 
     Args:
         weight: importance of the memory (1 to 10).
-        is_clear: whether neither of the two speakers could reveal a secret in the scene.
+        is_clear: whether none of the speakers could reveal a secret in the scene.
     """
-    keywords = (speakers[0].lower(), speakers[1].lower())
+    keywords = tuple(name.lower() for name in speakers)
     draft = RecordDraft(text=text, kind="observation", by=turn.name, importance=weight, keywords=keywords)
     records = await turn.build(draft)
     ids = tuple(each.id for each in records)
