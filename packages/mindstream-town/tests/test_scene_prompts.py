@@ -881,9 +881,11 @@ async def test_who_has_to_tell_something_speaks_to_the_person_once_a_day(tmp_pat
 async def test_news_is_told_in_passing_when_the_budget_allows_no_talk(tmp_path: Path) -> None:
     """Ada has to tell Emil; the second time, she keeps a secret and has not judged the news yet."""
 
-    async def told(folder: Path, *, keeps: bool) -> tuple[int, int]:
+    async def told(folder: Path, *, keeps: bool, errand: bool = False) -> tuple[int, int]:
         def plans(ask: PlanScenes) -> dict[str, Any]:
             plan = out_all_day(ask)
+            for each in plan["items"] if errand and ask.who == "Ada Brook" else ():
+                each |= {"with": ["Emil Kern"], "weight": 5} if each["from"] == "19:45" else {}
             numbers = [n for n, each in enumerate(ask.memories, 1) if NEWS_OF_ALL in each.text]
             kept = [n for n, each in enumerate(ask.memories, 1) if "The mill is sold." in each.text]
             return plan | {"tell": [{"number": n, "to": ["Emil Kern"]} for n in numbers], "keeps": kept}
@@ -896,12 +898,13 @@ async def test_news_is_told_in_passing_when_the_budget_allows_no_talk(tmp_path: 
             await town.run(until=6 * HOUR)
             for name, resident in town.residents.items():
                 town.residents[name].state = resident.state.model_copy(update={"asked": (9, 17_000)})
-            await town.run(until=20 * HOUR)
+            await town.run(until=20 * HOUR - 6)
             events = [row.event async for row in rows_after(town.store)]
             heard = (await remembered(town, "Emil Kern", ("thought",))).count(NEWS_OF_ALL)
         return heard, sum(isinstance(each, Met) and each.outcome == "told" for each in events)
 
     assert await told(tmp_path / "told", keeps=False) == (1, 2)
+    assert await told(tmp_path / "errand", keeps=False, errand=True) == (1, 2), "no budget allows the errand"
     assert await told(tmp_path / "unjudged", keeps=True) == (0, 0)
 
 
@@ -1167,6 +1170,42 @@ async def test_an_errand_of_little_weight_is_settled_in_short_and_corrects_what_
         assert bool(mind.of(Settle)) == is_short
         evening = [ask for ask in mind.of(ReflectScenes) if ask.who == HOST]
         assert evening and not (is_short and any(rumour in line for line in evening[-1].memories))
+
+
+async def test_a_short_meeting_is_overheard_and_settles_later_plans(tmp_path: Path) -> None:
+    """At four, the host asks the hermit for the hoe. At six, the hermit would ask the host about it."""
+    later, heard = "问王秀兰要不要锄头", "石婆婆把锄头借给了王秀兰。"
+
+    def plans(ask: PlanScenes) -> dict[str, Any]:
+        plan = errand_at_four(5)(ask)
+        for each in plan["items"] if ask.who == HERMIT else ():
+            each |= {"what": later, "with": [HOST], "weight": 5} if each["from"] == "18:00" else {}
+        return plan  # type: ignore[no-any-return]
+
+    def lends(ask: Settle) -> dict[str, Any]:
+        numbers = [n for side in ask.sides for n in number_of(side.plan, later)]
+        return {"text": "石婆婆借出锄头。", "weight": 6, "settles": numbers, "overheard": heard}
+
+    mind = SceneMind(plan_scenes=plans, settle=lends)
+    async with Town.open(tmp_path, liucun(), model=Models(mind)) as town:
+        await town.run(until=17 * HOUR)
+        (block,) = (each for each in town.residents[HERMIT].state.blocks if later in each.what)
+        assert not block.whom and block.settled
+        counts = [(await remembered(town, name)).count(heard) for name in (HOST, HERMIT, GUEST)]
+    assert counts == [0, 0, 1], "the guest sits near by"
+
+
+async def test_something_that_a_resident_agreed_to_do_alone_has_a_result(tmp_path: Path) -> None:
+    def promise(ask: TalkScene) -> dict[str, Any]:
+        if HOST not in {side.who for side in ask.sides} or ask.when[-5:] > "12:00":
+            return talk(ask)
+        agreed = {"what": AWAY, "place": INN_WORDS, "day": "2024-06-03", "from": "15:00", "to": "16:00", "who": [HOST]}
+        return talk(ask, agreed=[agreed])
+
+    mind = SceneMind(talk_scene=promise)
+    async with Town.open(tmp_path, liucun(), model=Models(mind)) as town:
+        await town.run(until=20 * HOUR)
+    assert [ask.question for ask in mind.of(WhatCame) if ask.who == HOST] == [AWAY]
 
 
 async def test_an_errand_to_two_is_settled_with_both(tmp_path: Path) -> None:
