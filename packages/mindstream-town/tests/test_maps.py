@@ -72,7 +72,7 @@ def test_a_world_is_the_same_after_any_format(tmp_path: Path, name: str) -> None
     ("file", "text", "wrong"),
     [
         ("sector_maze", "2, 2, 0, 3, 3", "sector_maze.csv: expected 3 x 2 = 6 cells, found 5"),
-        ("arena_maze", "4, 4, 0, 0, 8, 0", "row 2, column 2: the id 8 of arena_maze.csv has no row"),
+        ("arena_maze", "4, 4, 0, 0, 8, 0", "row 2, column 2: the id 8 in the layer arena has no meaning"),
         ("arena_maze", "4, -4, 0, 0, 5, 0", "arena_maze.csv: row 1, column 2: expected an id"),
         ("arena_maze", "5, 4, 0, 0, 5, 0", "row 1, column 1: the arena 'the Ville:cafe:bar' is drawn in"),
         ("game_object_maze", "7, 0, 0, 7, 7, 0", "row 2, column 1: the object 'bed' is drawn outside of an arena"),
