@@ -82,9 +82,9 @@ class PoolLearner(Retriever):
     Args:
         labeller: the model that labels candidates; None: `StandIn` labels candidates by text similarity. In the
             background, the labels depend on the newest version. If the version was trained on this model's labels, the
-            model labels new exemplars. If it was trained on text similarity, `StandIn` labels them, because the first
-            labelling by a model is expensive and needs a call of `train`. If it was trained on another model's labels,
-            nothing is trained in the background.
+            model labels new exemplars. If the version was trained on text similarity, or if there is no version,
+            `StandIn` labels them: the first labelling by a model is expensive, and needs a call of `train`. If the
+            version was trained on another model's labels, nothing is trained in the background.
 
     Attributes:
         failure: the error that ended background training; "" if there was none.

@@ -231,7 +231,7 @@ class Findings:
         standings: results by condition, the most believable first.
         items: number of judged items (questions to residents).
         agreed: share of pairs with the same verdict in both orders; None if no model judged.
-        first: share of the verdicts, except draws, in which the answer shown first won; None: all were draws.
+        first: share of the verdicts, except draws, in which the answer shown first won; None: no such verdict.
     """
 
     standings: tuple[Standing, ...]
@@ -252,8 +252,8 @@ def report(conditions: Sequence[str], judged: Sequence[Judged], checked: Sequenc
     """Combine verdicts and claim checks.
 
     The statistical tests compare the conditions. For each item, a condition has one value: the share of its comparisons
-    that it won (a draw counts half). If all pairs of an item are judged, sorting by these shares is the same as putting
-    the answers to the item in order.
+    that it won (a draw counts half). If all pairs of an item are judged, the shares rank the conditions in the same way
+    as a person who puts the answers to the item in order.
     """
     games = [Game(each.pair.first.condition, each.pair.second.condition, each.won) for each in judged]
     ratings = rate(games, seed) if games else {}
