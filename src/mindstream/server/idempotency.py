@@ -103,11 +103,11 @@ class Writes:
         return answer
 
     async def _begin(self, place: str, request: str, operation: Operation) -> tuple[str, int, str] | None:
-        """Reserve the key and return None. If the key was reserved before, return its stored state.
+        """Reserve the key and return None. If the key was reserved before, return the stored state of the write.
 
-        If another server is executing the write, wait until the other server has finished, at most `patience_s`
-        seconds. If the operation itself ensures that it is executed only once (`is_once`), do not wait and return None:
-        several servers may begin it.
+        If another server is executing the write, wait until that server has finished, at most `patience_s` seconds. If
+        the operation itself ensures that it is executed only once (`is_once`), do not wait, but return None: several
+        servers may begin such an operation.
         """
         for _ in range(int(self._patience_s / POLL_S) + 1):
             found = await self._state.begin(place, request)

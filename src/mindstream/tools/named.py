@@ -64,7 +64,7 @@ Count = Annotated[int, Field(ge=1, le=20)]
 def recall_tool(stream: Memory) -> FunctionTool:
     """Make the tool `recall`, which searches one memory.
 
-    Its searches do not strengthen the records that they find. A result that contains a tainted record is untrusted.
+    A search does not strengthen the records that it finds. A result that contains a tainted record is untrusted.
     """
 
     async def recall(query: Words, count: Count = 5) -> str:

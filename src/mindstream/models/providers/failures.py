@@ -292,7 +292,7 @@ ROLES = "roles"
 MAX_ENDPOINTS = 1_000
 """Maximum number of endpoints and models whose findings are stored; if there are more, all findings are discarded."""
 _THINKERS = re.compile(r"(?<![a-z0-9])(r1|qwq|think|thinking|reasoning|reasoner)(?![a-z0-9])", re.IGNORECASE)
-"""Names of models whose chat templates insert the opening mark of the thoughts, so that the reply lacks it."""
+"""Names of models whose chat templates insert the opening mark of the thoughts. The replies then lack this mark."""
 
 
 @dataclass

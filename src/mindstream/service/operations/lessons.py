@@ -99,8 +99,8 @@ class LessonList(Reply):
 class VerdictResult(Reply):
     """The effect of a verdict on the lessons of a pool, as ids of lessons.
 
-    `exemplar`: the id of the accepted work that is kept as an exemplar, "" if none is kept. `quoted`: the run
-    had no model, so that its answer is only a quotation.
+    `exemplar`: the id of the accepted work that is kept as an exemplar; "": no work is kept. `quoted`: whether the
+    answer of the run is only a quotation, because the run had no model.
     """
 
     run: str

@@ -114,8 +114,10 @@ class Cell:
     Attributes:
         pool: the pool to recall from: the pool of the agent's domain, the pool of all agents, or none (zero-shot).
         form: the embedded form of the exemplars.
-        stage: how many fifths of the stream of exchanges were offered to the pool before the test, 1 to 5.
-        control: "random": exemplars drawn at random; "shuffled": exemplars with answers of other questions; "": none.
+        stage: how many fifths of the stream of exchanges were offered to the pool before the test, 1 to 5; 0: the test
+            has no exemplars.
+        control: "random": exemplars drawn at random; "shuffled": exemplars with answers of other questions; "": neither
+            of the two.
     """
 
     agent: str

@@ -41,7 +41,7 @@ COMPACTED = (
 """Resets the counters, unless something was erased while the tables were rewritten."""
 HELD = "SELECT coalesce(sum(count), 0)::int8, coalesce(max(last), 0) FROM segments WHERE stream = ? AND ready"
 CANCELS_S = 0.1
-"""Interval, in seconds, at which the task that fills an index is cancelled again until it ends.
+"""When the task that fills an index is to end, it is cancelled again at this interval, in seconds, until it ends.
 
 A cancellation between two statements of the task has no effect.
 """
