@@ -34,7 +34,7 @@ class Strength:
     - At higher levels, a return raises the level only if T has passed since the last return. Every return starts T
       again.
     - Ten returns within an hour thus raise the level once, and a record in daily use becomes long-term within a week.
-      With a cap above 32 hours it would not: daily returns come before T(5), 32 hours, has passed.
+      With a cap above 32 hours it would not become long-term: T(5) is 32 hours, and daily returns come earlier.
     - A record that was not returned for 14 days loses a level each time a sleep draws the record.
     - A record that was not returned for 30 days also loses a level each time a recall finds the record and returns
       others.

@@ -68,7 +68,7 @@ class _Guarded:
 
     @property
     def traits(self) -> Traits:
-        """The tool's traits without a timeout: it would also count the time that a person takes to approve a call."""
+        """The tool's traits without the timeout, which would also count the time that a person takes to approve."""
         return replace(traits_of(self.tool), timeout_s=None)
 
     async def __call__(self, call: Call) -> str:
@@ -180,10 +180,10 @@ class _Watched:
 
 
 def _arguments(call: Call) -> JsonObject:
-    """Return the arguments of a call for its step in the log; {} if they are invalid JSON.
+    """Return the arguments of a call; {} if they are invalid JSON, which the tool reports when it is called.
 
-    The tool reports invalid JSON when it is called. If an argument looks like a reference to evidence, all arguments
-    are returned as one text, because ReAct does not insert evidence.
+    If an argument looks like a reference to evidence, all arguments are returned as one text, named `arguments`:
+    ReAct does not insert evidence.
     """
     try:
         value = first_json(call.arguments, dict)

@@ -221,7 +221,7 @@ async def _within(
 ) -> list[str]:
     """Return the ids of the records that meet the criteria of a request, and for which `is_meant` returns True.
 
-    The subject (`about`) is not compared: `is_meant` does this.
+    Only `is_meant` decides whether a record mentions the subject (`about`).
 
     Return [] if the request names no subject, session or span of time.
     """

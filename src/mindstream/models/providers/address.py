@@ -336,8 +336,8 @@ def _url(url: str, source: str = "", remedy: str = "") -> str:
     secret = next((f"a key ({name}=…)" for name, _ in parse_qsl(parts.query) if name.casefold() in QUERY_KEYS), "")
     if secret := "a user name or password" if parts.username or parts.password else secret:
         raise SettingsError(
-            f"{where}a model's address must not contain {secret}: the address can be part of the model's name, and names"
-            f" are logged. {remedy}"
+            f"{where}a model's address must not contain {secret}, because the address can be part of the model's name,"
+            f" which is logged. {remedy}"
         )
     path = parts.path.rstrip("/")
     for each in REQUEST_PATHS:

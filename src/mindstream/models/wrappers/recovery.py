@@ -281,7 +281,7 @@ LINES = 2
 
 
 class Guard(Layered):
-    """Passes a reply on until it degenerates, and ends it there.
+    """Passes a reply on up to the point at which the reply degenerates, and ends the reply there.
 
     - The text before this point stays. Free text is an answer. Structured data is parsed, and is invalid if incomplete.
     - A mark of a prompt or of another turn (`<|im_end|>`, `### User:`) does not count in a code block or after a
