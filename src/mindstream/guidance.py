@@ -303,8 +303,7 @@ class Streamed(AsyncGenerator[T, None]):
 
 
 def _name_of(function: Callable[..., object]) -> str:
-    """Return a method's name as callers write it: the usual name of an object of the method's class, a dot, and the
-    name."""
+    """Return a method's name as callers write it, with the usual name of the object: `memory.recall`."""
     owner, _, name = function.__qualname__.rpartition(".")
     return f"{CALLED.get(owner, owner.lower())}.{name}"
 

@@ -26,8 +26,8 @@ class Role:
 
     Attributes:
         does: what the model of this role does, in a few words.
-        otherwise: other roles. If no model is set for this role, the model of the first of these roles with a model is
-            used; if none of them has a model, the default model.
+        otherwise: other roles, in order. If no model is set for this role, the model of the first of these roles that
+            has one is used. If none of these roles has a model, the default model is used.
     """
 
     name: str

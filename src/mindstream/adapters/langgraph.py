@@ -111,8 +111,10 @@ class MindstreamStore(base.BaseStore):
         return found
 
     async def _write(self, memory: Memory, puts: Mapping[Place, base.PutOp]) -> None:
-        """Store items in one commit, and archive those that they replace; an item with the value None is only
-        archived."""
+        """Store items in one commit, and archive the stored items that they replace.
+
+        An item with the value None only archives the stored item.
+        """
         while puts:
             now, held = memory.clock.now(), {place: await _held(memory, place) for place in puts}
             news = {place: op for place, op in puts.items() if op.value is not None}

@@ -312,8 +312,11 @@ def _can_run(solver: Solver) -> bool:
 
 
 async def _is_worth(expected: Estimate, settings: Settings, options: SolveOptions, asker: Asker | None) -> bool:
-    """Return whether to run at the estimated cost. Ask the user if it is high, neither --yes nor a budget in US dollars
-    is given, and the user can answer."""
+    """Return whether to run at the estimated cost.
+
+    The user is asked if the cost is at least ASKED_FROM_USD, neither --yes nor a budget in US dollars is given, and the
+    user can answer.
+    """
     if asker is None or options.yes or settings.budget_usd is not None or (expected.cost_usd or 0.0) < ASKED_FROM_USD:
         return True
     return await asker.ask("Continue? [Y/n]", "ny") == "y"

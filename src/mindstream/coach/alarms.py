@@ -166,8 +166,8 @@ class Alarms:
         self._put, self._since = 0, 0
         """Number of times that the open question was asked, and number of answers given since then."""
         self._last: Alarm | None = None
-        """The alarm that the user may take back (again): the one whose words were the last answer, or the one that was
-        taken back just before the last answer."""
+        """The alarm that the user may take back (again): the alarm whose words were the last answer, or the alarm that
+        was taken back just before the last answer."""
 
     @property
     def question(self) -> str:
@@ -445,8 +445,9 @@ class SafetyClassifier:
     async def _read(
         self, model: Model, asked: SuggestsDanger, turn: asyncio.Task[None], head_start_s: float | None
     ) -> str:
-        """Return the likeliest answer. "" if the model failed, or if it is guessing: the likeliest answer is less than
-        SURER times as likely as the second.
+        """Return the likeliest answer; "": the model failed, or is guessing.
+
+        The model is guessing if the likeliest answer is less than SURER times as likely as the second.
 
         Args:
             head_start_s: seconds to wait for the turn before the model is called; None: wait until the turn has ended.

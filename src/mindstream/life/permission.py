@@ -1,6 +1,6 @@
 """Permission for calls that change the world, or contain an address that no trusted source gave (see tools/call.py).
 
-Each such call needs its own approval, unless `Permits` allows the tool; a call with such an address needs it always.
+Each such call needs its own approval. Only a call without such an address needs none if `Permits` allows the tool.
 """
 
 from __future__ import annotations

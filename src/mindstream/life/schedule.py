@@ -69,7 +69,7 @@ class Calendar:
             count only if `nth` is set.
         days: for months and years without `nth`: the days of the month. -1: the last day. A day that a month lacks,
             such as the 31st of April, means the last day of the month.
-        nth: for months and years: which one counts of the month's days with a weekday in `weekdays`. 1: the first; -1:
+        nth: for months and years: which day of the month counts, among the days that are `weekdays`. 1: the first; -1:
             the last; 0: `days` count instead.
         month: for years: the number of the month, 1 to 12.
 
@@ -317,7 +317,8 @@ class Rhythm:
         - A life that has not looked yet may look at once.
         - After a look that found work, or if a turn has begun since the look, the life waits one interval (`beat_s`).
         - After a look that found nothing, the life waits at least two intervals. It also waits until the time that M2
-          (the role that decides) has named for the next look, or, without such a time, until the next day (UTC).
+          (the role that decides) has named for the next look. If M2 has named no time, it waits until the next day
+          (UTC).
         """
         if self.beat_s is None:
             return None

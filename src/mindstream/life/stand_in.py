@@ -1,6 +1,6 @@
 """Rules of a life without a language model: they quote, show due orders, and remember the user's words.
 
-These rules only check the form of texts: whether a task is that of a standing order, which tools search or write, where
+These rules only check the form of texts: whether a task comes from a standing order, which tools search or write, where
 a passage begins, whether an utterance ends with a question mark. They do not understand tasks. So they finish a task as
 done only if a person was shown the task and answered.
 """

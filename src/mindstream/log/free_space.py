@@ -3,8 +3,8 @@
 With `secure_delete` SQLite overwrites deleted rows. But when SQLite moves rows to another page, copies of them stay in
 the old page, between the cell pointers and the cells: bytes that SQLite never reads. This module overwrites these bytes
 directly in the file, while no process can write and the write-ahead log is empty. The first time it reads all pages.
-Later it reads only the pages that were written since the last time, which the write-ahead log lists; if the log has
-begun anew in the meantime, it reads all pages again.
+Later it reads only the pages that were written since the last time; the write-ahead log lists these pages. If the log
+has begun anew more than once in the meantime, it reads all pages again.
 
 While a process has a file open through SQLite, other code of the process must not close another descriptor of the file:
 that would release SQLite's locks on it (POSIX). So the descriptor used here stays open until all parts of the process

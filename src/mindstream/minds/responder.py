@@ -352,7 +352,9 @@ waiting."""
 
 
 class Exchange:
-    """A queue between the task of an answer and its listener, which iterates over it and closes it at the end.
+    """A queue from the task that produces an answer to a listener.
+
+    The listener iterates over the queue, and closes the queue at the end.
 
     The task waits until each piece was read, so that only the shown part of an interrupted answer is stored. If the
     listener stops reading, the task waits GONE_S seconds, then continues without the listener.

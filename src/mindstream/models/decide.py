@@ -8,8 +8,8 @@
     if likely["yes"] > 0.7: ...
 
 A rule or a decision endpoint returns the probabilities itself. A chat model is asked for a single token, and the
-log-probabilities of that token give the probability of each answer; if the model reports none, or if they hardly cover
-the answers (MIN_COVERED), its answer in text gets the probability 1.
+log-probabilities of that token give the probability of each answer. If the model reports no log-probabilities, or if
+these hardly cover the answers (MIN_COVERED), the model's answer in text gets the probability 1.
 
 `brier_score`, `calibration_error` and `accuracy` measure how good predicted probabilities are, given the right answers.
 """

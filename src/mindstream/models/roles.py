@@ -121,8 +121,8 @@ class Models:
     ) -> Models:
         """Build the models of a table role -> name; a name that occurs twice is built once.
 
-        An empty table means rules for all roles. Otherwise, unless there is a `default`, requesting the model of a role
-        without one is an error.
+        An empty table means rules for all roles. With any other table, requesting the model of a role is an error if
+        the role, its substitute roles and `default` all have no model.
 
         Args:
             patience_s: maximum seconds before the first part of a reply and between two parts, for all models or by

@@ -1,9 +1,9 @@
 """Prompts of planners and solvers.
 
-When a plan is revised, the prompt contains no third-party content. Of a step whose evidence is such content, the prompt
-has only whether the step failed or lacks the answer, and which kind of value is missing. The solver's description of
-the missing part is then reduced to words of the task and the plan (see `states_of`, `describe_missing`). So third-party
-evidence cannot add a call to a plan (Debenedetti 2025, CaMeL).
+When a plan is revised, the prompt contains no third-party content. If the evidence of a step is such content, the
+prompt says only whether the step failed or lacks the answer, and which kind of value is missing. The solver's
+description of the missing part is then reduced to words of the task and the plan (see `states_of`, `describe_missing`).
+So third-party evidence cannot add a call to a plan (Debenedetti 2025, CaMeL).
 """
 
 from __future__ import annotations

@@ -40,8 +40,8 @@ A_MINUTE, AT_ONCE = 6_000, 2_000
 LOCAL_TIMES = 10
 """Factor by which the default limits are higher for programs on this machine without a token."""
 MAX_BUCKETS = 10_000
-"""Number of buckets (one for each token) at which those without running requests are removed. Removing a bucket only
-resets the count for its limit."""
+"""Number of buckets (one for each token) at which the buckets without running requests are removed. Removing a bucket
+only resets the count for the limit of this token."""
 PORTIONS = 600
 """Number of portions into which the requests of a minute are divided, if several servers count together.
 

@@ -137,7 +137,7 @@ class MembersChanged(Event):
 
 
 class ExemplarWithdrawn(Event):
-    """Exemplars were withdrawn: those in `ids`, and all that `writer` has written so far.
+    """Exemplars were withdrawn: the exemplars in `ids`, and all exemplars that `writer` has written so far.
 
     Withdrawn exemplars, and exemplars derived from them, are not served.
     """

@@ -197,8 +197,11 @@ class PoolLearner(Retriever):
         return not self._closing.is_set()
 
     async def _learn(self) -> None:
-        """Train the retriever on the exemplars that no version covers yet. The labels are from the labelling model if
-        those of the newest version are; otherwise they are from text similarity."""
+        """Train the retriever on the exemplars that no version covers yet.
+
+        The labels come from the labelling model if the newest version was trained with labels of a labelling model.
+        Otherwise they come from text similarity.
+        """
         base, state = await self._base(), self._pool.last_state
         labeller = self.labeller if state.versions and state.versions[-1].labeller else None
         if labeller:

@@ -271,7 +271,8 @@ class Pool:
     def likely(self, scorer: Model) -> MutualInformation | None:
         """Return the object that measures, with a model in this process, whether answers belong to their queries.
 
-        It is the pool's `measure_by`, else one that uses the scorer; None if the scorer does not run in this process.
+        This object is the pool's `measure_by`. If the pool has none, it is an object that uses the scorer; None: the
+        scorer does not run in this process.
         """
         if self.measure_by is None and scorer.name not in self._likely:
             self._likely[scorer.name] = mutual_information(scorer.name)

@@ -29,7 +29,7 @@ class Head(BaseModel, extra="forbid", frozen=True):
         recorded: day of the recording.
         who: kind of model that answered.
         source: origin of an example; "": none.
-        timed: whether times are those of the events; else they are times of a playback.
+        timed: whether the times are the times of the events; False: they are times of a playback.
         start: time of a town's step 0, as ISO 8601.
     """
 

@@ -102,7 +102,7 @@ async def approach(turn: ResidentTurn, other: ResidentTurn) -> None:
 
 
 async def end_talk(turn: ResidentTurn, other: ResidentTurn) -> None:
-    """End a talk: both remember its lines, or that one of them did not answer."""
+    """End a talk: both residents remember the lines, or that one of the two did not answer."""
     lines = turn.state.talk or other.state.talk
     silent = [each.name for each in (turn, other) if all(line.by != each.name for line in lines)]
     if silent:
@@ -166,7 +166,7 @@ async def _decline(
 
     Args:
         by: name of the resident who did not answer.
-        heard: whether this resident heard the words; if so, it remembers them too.
+        heard: whether the resident who did not answer heard the words, and so remembers them, too.
     """
     for one, its in ((turn, other), (other, turn))[: 1 + heard]:
         silent, speaker = (one, its) if one.name == by else (its, one)

@@ -402,9 +402,14 @@ class Met(TownEvent):
     kind = "residents_met"
     other: Name
     outcome: Literal["talked", "passed", "declined", "settled", "told"]
-    """`talked`; `passed`: they passed each other without a talk; `declined`: one of them declined to talk; `settled`: a
-    short request gave the result of what they had met for; `told`: one told the other news in passing, without a call
-    of a model."""
+    """What the two residents did:
+
+    - `talked`: they talked;
+    - `passed`: they passed each other without a talk;
+    - `declined`: one of them declined to talk;
+    - `settled`: a short request gave the result of what they had met for;
+    - `told`: one told the other news in passing, without a call of a model.
+    """
     by: Name = ""
     """The resident who declined or ended the meeting."""
     records: Names = ()

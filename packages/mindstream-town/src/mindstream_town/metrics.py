@@ -311,8 +311,10 @@ class Knower:
 
     Attributes:
         step, time: since when the resident knows it.
-        how: from a first memory (see `is_first`), told by a speaker, or learned otherwise. by: the speaker.
-        record: id of the resident's earliest memory that is derived from the fact. text: its text.
+        how: from a first memory (see `is_first`), told by a speaker, or learned otherwise.
+        by: the speaker.
+        record: id of the resident's earliest memory that is derived from the fact.
+        text: the text of this memory.
         chain: speakers who passed the fact on, from the first knower to this one.
     """
 

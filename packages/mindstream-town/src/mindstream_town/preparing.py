@@ -1,6 +1,6 @@
 """Prepare a town file: a model reads its descriptions once and adds missing keys; existing keys stay.
 
-Residents that have a `day` are skipped, and so are places if one of them has a purpose. So a second run changes
+Residents that have a `day` are skipped. If any place has a purpose, all places are skipped. So a second run changes
 nothing.
 """
 

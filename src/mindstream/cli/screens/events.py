@@ -66,7 +66,7 @@ QUIET = {
     "thought",
     "waiting",
 }
-"""Kinds of events that are not shown as a generic line (kind and fields): other code shows them, if they are shown."""
+"""Kinds of events that are not shown as a generic line (kind and fields). Other code shows some of these events."""
 STATES: dict[State, str] = {"now": "→", "going_on": "↻", "later": "·", "done": "✓", "dropped": "✗", "not_needed": "–"}
 
 

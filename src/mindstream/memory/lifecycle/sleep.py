@@ -165,8 +165,8 @@ async def sleep(
     """Let n random records decay, write a summary of the archived ones (the dream), and tidy up (`tidy_up`).
 
     Return the dream, or "". In a memory with the policy `keep` (memory/policy), nothing is archived, merged or dreamt:
-    a sleep only rates importance and compacts the store. If a model fails, only its step is lost: archived records
-    stay archived without a dream.
+    a sleep only rates importance and compacts the store. If a model fails, only the step that called it is lost: for
+    example, archived records stay archived without a dream.
 
     Args:
         n: number of records to draw; None: the number in the policy.

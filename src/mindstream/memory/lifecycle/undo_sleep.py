@@ -31,8 +31,8 @@ class UndoneSleep:
         sleep: the row of the sleep's first step.
         held_again: ids of restored records: those that were archived, merged or weakened.
         archived: ids of the records that the sleep had created; they are archived now.
-        left: ids of weakened records that stay as they are: since the sleep, a recall has returned them, or they were
-            archived, deleted or made long-term.
+        left: ids of weakened records that stay as they are, because since the sleep a recall has returned them, or they
+            were archived, deleted or made long-term.
     """
 
     sleep: int

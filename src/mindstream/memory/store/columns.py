@@ -44,7 +44,7 @@ this many messages."""
 class RecordIds:
     """The ids of a stream's records, in the order of writing.
 
-    The ids are first those in an array from a file, then those in a list of later ids.
+    An array from a file has the first ids, and a list has all later ids.
 
     Attributes:
         position: finds the row of an id. Ids of erased records are unknown.

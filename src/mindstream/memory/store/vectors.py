@@ -241,7 +241,7 @@ class Vectors:
         """Return rows, and for each the cosine of its vector with the unit vector `query`, minus the average of this
         cosine over the stream.
 
-        The rows are those of `among` with the most similar vectors, and those of `also()` that are in `among`.
+        The rows are the rows of `among` with the most similar vectors, and the rows of `also()` that are in `among`.
         """
         self._settle()
         rows = self._candidates(query, among, also)
@@ -301,8 +301,10 @@ class Vectors:
         return np.flatnonzero(chosen & among)
 
     def nearest_by_bits(self, query: Floats, among: Mask, n: int) -> Ints:
-        """Return about n to 2n rows of `among` (fewer if there are fewer): the rows whose vectors are on the same side
-        of the mean as the query in most dimensions."""
+        """Return the rows of `among` whose vectors are on the same side of the mean as the query in most dimensions.
+
+        About n to 2n rows are returned; all rows of `among`, if these are fewer.
+        """
         self._settle(bits=True)
         if self.behind:  # rows that are not settled yet have neither lengths nor bits
             among = among & (self.lengths.values > 0)

@@ -272,8 +272,14 @@ def read_json_plan(text: str, tools: Sequence[ToolSpec] = ()) -> Plan:
 
 
 def _values(text: str) -> Iterator[Any]:
-    """Yield the values that may be the plan, in this order: the whole text as JSON, JSON within the text, the text as
-    TOML, each code block as JSON, the text and each code block as YAML."""
+    """Yield the values that may be the plan, in this order:
+
+    - the whole text as JSON;
+    - JSON within the text;
+    - the text as TOML;
+    - each code block as JSON;
+    - the text, then each code block, as YAML.
+    """
     yield read_json(text.strip())
     for kind in (dict, list):
         with suppress(ReplyInvalid):

@@ -646,7 +646,7 @@ NUMBERED = re.compile(
 
 
 def read_other_form(text: str, tools: Sequence[ToolSpec]) -> OtherForm | None:
-    """Read a step in one of the other forms, with a known tool; None if the line is not such a step."""
+    """Read a step that is not written as `#E1 = Tool[…]`; None: no step in a known form with a known tool was found."""
     text = text.strip()
     if not DIGIT.search(text):  # all of these forms have a number
         return None

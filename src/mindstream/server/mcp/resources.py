@@ -32,7 +32,8 @@ TEMPLATES = {
     "plan://{run}": ("plan", "A run of a plan: its steps, their results, its answer.", ""),
     "town://{town}/{step}": ("town", "A moment of a town: the place and the action of each resident.", "town"),
 }
-"""For each URI template: its name, its description, and the set of tools with which it is listed ("": always)."""
+"""For each URI template: the name, the description, and the set of tools that must be offered for the template to be
+listed ("": it is always listed)."""
 
 
 def templates(sets: Collection[str]) -> list[wire.ResourceTemplate]:

@@ -320,8 +320,10 @@ def _longest_common(lines: Sequence[Line], heard: Sequence[Record], current: Abs
 
 
 def _said_before(after: Sequence[Record], text: str, now: Moment) -> Record | None:
-    """Return the record of a user's message with this text: the first valid one, else the last abandoned one, else
-    None."""
+    """Return the record of a user's message with this text.
+
+    The result is the first valid message; without a valid message, the last abandoned message; without both, None.
+    """
     there = [each for each in after if each.data.get("by_user") and _plain(each.text) == _plain(text)]
     current = [each for each in there if holds(each, now)]
     left = [each for each in there if _was_left(each)]

@@ -149,10 +149,10 @@ class NightList(Reply):
 
 
 class ForgetAboutRequest(Ask):
-    """Which memories to forget: those in `ids`, and in addition those that meet all the other given conditions.
+    """The memories to forget: the memories in `ids`, and the memories that meet all other given conditions.
 
-    `kinds`: of these kinds. `about`: that mention this subject. `session`: from this conversation. `since`, `until`:
-    written in this time span. `dry_run`: only report what would be deleted.
+    `kinds`: memories of these kinds. `about`: memories that mention this subject. `session`: memories from this
+    conversation. `since`, `until`: memories written in this time span. `dry_run`: only report what would be deleted.
     """
 
     ids: list[str] = Field([], max_length=1_000)

@@ -105,7 +105,7 @@ class Hub:
         self._store, self._clock = store, clock
         self._listeners: set[Listener] = set()
         self._by_mind: dict[StreamKey | None, set[Listener]] = {}
-        """Listeners by the mind whose log they follow; None: those that follow all logs of the tenant."""
+        """Listeners by the mind whose log they follow; None: listeners that follow all logs of the tenant."""
         self._written = Signal()
         self.seq = 0
         """Every row up to this seq has been queued for the listeners that want it."""

@@ -138,7 +138,7 @@ def _without_empty(value: Any) -> Any:
 
 
 def result_text(result: Mapping[str, Any]) -> str:
-    """Return a call's result as text: its texts, then its structured data, unless the texts already contain the data.
+    """Return a call's result as text: the texts, then the structured data (unless the texts already contain the data).
     Images and other blocks without text are only named. The text is cut off after MAX_TEXT characters."""
     blocks = _blocks(result)
     parts = [_block_text(block) for block in blocks]

@@ -119,7 +119,8 @@ class Person:
 
     Attributes:
         mistaken: share of the corrections that are false.
-        begin: number from 0 to 1 that decides which correction is the first false one; a larger number: an earlier one.
+        begin: number from 0 to 1 that decides which correction is the first false one. With a larger number, the first
+            false correction comes earlier.
     """
 
     place: Workplace

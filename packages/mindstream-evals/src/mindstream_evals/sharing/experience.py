@@ -67,7 +67,8 @@ class Experience(Protocol):
         """Return the examples that an agent in this condition (`arm`) is shown before a question."""
 
     async def learn(self, done: Attempts) -> dict[str, Any]:
-        """Learn from a training task; return the row to store: a description `noted`, and the state, if any."""
+        """Learn from the attempts at a training task. Return the row to store: `noted` says what changed, and the other
+        fields are the new state, if there is one."""
 
     def load(self, row: Mapping[str, Any]) -> None:
         """Restore the state from the row of the last training task."""

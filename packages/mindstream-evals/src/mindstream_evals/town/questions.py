@@ -96,7 +96,7 @@ def draw_questions(questions: Sequence[Question], n: int, seed: int, name: str) 
 def gaps_of(history: History, name: str, event: str) -> dict[str, str]:
     """Return the values of the placeholders in questions to a resident: another resident, an event, and the time.
 
-    The other resident is one that the resident has met or knows, if there is one.
+    If the resident has met or knows others, the other resident is one of these.
     """
     setting, step = history.setting, history.step
     when = setting.when(max(step, 0))
@@ -159,7 +159,8 @@ class Answer:
     """An answer to an item.
 
     Attributes:
-        condition: parts of the memory in use; `person`: a person answered; `shuffled`: another resident answered.
+        condition: the parts of the memory in use, or `person` (a person answered) or `shuffled` (another resident
+            answered).
         key: key of the stored answer, derived from the prompt.
     """
 

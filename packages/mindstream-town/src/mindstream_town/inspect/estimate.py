@@ -169,7 +169,7 @@ async def _answered(rules: Rules, request: Request) -> str:
 async def _reply(rules: Rules, request: Request) -> AsyncGenerator[Part]:
     """Answer a prompt as a typical model would, or by the rules.
 
-    A prompt is answered as by a model if it has no rule, or if the rule's reply would change how many calls the
+    A prompt gets a typical model's answer if it has no rule, or if the rule's reply would change how many calls the
     residents make. All other prompts are answered by their rules.
     """
     match request.prompt:
@@ -213,8 +213,8 @@ async def count_calls(
     """Run a number of steps from the beginning without a model, and count the calls that models would get.
 
     Args:
-        models: model name by role, as in `Models.named`. For a role with a model, replies are as those of a typical
-            model and count with their average length. The other roles are answered by rules.
+        models: model name by role, as in `Models.named`. A role with a model gets the replies of a typical model
+            (`_reply`), which count with their average length. The other roles are answered by rules.
     """
     counting = Counting()
     lived = replace(counting, name=LIVED)  # shares its counts with `counting`

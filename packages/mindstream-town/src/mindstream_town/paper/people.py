@@ -164,8 +164,8 @@ async def rate_memories(turn: ResidentTurn, *, at_once: bool = False) -> None:
     """Rate up to AT_ONCE unrated memories from before this step.
 
     Args:
-        at_once: rate them now. False: rate them only if a new hour of the day has begun since the first of them was
-            written, and since the last rating.
+        at_once: rate the memories now. False: rate them only if a new hour of the day has begun both since the first
+            unrated memory was written and since the last rating.
     """
     if not _is_to_rate(turn, at_once):
         return

@@ -256,7 +256,7 @@ class RewriteDay(Prompt[RestOfDay]):
     when: str
     bed: str
     agreed: tuple[Memory, ...]
-    """Agreements for today, numbered from 1: the new ones, then those from earlier."""
+    """Agreements for today, numbered from 1: new agreements, then earlier ones."""
     plan: tuple[str, ...]
     """The planned rest of the day, as `HH:MM what (where)`; HH:MM is the time of arrival."""
     places: tuple[str, ...]

@@ -202,9 +202,11 @@ def passed_on(
 def spoken_drafts(
     one: str, other: str, step: int, lines: Sequence[SpokenLine], importance: float | None
 ) -> list[RecordDraft]:
-    """Return the lines of a talk, which begins at a step, as one of the two speakers (`one`) remembers them.
+    """Return the lines of a talk as one of the two speakers (`one`) remembers them.
 
-    `importance`: the importance of each line, 1 to 10; None: lines are rated later.
+    Args:
+        step: the step at which the talk begins.
+        importance: the importance of each line, 1 to 10; None: lines are rated later.
     """
     return [
         RecordDraft(

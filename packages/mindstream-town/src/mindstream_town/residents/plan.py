@@ -37,9 +37,9 @@ ASIDE = 3
 def stand_at(turn: ResidentTurn, address: Address, nearest: Spot) -> Spot:
     """Return the spot where the resident stands at a place: the nearest spot, or one at most ASIDE away from it.
 
-    - The nearest spot is in sight: the resident takes it if it is free, else a free spot around it.
-    - The nearest spot is not in sight: the resident takes it, or a spot around it, with equal chances.
-    - At home, on roads, or if no spot around the nearest spot is free: the resident takes the nearest spot.
+    - At home, on roads, or if no spot around the nearest spot is free: the nearest spot.
+    - Otherwise, if the nearest spot is in sight: this spot if it is free, else a free spot around it.
+    - Otherwise: the nearest spot, or a spot around it, with equal chances.
 
     Args:
         nearest: the spot of the place that has the shortest path.

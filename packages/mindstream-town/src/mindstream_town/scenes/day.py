@@ -1187,7 +1187,8 @@ def keep_appointment(setting: Setting, step: int, state: ResidentState, other: R
 
 
 def settles_in_short(setting: Setting, step: int, state: ResidentState, other: ResidentState) -> bool:
-    """Return whether two residents settle what they have met for by a short request for the result, without a talk.
+    """Return whether two residents settle the purpose of their meeting by a short request for the result, without a
+    talk.
 
     - An appointment (`is_appointment_due`) is settled so if a budget allows no talk.
     - An errand (`is_errand_to`) is settled so if a budget allows no talk; or if the errand is too unimportant for a
@@ -1316,8 +1317,8 @@ def may_meet(setting: Setting, step: int, state: ResidentState, other: ResidentS
     - At an appointment with each other, the two may do so even if they are busy or have met shortly before.
     - A resident that has come to speak to the other (`is_errand_to`) may begin one scene during the act for which it
       has come. The last scene of the two must then be at least REST_BEFORE_ERRAND minutes ago.
-    - A resident that has to tell the other something (`has_to_tell`) may do so even if less of its budget is free at
-      this hour (`pace`), but within the limit of scenes per hour.
+    - A resident that has to tell the other something (`has_to_tell`) may do so even if the share of the budget that is
+      free at this hour (`pace`) is spent. The limit of scenes per hour still applies.
     """
     if not setting.profile.talks or setting.when(step).hour >= LATEST_HOUR:
         return False

@@ -256,8 +256,10 @@ class SceneAgreed(BaseModel, frozen=True, populate_by_name=True):
     """Something that people have agreed on in a scene.
 
     Attributes:
-        what: the act without the names of those who do it. who: those who do it, together if there are several.
-        parts: what each of them does, if they do not do the same. whom: other people to ask, tell or meet then.
+        what: the act, without the names of the people who do it.
+        who: the people who do the act (together if there are several).
+        parts: what each of these people does, if they do different things.
+        whom: other people to ask, tell or meet then.
     """
 
     what: Words
@@ -358,9 +360,9 @@ class TalkScene(Prompt[Scene]):
     """Whether the two persons of the scene have not met, and neither description names the other or anyone of the
     other's household."""
     at_home: bool = False
-    """Whether they live together and are both at home, so that neither comes up to the other."""
+    """Whether the two live together and are both at home. If so, neither comes up to the other."""
     together: str = ""
-    """The activity of their appointment, if both are here for one; "": they meet by chance."""
+    """The activity of the appointment for which both are here; "": they meet by chance."""
     places: tuple[str, ...] = ()
     """Places that the two people may mention, in words: rooms that at least one of them knows."""
 
