@@ -221,7 +221,7 @@ async def _tell(call: LocalCaller, settings: Settings, json: bool, row: dict[str
     tell(json, row, row["did"])
     if not json and not await is_lived(await call.memory()):
         again = await _command(call, settings)
-        complain(f"no process runs this life now; the following command continues it and reads this:\n  {again}")
+        complain(f"no process runs this life now; to continue the life, so that it reads this, run:\n  {again}")
 
 
 async def _command(call: LocalCaller, settings: Settings) -> str:

@@ -595,5 +595,5 @@ async def _setting_of(store: Store, new: Setting | None) -> Setting:
     if await store.last(store.key(JOURNAL), TownBegan.kind) is not None:
         raise InputError(TAKEN)
     if await store.events(None, limit=1):
-        raise InputError("the folder or database contains other data than a town: begin the town in one of its own")
+        raise InputError("the folder or database contains other data than a town: choose another one for the town")
     return new

@@ -45,8 +45,8 @@ MEANS = {
     "first_s": "T at level 0, in seconds (T: minimum time between two returns that raise a level)",
     "base": "factor by which T grows with each level",
     "cap_s": "largest T, in seconds; a record that reaches it is lasting",
-    "passed_over_s": "seconds since its last return after which a record that is found but not returned loses a level",
-    "asleep_s": "seconds since its last return after which a record that sleep selects loses a level",
+    "passed_over_s": "a record not returned for this many seconds loses a level if a recall only finds it",
+    "asleep_s": "a record not returned for this many seconds loses a level if a sleep selects it",
 }
 NOTES = """The settings of the process that opens a memory ([memory] in the settings file,
 MINDSTREAM_MEMORY='{"base": 3}', --reranker) override those of the memory. A change
@@ -208,7 +208,7 @@ def _show(log: RecallLog, ranked: Sequence[Replayed], today: Strength, limit: in
     )
     say(
         f"the replay with the current setting archives {count_of(len(now.forgotten), 'record')}; in fact"
-        f" {len(log.forgotten)} were archived, {agreed} in both\n"
+        f" {len(log.forgotten)} were archived; {agreed} of these are archived by the replay, too\n"
     )
     columns = ("", "base", "cap", "passed over", "asleep", "lost", "held", "in vain")
     shown = [("today", now), *((f"{place}", each) for place, each in enumerate(ranked[:limit], 1))]

@@ -325,7 +325,7 @@ class _Reserved(Layer):
         self._check_price()
         self._reserved = await budget.begin(self.request)
         try:
-            self._check_price()  # again: while this call waited, another one may have turned out to have no price
+            self._check_price()  # again: while this call waited, another call may have turned out to have no price
             if budget.bring_up is not None:
                 await budget.bring_up()  # so that other processes count this reservation
         except BaseException:

@@ -445,7 +445,7 @@ async def erase(
         await erase_person(store, user, opened.clock, where.beside, known=bool(what.outside))
         await _prove_rows(opened)
         return
-    # before the user's own rows are erased: if this fails, those still exist, and the erasure can be repeated
+    # Done before the user's own rows are erased: if it fails, these rows still exist, and the erasure can be repeated.
     await withdraw(store, user, key, opened.clock)
     for left in await store.write(lambda rows: take_elsewhere(rows, user, key), [ERASURES]):
         caches.empty(left.stream)
