@@ -45,7 +45,9 @@ MEANS = {
     "first_s": "T at level 0, in seconds (T: minimum time between two returns that raise a level)",
     "base": "factor by which T grows with each level",
     "cap_s": "largest T, in seconds; a record that reaches it is lasting",
-    "passed_over_s": "a record not returned for this many seconds loses a level if a recall only finds it",
+    "passed_over_s": (
+        "a record not returned for this many seconds loses a level if a recall finds it, but does not return it"
+    ),
     "asleep_s": "a record not returned for this many seconds loses a level if a sleep selects it",
 }
 NOTES = """The settings of the process that opens a memory ([memory] in the settings file,
