@@ -123,7 +123,7 @@ class MemoryCapability(AbstractCapability[Any]):
         return await self._do(ctx, find)
 
     async def forget(self, ctx: RunContext[Any], query: str) -> str:
-        """Erase for good all memories that state a fact: give the fact in its own words, not only its topic."""
+        """Erase for good all memories that state a fact: give the whole fact in words, not only its topic."""
 
         async def remove(memory: Memory) -> str:
             found = await memory.find_removal(about=query)

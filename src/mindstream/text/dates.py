@@ -93,8 +93,8 @@ HINT = build_pattern(
 )
 """A quick test: in a text in which this pattern does not match, READINGS find no time."""
 MAX_BEFORE = 60
-"""Words that extend a time, such as 'a couple of weekends before the', are found in this number of characters before
-the time."""
+"""Words that extend a time, such as 'a couple of weekends before the', are searched for in this number of characters
+before the time."""
 
 
 def spans(text: str, now: Moment) -> list[DateSpan]:

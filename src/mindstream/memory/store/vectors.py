@@ -44,7 +44,7 @@ whose signs (one bit per dimension) are most similar to the signs of the query."
 class Vectors:
     """One vector per record, to which parts of the neighbours' vectors are added (see `append`).
 
-    A record that was written without a vector has only the parts of its neighbours.
+    A record without a vector has only the parts of its neighbours.
     """
 
     def __init__(self, width: int, without: Sequence[int] = ()) -> None:

@@ -293,8 +293,8 @@ class Speaking(Frozen):
         """Return the line by rules, the numbers of the memories that it passes on, and whether it ends the talk.
 
         - The speaker's first line greets.
-        - The speaker's first line also passes on, word for word, the most important memory that was not told yet. Its
-          importance is at least MATTERS.
+        - The speaker's first line also passes on, word for word, the most important memory that was not told yet, if
+          its importance is at least MATTERS.
         - To an acquaintance, the speaker's second line passes on another such memory.
         - A line that neither greets nor passes on a memory says goodbye.
         - A line that passes on no memory ends the talk, unless it is the first line of the talk.

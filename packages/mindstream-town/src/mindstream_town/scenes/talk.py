@@ -494,7 +494,7 @@ def _is_in_plan(turn: ResidentTurn, at: Appointment) -> bool:
 MAX_JUDGED, JUDGED_AGAIN = 24, 240
 """A resident with secrets judges whether conversations may show its memories (see `_brief`). MAX_JUDGED: maximum number
 of memories judged at a time, in addition to the memories that the next conversation would show. JUDGED_AGAIN: minimum
-minutes from a judgement to the next one of new memories of the same day."""
+minutes after a judgement until the resident judges new memories of the same day."""
 
 
 async def _brief(turn: ResidentTurn, mind: Sequence[Record]) -> None:
