@@ -260,3 +260,22 @@ async def test_the_words_of_the_current_message_are_no_answer_to_it(tmp_path: Pa
         *_, current = await memory.retain_messages(said, "s")
         found = await memory.recall("Wheres my bike", k=3, asked_in=current.id)
         assert [hit.text for hit in found] == ["In the cellar."]
+
+
+@pytest.mark.parametrize(
+    ("fact", "question", "other"),
+    [
+        ("Carl lives in Bern.", "Where does Carl live?", "Which colour is the cat?"),
+        ("The cat is grey.", "Which colour is the cat?", "How old is Ann?"),
+        ("My dog is called Rex.", "What is my dog's name?", "Where is the bank?"),
+    ],
+)
+async def test_the_confidence_in_the_only_record_of_a_memory(
+    fact: str, question: str, other: str, tmp_path: Path
+) -> None:
+    async with Memory.open(tmp_path, name="ann") as memory:
+        await memory.retain(fact)
+        (right,) = await memory.recall(question)
+        (wrong,) = await memory.recall(other)
+    assert right.confidence > 0.5
+    assert wrong.confidence < 0.3

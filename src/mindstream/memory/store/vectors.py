@@ -36,6 +36,9 @@ COMPARED = 256
 EXACT_MEAN_UP_TO = 8_192
 """Maximum number of vectors for which the mean is computed again when some are removed. With more vectors, the mean is
 only updated."""
+ONLY = np.float32(0.5)
+"""The part of the average cosine that is subtracted if the stream has only one record. Its average is the record's own
+cosine, so subtracting all of it would always give 0."""
 EXACT_UP_TO = 2_000
 """Maximum number of records for which a search computes all cosines. With more records, a search preselects the records
 whose signs (one bit per dimension) are most similar to the signs of the query."""
@@ -248,9 +251,10 @@ class Vectors:
         return rows, self.nearer(query, rows)
 
     def nearer(self, query: Floats, rows: Ints) -> Floats:
-        """Return the cosines of rows with a unit vector, minus the average of this cosine over the stream; 0 for a row
-        without a vector."""
-        nearer = self.cosines(query, rows) - np.float32(self.mean @ query)
+        """Return the cosines of rows with a unit vector, minus the average of this cosine over the stream (of the only
+        record of a stream, minus half of its cosine); 0 for a row without a vector."""
+        usual = np.float32(self.mean @ query) * (ONLY if len(self) == 1 else 1)
+        nearer = self.cosines(query, rows) - usual
         return np.where(self.lengths.values[rows] > 0, nearer, 0).astype(np.float32, copy=False)
 
     def nearest(self, query: Floats, among: Mask) -> tuple[Ints, Floats]:
