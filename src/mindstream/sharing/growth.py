@@ -31,8 +31,8 @@ SHOTS = 3
 """Number of exemplars whose answers are compared with each query's own answer: those ranked first."""
 
 LEAST, MAX_QUERIES = 20, 100
-"""Minimum number of exemplars of a pool whose curves are measured; maximum number of pairs whose queries are used for
-that."""
+"""LEAST: minimum number of exemplars of a pool for its curves to be measured. MAX_QUERIES: maximum number of pairs
+whose queries are used to measure the curves."""
 HELD_OUT, MIN_HELD_OUT = 0.15, 12
 """Share of the pairs that are held out: the retriever is tested with their queries and not trained on them. If fewer
 than MIN_HELD_OUT would be held out, all pairs are used for both, the test and the training."""

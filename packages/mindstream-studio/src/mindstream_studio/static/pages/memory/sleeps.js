@@ -22,7 +22,7 @@ export function Sleeps() {
   const nights = /** @type {{nights: Night[]} | undefined} */ (data)?.nights ?? [];
   return html`
     <section class="stack" aria-label="Sleep">
-      <p class="soft">A sleep maintains the memory. If the memory’s retention is “decay”, memories unused for a long time fade (they are archived), and the mind writes a dream, a summary of them; with “keep” (the default), nothing fades. A sleep can be undone.</p>
+      <p class="soft">A sleep maintains the memory. With the retention “keep” (the default), nothing fades. With “decay”, memories that are unused for a long time fade: they are archived, and the mind writes a dream, which is a summary of them. A sleep can be undone.</p>
       ${!base.value && html`<div class="row"><${SleepNow} /></div>`}
       ${problem && html`<${ReadFailure} problem=${problem} again=${again} />`}
       ${nights.length > 0 && html`<${Table} caption="Sleeps, the newest first" columns=${COLUMNS} rows=${nights} />`}
