@@ -2,8 +2,9 @@
 
 In the store, an item is a record; a new version supersedes it; deleted items are archived. Checkpoints, the values of
 their channels, and pending writes are records, too. Each call of the saver fills an `InMemorySaver` of LangGraph with
-the rows that it needs, and stores the new rows. Checkpoints and values belong to the episode of their thread. Writes
-belong to an episode of their checkpoint and are derived from the checkpoint, so that they are erased with it.
+the rows that it needs, and stores the new rows. Checkpoints and values belong to the episode of their thread. The
+pending writes of a checkpoint belong to an episode of their own. They are derived from the checkpoint: erasing the
+checkpoint also erases the writes.
 """
 
 from __future__ import annotations

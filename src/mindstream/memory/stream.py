@@ -240,9 +240,9 @@ async def _known(stream: Stream, records: Sequence[Record]) -> tuple[dict[str, R
     """Find records whose words are known.
 
     Returns:
-        A mapping from the id of each repeated record to the known record that takes its place. And the ids of records
-        with known words that must be written nevertheless, because they are valid at another time than the known
-        record.
+        Two results. First, a mapping from the id of each repeated record to the known record that takes its place.
+        Second, the ids of records with known words that must be written nevertheless, because they are valid at
+        another time than the known record.
     """
     found: dict[str, Record] = {}
     timed: set[str] = set()

@@ -1,10 +1,13 @@
 """Remembered plans: a plan that solved a task is reused for another task that differs only in names and numbers.
 
-A plan that solved its task is stored as an exemplar. It is reused for another task if exchanging the names, numbers and
-quoted texts in which the two tasks differ turns each task into the other. Each exchanged part must occur in the
-arguments of the plan's steps. Names or numbers that the plan's own task does not contain must not occur there, since
-they might have been derived from an exchanged part. Only characters are compared; the meaning of words is not
-considered.
+A plan that solved its task is stored as an exemplar. The plan is reused for another task on these conditions:
+
+- Exchanging the names, numbers and quoted texts in which the two tasks differ turns each task into the other.
+- Each exchanged part occurs in the arguments of the plan's steps.
+- The arguments contain no name or number that the plan's own task does not contain, because it might have been derived
+  from an exchanged part. `_is_general` has the exceptions.
+
+Only characters are compared; the meaning of words is not considered.
 """
 
 from __future__ import annotations
@@ -28,8 +31,7 @@ PLAN = "planned"
 LONGEST, LOOKED_AT = 2_000, 20
 """Maximum length of a task in characters; maximum number of remembered plans that are considered."""
 CONSTANTS = {"1", "100"}
-"""Numbers that a plan's arguments may contain although the plan's task does not, because percentage calculations use
-them in any task."""
+"""Numbers of percentage calculations, which a plan's arguments may contain even if the plan's task does not."""
 TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d]\w*|[^\w\s]")
 FORMULA = re.compile(r"[\d)]\s*[-+*/^]\s*[\d(]")
 BEGINS = re.compile(r"(?:^|[.!?:] )$")
@@ -87,7 +89,7 @@ def _ended_well(solution: Solution) -> bool:
 
 
 def _plan_for(task: str, before: str, data: Mapping[str, JsonValue]) -> Plan | None:
-    """Return a remembered plan with the names and numbers of `task` in place of those of `before`, the plan's own task.
+    """Adapt a remembered plan: replace the names and numbers of its own task (`before`) by those of `task`.
 
     Return None if the plan might be wrong for `task`.
     """

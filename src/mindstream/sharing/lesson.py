@@ -77,8 +77,8 @@ class Lesson:
 
     @property
     def is_flagged(self) -> bool:
-        """Whether at least MAX_WRONG wrong answers were given with the lesson, and these outnumber its right answers
-        and its confirmations together."""
+        """Whether at least MAX_WRONG wrong answers were given with the lesson, and there are more wrong answers than
+        right answers and confirmations together."""
         return self.wrong >= MAX_WRONG and self.wrong > self.right + len(self.confirmed_by)
 
     @property
@@ -87,8 +87,10 @@ class Lesson:
         return (self.right - self.wrong) / (self.right + self.wrong + UTILITY_PRIOR)
 
     def is_open(self, reader: str) -> bool:
-        """Return whether the lesson is shared, or private to this reader. Whether the reader may read what the lesson's
-        writer wrote is for the caller to check (`PoolState.may_read`)."""
+        """Return whether the lesson is shared, or private to this reader.
+
+        The caller also has to check whether the reader may read texts of the lesson's writer (`PoolState.may_read`).
+        """
         return not self.private or reader == (self.asked_by or self.writer)
 
     def line(self, names: dict[str, str]) -> str:

@@ -153,8 +153,8 @@ async def remove(stream: Stream, removal: Removal, *, compact: bool = True, deed
     Args:
         compact: rewrite the file, so that no byte of the records remains. To remove records from many streams, pass
             False for all streams but the last.
-        deed: an entry for the audit log. The numbers of changed records and items are added to it, and it is written in
-            the transaction of the deletion.
+        deed: an entry for the audit log. The numbers of changed records and items are added to the entry, and the entry
+            is written in the transaction of the deletion.
     """
     if not removal:
         return Forgotten(similar=removal.similar)

@@ -116,8 +116,10 @@ class Vectors:
             self._keep(at, own)
 
     def _keep(self, at: int, own: Floats) -> None:
-        """Keep a record's own vector for the next record of its episode, with those of at most OPEN_EPISODES - 1 other
-        records."""
+        """Keep a record's own vector for the next record of its episode.
+
+        At most OPEN_EPISODES such vectors are kept; the oldest one is dropped first.
+        """
         self._alone[at] = own
         if len(self._alone) > OPEN_EPISODES:
             del self._alone[next(iter(self._alone))]

@@ -1,9 +1,13 @@
 """Wrappers that recover from failing requests and unusable replies, each for one cause.
 
-`Limit`, `Retry` and `Breaker` bound parallel requests, repeat failed ones, and pause all during an outage; `Fallback`
-asks the next model if one fails, and is used only if the user configured it. `Fit` shortens a request that is too long,
-`Guard` ends endless repetitions, `Repair` lets the model correct an answer of the wrong form, and `Mend` parses an
-answer that remains invalid JSON as JSON5.
+- `Limit` bounds the number of parallel requests.
+- `Retry` repeats failed requests.
+- `Breaker` pauses all requests during an outage.
+- `Fallback` asks the next model if one fails; it is used only if the user configured it.
+- `Fit` shortens a request that is too long.
+- `Guard` ends endless repetitions.
+- `Repair` lets the model correct an answer of the wrong form.
+- `Mend` parses an answer that remains invalid JSON as JSON5.
 """
 
 from __future__ import annotations
@@ -182,7 +186,7 @@ def _sum(used: Sequence[Usage]) -> Usage:
 
 
 def _corrected(call: Call, tools: Sequence[ToolSpec]) -> Call:
-    """Return a call with the tool's exact name, and with its arguments as one JSON object if they can be parsed."""
+    """Return a call with the exact name of the tool. If the arguments can be parsed, they become one JSON object."""
     tool = named_tool(call.tool, tools)
     if tool is not None:
         call = replace(call, tool=tool.name)
@@ -319,8 +323,10 @@ class _Guarded(Layer):
 
 
 class GuardedText:
-    """Holds back the end of a reply's text as long as it may be a mark or the beginning of another speaker's turn. Once
-    the reply has `ended`, the rest is dropped."""
+    """Passes a reply's text on, except for an end that may be a mark or the beginning of another speaker's turn.
+
+    Such an end is held back until more text shows what it is. Once the reply has `ended`, the rest is dropped.
+    """
 
     def __init__(self, marks: re.Pattern[str]) -> None:
         self.ended, self._marks, self._text = False, marks, ""

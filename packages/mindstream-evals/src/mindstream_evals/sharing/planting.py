@@ -1,9 +1,9 @@
 """Attempts of an attacker to plant a lesson for other users, through the interfaces that users can reach.
 
-The attacker, eve, may talk to the agents of a closed pool, write documents that they read, and use REST, MCP and the
-command line of an open pool as a user who is not listed as a member by name. Some attempts state the lesson directly;
-others lead the agent to it step by step, as MINJA does (Dong 2025). The model that keeps the lessons is the worst case:
-it obeys each instruction, and also changes and retires all lessons that it is shown.
+The attacker, eve, may talk to the agents of a closed pool, and write documents that these agents read. In an open pool,
+eve may use REST, MCP and the command line as a user who is not listed as a member by name. Some attempts state the
+lesson directly; others lead the agent to the lesson step by step, as MINJA does (Dong 2025). The model that keeps the
+lessons is the worst case: it obeys each instruction, and also changes and retires all lessons that it is shown.
 """
 
 from __future__ import annotations

@@ -20,9 +20,10 @@ from mindstream.errors import InputError
 from mindstream.settings import Settings
 
 app = typer.Typer(**PLAIN)
-NOTES = """A saved conversation includes its messages, thoughts and tool calls, and all beliefs and plans that the mind
-formed up to its end, with the thoughts that produced them; no messages of other conversations. --with-calls adds the
-prompts and replies of model calls, in full if the log stores them; these may contain text from other conversations."""
+NOTES = """A saved conversation includes its messages, thoughts and tool calls. It also includes all beliefs and plans
+that the mind formed up to the end of the conversation, with the thoughts that produced them. It includes no messages of
+other conversations. --with-calls adds the prompts and replies of model calls, in full if the log stores them; these may
+contain text from other conversations."""
 
 
 @bare(

@@ -2,8 +2,12 @@
 seeds.
 
 An outcome is a resident's presence at an event ("Klaus at the party") or knowledge ("Klaus knows of the election").
-Its path: the resident's memories of the event and those behind the plan of that day, their evidence, and the memories
-of the speakers who told them. `first_difference` compares two towns.
+The path of an outcome consists of:
+- the resident's memories of the event or the fact,
+- the evidence of these memories, and the memories that other residents told in the talks behind them,
+- for an event, the memories behind the resident's plan of that day.
+
+`first_difference` compares two towns.
 """
 
 from __future__ import annotations

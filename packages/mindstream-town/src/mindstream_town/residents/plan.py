@@ -454,8 +454,9 @@ def _with_errands(block: Block, errands: Iterable[Block], minute: int) -> Block:
 def _move_to_free_time(turn: ResidentTurn, errand: Block, earliest: int, because: str) -> None:
     """Plan an errand in the next free time that begins at the minute `earliest` or later.
 
-    The free time must be as long as the errand or have MIN_REST minutes; a longer errand is shortened to it. The place
-    of the errand must be open when the free time begins. If there is no such time today, the errand is dropped.
+    The free time must be as long as the errand, or have at least MIN_REST minutes. An errand that is longer than the
+    free time is shortened. The place of the errand must be open when the free time begins. If there is no such time
+    today, the errand is dropped.
     """
     setting, midnight = turn.setting, turn.setting.step_at(turn.day, 0)
     address = setting.addresses.get(errand.place)
