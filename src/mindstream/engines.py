@@ -102,8 +102,8 @@ def _listen(line: Connection, orders: Orders, loop: asyncio.AbstractEventLoop) -
 
 
 async def _answer(do: Callable[..., Awaitable[Any]], given: tuple[Any, ...]) -> bytes:
-    """Run a task; return the pickled pair of its result and its error, one of which is None. An error that cannot be
-    pickled becomes a RuntimeError with its message."""
+    """Run a task. Return the pickled pair of result and error; one of the two is None. An error that cannot be pickled
+    becomes a RuntimeError with the message of the error."""
     try:
         return pickle.dumps((await do(*given), None))
     except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 (it is raised in the caller)

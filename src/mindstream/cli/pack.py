@@ -36,7 +36,7 @@ def check(
 ) -> int:
     """List the errors of a pack by file and line, and its gaps ("thin spots").
 
-    Exit code: 2 if the pack cannot be used; with --strict 1 if it has gaps; else 0.
+    Exit code: 2: the pack cannot be used; 1: the pack has gaps (only with --strict); 0: otherwise.
     """
     from mindstream.coach.packs import check as checking
     from mindstream.coach.packs.load import phrase_names, phrases

@@ -308,7 +308,7 @@ def _answer(text: str, schema: JsonSchema) -> Any:
 def _values(text: str, schema: JsonSchema) -> list[Any]:
     """Return the JSON values in a reply that are of the schema's type (object or list).
 
-    A value inside a JSON string counts, too. So does a value of the other type if `fit` can convert it, such as a list
+    A value inside a JSON string counts, too. A value of the other type counts if `fit` can convert it, such as a list
     that contains only the object.
 
     Raises:

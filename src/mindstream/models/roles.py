@@ -142,10 +142,19 @@ class Models:
 
             Rules get only Meter and Recorder; recordings get also Mend, Repair and PromptOverride.
 
-            From the outside in: PromptOverride (chooses the prompt's text) · Mend (after all repairs failed) · Repair ·
-            Recorder (records answers, not attempts) · Cache · Guard (inside Cache, so that no degenerate reply is
-            stored) · Fit · Breaker (sees a failure only after all attempts) · Retry · Budgeted (counts each attempt) ·
-            Limit · Meter (measures each attempt, without its time in the queue).
+            From the outside in, the wrappers are:
+            - PromptOverride: chooses the prompt's text;
+            - Mend: acts after all repairs failed;
+            - Repair;
+            - Recorder: records answers, not attempts;
+            - Cache;
+            - Guard: inside Cache, so no degenerate reply is stored;
+            - Fit;
+            - Breaker: sees a failure only after all attempts;
+            - Retry;
+            - Budgeted: counts each attempt;
+            - Limit;
+            - Meter: measures each attempt, without the time in the queue of Limit.
             """
             model = inner
             if engine and isinstance(inner, Rules | Provider):

@@ -76,7 +76,7 @@ class Text:
         object.__setattr__(self, "pieces", tuple(joined))
 
     def as_json(self) -> JsonValue:
-        """Return the text as JSON: a plain string if it has no reference, otherwise an object with its pieces."""
+        """Return the text as JSON: a string if the text has no reference, otherwise an object with the pieces."""
         if not any(isinstance(piece, Reference) for piece in self.pieces):
             return "".join(str(piece) for piece in self.pieces)
         return {TEXT: [piece if isinstance(piece, str) else piece.as_json() for piece in self.pieces]}
@@ -366,7 +366,7 @@ class PlannedStep(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """The ids of the steps that this step waits for: those that it refers to, and those in `after`."""
+        """The ids of the steps that this step waits for: the steps that it refers to, and the steps in `after`."""
         return self._parts.needs
 
     def filled(self, part: Callable[[Reference | Text], JsonValue]) -> JsonObject:

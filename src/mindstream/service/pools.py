@@ -113,8 +113,8 @@ async def add_pairs(pool: Pool, scorer: Model, pairs: Sequence[Pair], user: str,
     """Add pairs to a pool, and wait until the retriever has processed them.
 
     Args:
-        writer: the author of the answers, if it is not the user; the pairs are then graded before they are admitted.
-            "": the user is the author.
+        writer: the author of the answers, if this is not the user. Pairs with such an author are graded before they are
+            admitted. "": the user is the author.
     """
     if writer:
         added = Added(judged=tuple([await offer(pool, pair, writer, scorer) for pair in pairs]))

@@ -290,7 +290,7 @@ async def try_model(name: str) -> Trial:
 
 
 def file_to_write() -> Path:
-    """Return the settings file: the one named by the user, else the default one, which may not exist yet.
+    """Return the settings file: the file named by the user, or else the default file. The file may not exist yet.
 
     Raises:
         SettingsError: the home directory is unknown.

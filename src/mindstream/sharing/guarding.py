@@ -274,8 +274,7 @@ def _asked(query: str, most: int) -> str:
 
 
 LONG_TEXT = 20
-"""Minimum number of words of an answer for this rule: an answer is rejected if one word makes up more than half of
-it."""
+"""An answer with at least this number of words is rejected if one word makes up more than half of the answer."""
 
 
 def find_faults(query: str, answer: str) -> tuple[str, ...]:

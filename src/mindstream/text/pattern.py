@@ -260,8 +260,11 @@ class Pattern:
         return spaced
 
     def stands(self, text: str, form: Form, budget: SearchBudget, in_doubt: bool) -> bool:
-        """Return whether the pattern itself matches in a text in which its relaxed form matches; `in_doubt` if the
-        search takes too long."""
+        """Return whether the pattern itself matches in a text in which the relaxed form of the pattern matches.
+
+        Args:
+            in_doubt: the result if the search takes too long.
+        """
         if self.form(form)[1]:
             return True
         relaxed = self._relaxed(form)

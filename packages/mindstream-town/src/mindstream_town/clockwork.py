@@ -274,7 +274,7 @@ class Clockwork:
         return {name for name, act in acts if act is None or act.until <= step}
 
     def _due_by(self, names: Sequence[str], step: int) -> set[str]:
-        """Return the residents whose timer (`_wind`) has ended, except those whose talk with a user goes on."""
+        """Return the residents whose timer (`_wind`) has ended, except residents who are still talking with a user."""
         if min(self._due.values(), default=FAR) > step:
             return set()
         due = {name for name, due in zip(names, map(self._due.get, names, repeat(FAR)), strict=True) if due <= step}

@@ -62,8 +62,8 @@ class Drawn:
 async def supersede(stream: Stream, old: str, text: str, *, by: str = "", evidence: Sequence[str] = ()) -> Record:
     """Write a correction of a record and end the validity of the old record, in one commit.
 
-    The new record keeps the kind, session, importance, keywords, data and validity of the old one; if the old one has
-    no `valid_from`, the new one is valid from now. A text that differs only in letter case or punctuation is a
+    The new record keeps the kind, session, importance, keywords, data and validity of the old record. If the old record
+    has no `valid_from`, the new record is valid from now. A text that differs only in letter case or punctuation is a
     correction, too. For an identical text, nothing is written.
 
     Another current record of the same kind may already have the new text. If the kind is note, thought or exemplar,

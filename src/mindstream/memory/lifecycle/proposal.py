@@ -121,8 +121,8 @@ async def accept(
 ) -> str:
     """Do the sleep that was proposed; return the text of the dream, "" if there is none.
 
-    The records whose ids are in `without` are neither weakened nor merged; they are strengthened, as by a recall that
-    returns them. Records that have changed in the meantime stay as they are. If fewer records are archived than
+    The records whose ids are in `without` are neither weakened nor merged. They are strengthened as if a recall had
+    returned them. Records that have changed in the meantime stay as they are. If fewer records are archived than
     proposed, a new dream is made from the archived ones.
 
     Raises:

@@ -241,8 +241,12 @@ def row_of(record: Record, seq: int) -> tuple[Any, ...]:
 
 
 def insertion(record: Record, seq: int, changed: int) -> tuple[Any, ...]:
-    """Return the values of INSERT for a record; `seq`: the row of the log that it belongs to, `changed`: the number of
-    this change of the store."""
+    """Return the values of INSERT for a record.
+
+    Args:
+        seq: the row of the log that the record belongs to.
+        changed: the number of this change of the store.
+    """
     row = row_of(record, seq)
     same = same_words(record.text) if record.kind in UNIQUE else None
     return (*row, changed, same, sum_of_record(row), sum_of_vector(row[-1]))
@@ -358,8 +362,10 @@ def cut_portion(rows: Iterable[tuple[Any, ...]], left: int) -> tuple[list[tuple[
 
 
 def newest_and_strongest(connection: Sql, stream: StreamKey, n: int, kinds: Iterable[Kind]) -> set[int]:
-    """Return the numbers of a stream's n newest records of these kinds, and of its n strongest records of any kind
-    (among those that have gained strength)."""
+    """Return the numbers of a stream's n newest records of these kinds, and of its n strongest records of any kind.
+
+    Records that have not gained strength do not count as strong.
+    """
     kinds = list(dict.fromkeys(kinds))
     newest = " UNION ALL ".join([NEWEST_OF_KIND] * len(kinds))
     values = [value for kind in kinds for value in (stream, kind, n)]
@@ -488,8 +494,10 @@ def _check_distinct(connection: Sql, entry: Entry, commit: Commit) -> None:
 
 
 def _revise(connection: Sql, commit: Commit, changed: int) -> None:
-    """Write the revisions of a commit. Revisions in a row that change the same fields are one statement, unless a
-    condition of one of them is not met.
+    """Write the revisions of a commit.
+
+    Successive revisions that change the same fields are written by one statement. If a condition of one of them is not
+    met, each is written by its own statement.
 
     Raises:
         Conflict: a condition (`was` or `holds`) of a revision is not met.

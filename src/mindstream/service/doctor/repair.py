@@ -52,8 +52,8 @@ ACCOUNTS = ("salts", "erasures", "audit", "retention", "kept")
 MAX_TRIES = 20_000
 """Maximum number of failed reads per table; an unreadable part is halved to find the readable rows in it."""
 CHANGED, WORDS_SUM, VECTOR_SUM = -4, -2, -1
-"""Indexes, counted from the end, of three columns of the table `records`: the number of the record's last change, and
-the checksums of its content (WORDS_SUM) and of its vector (VECTOR_SUM)."""
+"""Indexes, counted from the end, of three columns of the table `records`. CHANGED: the number of the record's last
+change. WORDS_SUM: the checksum of the record's content. VECTOR_SUM: the checksum of the record's vector."""
 MAX_NUMBER = 2**53
 """The highest row number that is accepted; with SQLite's highest number no further row could be written."""
 UNSUMMED = "rows without a checksum, written by an early version or changed on purpose"

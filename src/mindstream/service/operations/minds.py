@@ -42,9 +42,9 @@ from mindstream.service.operations.runtime import Runtime
 class SendRequest(Ask):
     """A message to a mind.
 
-    `session`: the conversation to continue; by default the most recent one with this responder, or a new one if none is
-    open. `pack` (or `bot`): the name of the responder, one of the names that GET /answers returns; "": the operator's
-    choice.
+    `session`: the conversation to continue; by default the most recent conversation with this responder, or a new
+    conversation if none is open. `pack` (or `bot`): the name of the responder, one of the names that GET /answers
+    returns; "": the operator's choice.
     """
 
     text: str = Field(min_length=1, max_length=MAX_UTTERANCE)

@@ -78,8 +78,12 @@ class TalkArms:
         self._by_id = {each.id: each for each in self.talk.messages}
 
     async def show(self, question: TalkQuestion, arm: Arm) -> ShownLines:
-        """Return the messages that the model is shown with a question: the newest messages (arm `whole`), the messages
-        that the memory recalls (`memory`), or the messages that share words with the question (any other arm)."""
+        """Return the messages that the model is shown with a question:
+
+        - arm `whole`: the newest messages;
+        - arm `memory`: the messages that the memory recalls;
+        - any other arm: the messages that share words with the question.
+        """
         if arm == "whole":
             return self._fit(self._newest(), self.whole_tokens)
         ranked = await self._recalled(question) if arm == "memory" else self._by_words(question)

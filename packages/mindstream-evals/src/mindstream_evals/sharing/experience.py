@@ -127,7 +127,7 @@ class NotesFile:
     notes: str = ""
 
     async def examples(self, arm: Arm, question: str) -> list[Example]:  # noqa: ARG002
-        """Return the whole notes file as one example; no example if it is empty."""
+        """Return the whole notes file as one example; []: the file is empty."""
         return [Example(f"notes.md:\n{self.notes}")] if self.notes else []
 
     async def learn(self, done: Attempts) -> dict[str, Any]:

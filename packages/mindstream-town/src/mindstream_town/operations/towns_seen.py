@@ -296,10 +296,14 @@ class EmbodyRequest(EmbodiedName):
 class ActRequest(EmbodiedName):
     """Do something, and receive the events after the step `since`.
 
-    `go` takes `place`; `step` takes `way`, and walks to the neighbouring tile on a map of tiles; `do` takes `text`,
-    `minutes` and optionally `place`; `say` takes `text` and optionally `to`; `decline` ends a talk, or refuses it
-    before the first answer; `wait` takes `minutes`, or continues until the current act is over. With `waits` false,
-    `go` and `do` only begin the act: one step of the town passes.
+    - `go` takes `place`.
+    - `step` takes `way`, and walks to the neighbouring tile on a map of tiles.
+    - `do` takes `text`, `minutes` and optionally `place`.
+    - `say` takes `text` and optionally `to`.
+    - `decline` ends a talk, or refuses a talk before the first answer.
+    - `wait` takes `minutes`; without `minutes`, it waits until the current act is over.
+
+    With `waits` false, `go` and `do` only begin the act: one step of the town passes.
     """
 
     act: Literal["go", "step", "do", "say", "decline", "wait"]

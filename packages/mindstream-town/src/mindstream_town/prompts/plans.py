@@ -101,7 +101,7 @@ class Place(Frozen):
         home: whether the place is the person's home.
         own: whether the person owns the place.
         hours: today's opening hours; "": always open, or not known.
-        hosts: names of those who live there, if the person can only visit them.
+        hosts: names of the residents of the place, if the person can only visit them.
         address: the address as in the town file; not part of the prompt.
     """
 

@@ -68,7 +68,7 @@ TownTime = Annotated[datetime, AfterValidator(lambda when: when if when.tzinfo e
 
 
 class Appointment(Frozen):
-    """An appointment. Its record also has KEY as a keyword, so that it can be found.
+    """An appointment. The record of an appointment has KEY as an additional keyword, by which it is found.
 
     Attributes:
         what: the activity in a few words, as in a plan ("having lunch").

@@ -60,8 +60,11 @@ from mindstream_town.world.world import DAY_MINUTES, clock
 
 
 def identity(turn: ResidentTurn) -> str:
-    """Return the description of a resident for its prompts: name, traits, concerns, the story of its life, household,
-    acquaintances and attitudes toward others; habits only of a resident without a usual day (`Person.day`)."""
+    """Return the description of a resident for its prompts.
+
+    The description has the name, traits, concerns, life story, household, acquaintances and attitudes toward others. It
+    has habits only if the resident has no usual day (`Person.day`).
+    """
     state, person = turn.state, turn.person
     stances = (f"{stands_to(name)}{text}" for name, text in sorted(state.stances.items()))
     return "\n".join((*_described(turn, state.currently or person.currently, state.about or person.about), *stances))
@@ -352,9 +355,14 @@ async def plan_scenes(turn: ResidentTurn, day: int) -> None:
 
 
 def _shown_for_plan(turn: ResidentTurn, records: Sequence[Record]) -> tuple[Memory, ...]:
-    """Return memories as the plan's prompt shows them, each with the weekday of its creation and, if known, what the
-    resident will do about it. A remark may follow the weekday: that the resident keeps the memory to itself, who still
-    has to hear it, or that no one has heard it yet."""
+    """Return memories as the plan's prompt shows them.
+
+    Each memory is shown with the weekday of its creation and, if known, what the resident will do about the memory. One
+    of these remarks may follow the weekday:
+    - the resident keeps the memory to itself;
+    - some people still have to be told of the memory;
+    - no one has heard it yet.
+    """
     written = [f"{datetime.fromtimestamp(each.created, UTC):%A}" for each in records]
     waiting = {id_: f"{STILL_UNTOLD} {', '.join(names)}" for id_, names in still_to_tell(turn.state).items()}
     heard = [
@@ -616,8 +624,8 @@ def without_past(turn: ResidentTurn, records: Iterable[Record]) -> list[Record]:
 def without_repeats(records: Iterable[Record]) -> list[Record]:
     """Return memories without repetitions.
 
-    An act is left out if its result is also in the list. A memory is left out if its text is similar to that of an
-    earlier memory in the list with the same evidence (from the same conversation); appointments are not compared.
+    An act is left out if its result is also in the list. A memory is left out if an earlier memory in the list has a
+    similar text and the same evidence (the same conversation). Memories of appointments are not compared.
     """
     every = list(records)
     settled = {id_ for each in every if OUTCOME in each.data for id_ in each.evidence}
@@ -875,18 +883,19 @@ DAILY, AGREED, PASSING_DEED = 1, 5, 3
 """DAILY: importance of an act if the plan does not state it. AGREED: minimum importance of an appointment.
 PASSING_DEED: memories of the resident's own acts up to this importance are not shown in talks."""
 DEED, OUTCOME, THEN, CORRECTS = "deed", "outcome", "then", "corrects"
-"""Keys in `Record.data`. `deed` marks an act of the resident and `outcome` the result of an act; `then` contains what
-the resident will do about an insight; `corrects` contains the ids of memories that this memory shows to be false."""
+"""Keys in `Record.data`. `deed` marks an act of the resident. `outcome` marks the result of an act. `then` contains
+what the resident will do about an insight. `corrects` contains the ids of memories that this memory shows to be
+false."""
 UNHEARD = "no one has heard it yet"
 STILL_UNTOLD, TELL_NOW = "still to be told to", "to be told now"
 KEPT, SETTLED = "kept to oneself", "settled already"
 IMPORTANT = 6
 """Minimum importance (1 to 10) of memories of the last 24 hours that come up in each talk."""
 MAX_NEWS, MAX_OPEN, MAX_LIVED = 3, 2, 10
-"""MAX_NEWS: maximum number of untold memories from the start in a prompt: in the prompt of a plan, memories that the
-resident has told no one; in the prompt of a talk, memories that it has not told its partner. MAX_OPEN: maximum number
-of acts in a plan whose result is left open.
-MAX_LIVED: maximum number of acts and results of the last 24 hours in a prompt."""
+"""MAX_NEWS: maximum number of untold memories from the start in a prompt. For a plan, a memory is untold if the
+resident has told no one of it; for a talk, if the resident has not told the partner of it. MAX_OPEN: maximum number of
+acts in a plan whose result is left open. MAX_LIVED: maximum number of acts and results of the last 24 hours in a
+prompt."""
 LONGEST_LINE = 500
 """Maximum characters of a memory, including its appointment, in the prompt that asks for an act's result."""
 MAX_CORRECTIONS = 1_000
@@ -1190,9 +1199,10 @@ def settles_in_short(setting: Setting, step: int, state: ResidentState, other: R
     """Return whether two residents settle the purpose of their meeting by a short request for the result, without a
     talk.
 
-    - An appointment (`is_appointment_due`) is settled so if a budget allows no talk.
-    - An errand (`is_errand_to`) is settled so if a budget allows no talk; or if the errand is too unimportant for a
-      talk (WORTH_LINES) and neither resident has news for the other (`has_to_tell`).
+    - An appointment (`is_appointment_due`) is settled in this way if a budget allows no talk.
+    - An errand (`is_errand_to`) is settled in this way if a budget allows no talk.
+    - An errand that is too unimportant for a talk (WORTH_LINES) is settled in this way if neither resident has news for
+      the other (`has_to_tell`).
 
     Both budgets must allow the request (`_affords_short`). An errand that may reveal a secret is settled only in a
     talk, because the request would show the act.
@@ -1563,9 +1573,12 @@ async def reflect_in_scene(turn: ResidentTurn, before: Act | None) -> None:
 
 
 async def reflect_before_midnight(turn: ResidentTurn) -> None:
-    """Reflect before the next day is planned. Do so only if the resident is awake, residents of this town reflect
-    (`profile.reflects`), and the importance of the memories since the last reflection adds up to at least
-    MIN_IMPORTANCE."""
+    """Reflect before the next day is planned, if all of these hold:
+
+    - the resident is awake;
+    - residents of this town reflect (`profile.reflects`);
+    - the importance of the memories since the last reflection adds up to at least MIN_IMPORTANCE.
+    """
     act = turn.state.act
     if act is not None and not act.asleep and turn.profile.reflects and turn.state.gathered >= MIN_IMPORTANCE:
         await think_about_the_day(turn)

@@ -329,9 +329,11 @@ async def _keep_result(
     """Write the result of a talk in short into a resident's stream, and change its day's plan accordingly.
 
     Args:
-        others: the names of the other people. came: the result.
-        minds: the memories of all in the prompt, in the order of their numbers. mind: those of this resident.
-        begun: the row with which it began for this resident.
+        others: the names of the other people.
+        came: the result.
+        minds: the memories of all people in the prompt, in the order of their numbers.
+        mind: the memories of this resident in the prompt.
+        begun: the row with which the talk began for this resident.
         first: the number of the first later part of this resident's plan in the prompt.
     """
     every = [each.id for each in chain.from_iterable(minds)]

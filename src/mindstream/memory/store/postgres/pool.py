@@ -169,9 +169,9 @@ def _migrate(connection: Connection, migrations: Sequence[Migration], place: str
 def set_tenant(connection: Connection, tenant: str) -> None:
     """Set the tenant of a connection: row-level security then shows only the rows of that tenant.
 
-    Bitmap scans are switched off. The planner has no statistics of columns with users' words or names, such as the name
-    of a stream (tables.WORDS), and so assumes that each stream is short: it would collect and sort all rows of a stream
-    instead of reading them in order by an index.
+    Bitmap scans are switched off, so that PostgreSQL's planner reads the rows of a stream in order by an index. The
+    planner has no statistics of columns with users' words or names (tables.WORDS), such as the name of a stream. It
+    therefore assumes that each stream is short, and would collect and sort all rows of a stream.
     """
     connection.execute(
         "SELECT set_config('mindstream.tenant', %s, false), set_config('enable_bitmapscan', 'off', false)", (tenant,)
