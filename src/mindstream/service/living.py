@@ -324,9 +324,11 @@ async def watch_folder(stream: Memory, folder: Path, skip: Path | None = None) -
 
 
 def list_files(folder: Path, skip: Path | None = None) -> Files:
-    """Return the modification times and sizes of the files in a folder and its subfolders. Files and subfolders whose
-    names begin with a dot are left out, and so is the folder `skip`. The search ends after the subfolder in which the
-    number of files exceeds MAX_FILES."""
+    """Return the modification times and sizes of the files in a folder and its subfolders.
+
+    The folder `skip` is left out, and so are files and subfolders whose names begin with a dot. The search ends after
+    the subfolder in which the total number of files exceeds MAX_FILES.
+    """
     found: dict[str, tuple[int, int]] = {}
     left_out = skip.resolve() if skip else None
     for place, folders, names in os.walk(folder):

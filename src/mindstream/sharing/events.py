@@ -36,7 +36,8 @@ class PoolCreated(Event):
     """The agents that may write and recall, in addition to the owner. The default applies to rows of earlier versions
     of mindstream, in which every agent could write and recall."""
     shared: bool = True
-    """Whether all members may read the pairs of a writer who has not set its own readers; False: no other agent may."""
+    """Whether all members may read the pairs of a writer who has not set its own readers. False: only the writer may
+    read these pairs."""
     form: Form = "composed"
     as_published: bool = False
     """Whether pairs are also graded, labelled and served as composed prompts (Gao 2024, 3.1.1): the query, preceded by

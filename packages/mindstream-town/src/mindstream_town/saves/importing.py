@@ -277,7 +277,7 @@ def setting_of_save(
         profile: constants of the town; None: the constants of the residents in the save. The step length is always
             taken from the save.
         whispers: memories from before the town began, by resident.
-        tell: called with each difference and how it was resolved.
+        tell: called with a message about each part of the save that is missing, unknown or interpreted.
 
     Raises:
         InputError: the world has no home with an equal or similar name, a resident is in a wall or cannot reach the
