@@ -255,7 +255,7 @@ _TYPED = str.maketrans(dict.fromkeys("\u2010\u2011\u2012\u2013\u2212", "-") | di
 """Replaces by "-" the hyphens, dashes and minus signs that models and word processors write, and removes invisible
 marks."""
 _OVER = re.compile(r"(?<=[T ])(?:24:00(?::00(?:\.0+)?)?(?=$|[Z+-])|(\d\d:\d\d):60)")
-"""24:00 (midnight as the end of a day), or a leap second (second 60): Python 3.11 reads neither."""
+"""Matches times that Python 3.11 cannot read: 24:00 (midnight as the end of a day), and a leap second (second 60)."""
 
 
 def parse_iso(text: str, *, whole_day: bool = False) -> Moment:

@@ -164,7 +164,7 @@ class MovedModules:  # no base class: `importlib.abc` takes a third of the impor
 
     def exec_module(self, module: ModuleType) -> None:
         """Restore the module's own spec, and do nothing else: the module was already executed when `create_module`
-        imported it by its new name."""
+        imported the module by its new name."""
         module.__spec__ = self._spec
 
 

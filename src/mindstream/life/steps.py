@@ -200,7 +200,7 @@ def _replied(
 
 
 class BilledModel:
-    """A model whose calls count against a life's budget, but are not steps of a turn: a resumed turn makes them again.
+    """A model whose calls count against a life's budget, but are not steps of a turn. A resumed turn repeats the calls.
 
     Attributes:
         steps: the steps of the life; None until the life is open.

@@ -229,7 +229,7 @@ def _place(folder: Path, user: StreamKey) -> Path:
 
 @contextlib.contextmanager
 def _held(place: Path) -> Iterator[int]:
-    """Lock the file that declares an erasure (the intent) until the block ends; create it if it does not exist.
+    """Lock the file that declares an erasure (the intent) until the block ends. Create the file if it does not exist.
 
     Raises:
         StorageError: the file cannot be used, or another process is erasing this user's data.

@@ -70,7 +70,7 @@ class AguiWriter:
         return self._end(None) + self._event("RUN_ERROR", None, message=found.detail or found.title, code=found.type)
 
     def _said(self, row: Logged, text: str) -> bytes:
-        """Return the events that end the message; if no part of it was sent, its whole text is included."""
+        """Return the events that end the message. If no part of the message was sent, they include the whole text."""
         whole = b""
         if not self._message:
             whole = self._begin(row.at)

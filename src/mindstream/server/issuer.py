@@ -56,7 +56,8 @@ class Issuer:
         url: the issuer's URL, exactly as in the claim `iss` of its tokens.
         audience: accepted audiences; the claim `aud` of a token must contain one of them.
         tenant_claim: the claim that names the tenant.
-        user_claim: the claim that names the only user that a token is for, such as `sub`; "": tokens are for all users.
+        user_claim: the claim that names the only user for whom a token is valid, such as `sub`; "": tokens are valid
+            for all users.
         tokens, usd: the daily limits of spending on models for each holder of tokens; None: no limit. The holder is the
             tenant's user in `user_claim`; without `user_claim`, the tenant's `sub`.
 

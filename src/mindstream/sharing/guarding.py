@@ -424,7 +424,7 @@ LOW, HIGH: the range to which the mutual information is clipped before the conve
 
 @dataclass(frozen=True)
 class Fit:
-    """The log odds that an answer belongs to its query; `by`: how they were measured, as text for display."""
+    """The log odds that an answer belongs to its query. `by`: how the log odds were measured, as text for display."""
 
     log_odds: float
     by: str

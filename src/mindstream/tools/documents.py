@@ -306,7 +306,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Portion:
-    """A part of a document: `place` locates it (`boat.md, lines 3-9`), `under` are the headings above it."""
+    """A part of a document. `place`: where the part is (`boat.md, lines 3-9`). `under`: the headings above the part."""
 
     place: str
     under: str
@@ -506,7 +506,7 @@ class Documents:
                 self._stamps[name] = stamps[name]
 
     async def _keep_failures(self, failures: Mapping[str, str], version: int) -> None:
-        """Store the names of files that cannot be parsed, so that no process parses them again until they change."""
+        """Store which files cannot be parsed, and why. No process parses such a file again until the file changes."""
         data = FAILED.dump_json({name: (self._stamps[name], why) for name, why in failures.items()})
         event = Failed(text="; ".join(failures.values())[:MAX_FAILURE], where="documents")
         with contextlib.suppress(Conflict):  # another process has stored its list

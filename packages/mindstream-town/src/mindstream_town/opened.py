@@ -234,8 +234,8 @@ async def estimate(
 ) -> tuple[Counting, float | None]:
     """Estimate the model calls of some steps, and their cost in US dollars (None: a price is not known).
 
-    At most the town's first day is simulated with rules. Its calls are scaled up to all steps, except those made only
-    when a town begins.
+    At most the town's first day is simulated with rules. The calls of this simulation are scaled up to all steps,
+    except calls that are made only when a town begins.
     """
     sample = min(steps, setting.profile.a_day)
     every = await count_calls(setting, sample, on_step=on_step, models=settings.models)

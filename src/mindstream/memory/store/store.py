@@ -329,10 +329,12 @@ class RecordStore(Protocol):
         """Return the changes of a stream after the point `since` (0: all), as of one moment.
 
         Args:
-            most: maximum number of records to return (a portion). A portion may be smaller, because its size in memory
-                is also limited. For the next portion, pass the same `since`, and the last portion's `left` as `after`.
-                A change between two portions is in a later portion, or is returned when the first portion's `upto` is
-                passed as `since`. Only the first portion has `gone`.
+            after: for a further portion: the `left` of the portion before, with the same `since`; 0: the first portion.
+            most: maximum number of records in a portion. A portion may be smaller, because its size in memory is also
+                limited.
+
+        Only the first portion has `gone`. A change that is made between two portions is in a later portion. If it is
+        not, it is returned by a later call whose `since` is the first portion's `upto`.
         """
 
     def walk(self, stream: StreamKey) -> AbstractAsyncContextManager[tuple[int, AsyncIterator[Record]]]:

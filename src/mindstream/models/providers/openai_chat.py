@@ -53,8 +53,8 @@ MAX_ATTEMPTS = 8
 TOP = 20
 """Number of token probabilities that are requested, the maximum that endpoints return."""
 THOUGHTS = ["reasoning_content", "reasoning", "thinking", "reasoning_details", "thinking_blocks", "thought"]
-"""Reply fields for thoughts. In the same order, the servers that send each: DeepSeek, Qwen and vLLM; Ollama, OpenRouter
-and Groq; Ollama's own protocol; OpenRouter; LiteLLM; others."""
+"""Reply fields for thoughts. The servers that send these fields, in the same order: DeepSeek, Qwen and vLLM; Ollama,
+OpenRouter and Groq; Ollama's own protocol; OpenRouter; LiteLLM; others."""
 FILTERED = re.compile(
     r"content[_ -]?filter|safety|prohibited|blocklist|spii|recitation|sensitive|guardrail|moderation|violation",
     re.IGNORECASE,

@@ -371,7 +371,7 @@ class Operation:
             cannot be streamed.
         wordless: the reply contains only ids and numbers, except for the fields in `leaves_out`.
         is_once: the operation itself ensures that it is executed only once per idempotency key (`minds.ONCE`), in any
-            process. It may be started again if it is not known whether it was executed.
+            process. The operation may be started again if it is not known whether it was executed.
         tenant_wide: the operation changes data that all users of a tenant share; a token for one user cannot call it.
         leaves_out: fields of the reply that are not stored for repeated requests (see server/idempotency).
         complete: fills in the fields of `leaves_out` again for a repeated request.

@@ -182,7 +182,7 @@ class ExtractedFacts:
         return [Example("\n".join(["Known facts:", *(f"- {each}" for each in found)]))] if found else []
 
     async def learn(self, done: Attempts) -> dict[str, Any]:
-        """Extract facts from the conversation; they are added, or replace known ones."""
+        """Extract facts from the conversation. The new facts are added, or replace known facts."""
         said = tuple(f"{each.by}: {each.text}" for each in done.work if each.by in ("user", "agent"))
         known = await self._nearest("\n".join(said))
         found = await ask(self.model, ExtractWorkFacts(known=tuple(known), conversation=said), "scorer")

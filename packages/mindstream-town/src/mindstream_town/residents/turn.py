@@ -93,8 +93,8 @@ class ResidentTurn:
         percepts: what the resident has in sight.
         places: addresses in sight that the resident did not know.
         wish: name of the other resident that this one wants to talk to; "": none.
-        calls, tokens: use of models in this turn, which counts toward the daily budget; counted only if the town runs
-            in scenes.
+        calls, tokens: model calls and tokens used in this turn, for the daily budget. They are counted only if the town
+            runs in scenes.
         overheard: if a scene ends in this turn: the other people in it, the line that people near by overhear ("":
             none), the importance of the line, and whether the line cannot reveal a secret; else None.
         revisions: changes of existing memories.
