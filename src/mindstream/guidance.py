@@ -6,7 +6,16 @@ from __future__ import annotations
 import difflib
 import inspect
 import shlex
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Generator, Iterable, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Callable,
+    Collection,
+    Coroutine,
+    Generator,
+    Iterable,
+    Sequence,
+)
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from contextvars import ContextVar
 from functools import partial, wraps
@@ -44,6 +53,8 @@ def next_step(words: str, user: str = "") -> str:
     return f"`mindstream {words}{LOCATED.get()(user)}`"
 
 
+COUNTS = ("k", "limit", "n", "top_k", "topk", "top_n", "count", "max_results")
+"""Names of the argument for a maximum number of results."""
 COMMON = {
     "data": ("path", "folder", "directory", "dir", "url", "db", "database", "data_dir", "metadata", "meta"),
     "name": ("user", "user_id", "username", "owner"),
@@ -51,7 +62,8 @@ COMMON = {
     "model": ("llm", "model_name", "provider"),
     "instructions": ("system", "system_prompt", "prompt", "persona"),
     "session": ("thread", "thread_id", "session_id", "conversation", "conversation_id", "run_id"),
-    "limit": ("n", "top_k", "topk", "top_n", "count", "max_results"),
+    "limit": COUNTS,
+    "k": COUNTS,
     "floor": ("threshold", "min_score", "min_certainty", "score_threshold"),
     "where": ("filter", "filters", "metadata_filter"),
     "asked_in": ("query_record_id",),
@@ -92,6 +104,12 @@ CALLED = {"": "memory", "Stream": "memory", "ChatBot": "bot"}
 classes, messages use the class name in lower case."""
 
 
+def meant_by(given: str, known: Collection[str]) -> str:
+    """Return the known argument that the caller probably meant by an unknown one; "" if there is none."""
+    meant = [name for name, others in COMMON.items() if name in known and given in others]
+    return meant[0] if meant else nearest(given, known)
+
+
 def explain_arguments(
     called: str, function: Callable[..., Any], given: dict[str, Any], error: TypeError, placed: Sequence[object] = ()
 ) -> NoReturn:
@@ -110,9 +128,8 @@ def explain_arguments(
         raise error
     told = []
     for each in unknown:
-        meant = [name for name, others in COMMON.items() if name in known and each in others]
-        meant = meant or difflib.get_close_matches(each, known, 1)
-        told.append(f"{each!r}{f' (did you mean {meant[0]!r}?)' if meant else ''}")
+        meant = meant_by(each, known)
+        told.append(f"{each!r}{f' (did you mean {meant!r}?)' if meant else ''}")
     if told:
         raise TypeError(f"{called}() has no argument {', '.join(told)}; its arguments are {', '.join(known)}") from None
     named = [name for name, each in known.items() if each.kind is each.KEYWORD_ONLY]

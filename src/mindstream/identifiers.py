@@ -68,6 +68,8 @@ def checked_name(name: str, what: str = "name") -> str:
         InputError: the name is empty, too long, does not begin with a letter or digit, or contains characters other
             than letters, digits and ` _.:|@+/'-`.
     """
+    if not isinstance(name, str):
+        raise InputError(f"{what}: expected a name as a string, found {type(name).__name__}")
     normal = normal_name(name)
     if not is_name(normal):
         shown = name if len(name) <= MAX_NAME else f"{name[:40]}…"
@@ -124,7 +126,7 @@ class StreamName:
         if self.kind not in get_args(StreamKind):
             kinds = ", ".join(get_args(StreamKind))
             raise InputError(f"stream {self.id[:80]!r}: expected a kind of stream ({kinds}), found {self.kind!r}")
-        checked_name(self.normal, self.kind)
+        checked_name(self.id, self.kind)
         _checked_form(self.tenant)
 
     @property

@@ -100,5 +100,5 @@ async def test_an_invalid_number_of_hits_is_refused(given: object, folder: Path)
     async with Memory.open(folder, "ann") as memory:
         await memory.retain("Ann sowed beans.", "note")
         for name in ("k", "limit"):
-            with pytest.raises(InputError, match=r"^k, the number of records to return: expected"):
+            with pytest.raises(InputError, match=f"^{name}, the number of records to return: expected"):
                 await memory.recall("beans", **{name: given})  # type: ignore[arg-type]

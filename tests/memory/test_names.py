@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sqlite3
+from contextlib import AbstractAsyncContextManager
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from world import Words
 
-from mindstream import ManualClock, Memory, Mind, SqliteStore
+from mindstream import ChatBot, FakeModel, ManualClock, Memory, Mind, SqliteStore
 from mindstream.errors import Conflict, InputError, MindstreamError
 from mindstream.identifiers import (
     StreamKey,
@@ -177,6 +179,21 @@ def test_an_invalid_name_is_refused_with_the_allowed_characters(typed: str) -> N
     with pytest.raises(InputError, match="use 1 to 100 letters") as refused:
         checked_name(typed, "user")
     assert len(str(refused.value)) < 250
+
+
+@pytest.mark.parametrize("name", [None, 7, b"ann"])
+async def test_a_name_that_is_no_string_is_refused(name: Any, folder: Path) -> None:
+    opened: list[AbstractAsyncContextManager[object]] = [
+        Memory(folder, name),
+        Memory.open(folder, name),
+        Mind.open(folder, user=name),
+        Pool.open(folder, name),
+        ChatBot.open(folder, user=name, model=FakeModel(["Hello!"])),
+    ]
+    for each in opened:
+        with pytest.raises(InputError, match=f"expected a name as a string, found {type(name).__name__}"):
+            async with each:
+                pass
 
 
 @pytest.mark.parametrize("typed", ["O'Neill", "O’Neill", "d\u02bcArtagnan", "Zoë O'Brien-王明", "N'Golo"])

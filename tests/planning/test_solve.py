@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -280,6 +281,19 @@ async def test_the_time_limit_does_not_count_the_time_that_a_person_takes(how: S
         assert (solution.answer, solution.stopped, solution.missing) == ("done", "", ())
         late = await replace(planner, model=script(3_600.0)).solve("Post it.")
     assert late.stopped == "the time limit of 0.5 seconds was reached"
+
+
+async def test_a_refused_call_names_the_argument_that_approves_it() -> None:
+    @tool(changes=True)
+    def order(what: str) -> str:
+        """Order a thing."""
+        return f"ordered: {what}"
+
+    model_of = partial(model, make_plan='#E1 = order({"what": "tea"})', answer_from_evidence="Done.")
+    refused = await Planner(model=model_of(), tools=[order]).solve("Order tea.")
+    assert refused.evidence["E1"].text.endswith("; allow it with approve=['order']")
+    allowed = await Planner(model=model_of(), tools=[order], approve=["order"]).solve("Order tea.")
+    assert allowed.evidence["E1"].text == "ordered: tea"
 
 
 async def test_unknown_strategies_and_missing_models_raise_errors() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from typing import Any
@@ -43,7 +44,8 @@ def test_a_user_with_a_slash_in_the_name_is_reached(client: httpx.Client, name: 
 @pytest.mark.parametrize(
     ("body", "detail"),
     [
-        ('{"text": "Tea", "txt": "Tea"}', "txt: there is no such field"),
+        ('{"text": "Tea", "txt": "Tea"}', "txt: there is no such field; did you mean 'text'?"),
+        ('{"text": "Tea", "colour": "red"}', "colour: there is no such field"),
         ('{"text": "Tea",', "the body is not JSON: Expecting property name enclosed in double quotes at character 15"),
         ("{'text': 'Tea'}", "the body is not JSON: Expecting property name enclosed in double quotes at character 1"),
     ],
@@ -51,6 +53,19 @@ def test_a_user_with_a_slash_in_the_name_is_reached(client: httpx.Client, name: 
 def test_a_body_with_mistakes_is_described(client: httpx.Client, body: str, detail: str) -> None:
     sent = client.post("/api/v1/users/ann/memories", content=body, headers={"content-type": "application/json"})
     assert sent.json()["detail"] == detail
+
+
+def test_an_unknown_field_an_address_and_a_method_lead_to_the_right_one(client: httpx.Client) -> None:
+    user = "/api/v1/users/ann/memories"
+    asked = client.post(f"{user}/recall", json={"query": "key", "limit": 1})
+    assert (asked.status_code, asked.json()["detail"]) == (422, "limit: there is no such field; did you mean 'k'?")
+    assert client.get(user, params={"k": 1}).json()["detail"] == "k: there is no such field; did you mean 'limit'?"
+    lost = client.get("/api/v1")
+    named = re.findall(r"/[/\w.]+", lost.json()["detail"])
+    assert lost.status_code == 404 and len(named) == 4
+    assert [client.get(each).status_code for each in named] == [200, 200, 200, 405], "only MCP needs POST"
+    put = client.put(user, json={})
+    assert (put.status_code, put.json()["detail"]) == (405, f"this address accepts {put.headers['allow']}")
 
 
 @pytest.mark.parametrize(

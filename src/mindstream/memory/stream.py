@@ -389,7 +389,7 @@ class Stream:
         seed: int | str | None = None,
     ) -> None:
         self.store = store
-        named = StreamName("user", name) if isinstance(name, str) else name
+        named = name if isinstance(name, StreamName) else StreamName("user", name)
         self.name, self.key = named.normal, store.key(named)
         self.embedder = embedder
         self.clock = clock
@@ -481,7 +481,7 @@ class Stream:
             InputError: there is no such policy.
             SettingsError: there is no such embedder.
         """
-        named, time = StreamName("user", name) if isinstance(name, str) else name, clock or clock_of(data)
+        named, time = name if isinstance(name, StreamName) else StreamName("user", name), clock or clock_of(data)
         async with opened_store(data) as store:
             vectors, of_another = await choose_embedder(store, store.key(named), embed)
             kept = await adopt_policy(store, store.key(named), time.now(), policy)
@@ -638,6 +638,8 @@ class Stream:
                 no `confidence` and no `parts`, and the result has no `certainty`.
         """
         self.require_own_vectors()
+        if limit is not None:
+            check_whole(limit, "limit, the number of records to return", 1, MAX_COUNT)
         k = k if limit is None else limit
         if touch and as_of is None:
             await self._touches.overdue()

@@ -366,7 +366,7 @@ class Mind:
             UserError: a name is invalid or used twice, or the embedder is not the one of the memory's vectors.
             StorageError: the data cannot be read or written.
         """
-        name = StreamName("user", user) if isinstance(user, str) else user
+        name = user if isinstance(user, StreamName) else StreamName("user", user)
         if isinstance(data, AnyData):
             await asyncio.to_thread(finish_erasures, data, name.key)
         clock = clock or clock_of(data)

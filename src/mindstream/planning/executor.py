@@ -19,6 +19,7 @@ from pydantic import JsonValue
 from mindstream.clock import SystemClock
 from mindstream.errors import BudgetSpent, InputError
 from mindstream.foreign_code import ForeignFailure, ForeignTask
+from mindstream.guidance import LOCATED, unlocated
 from mindstream.json_values import JsonObject
 from mindstream.memory.lease import LEASE_S
 from mindstream.models.fitting import fit
@@ -138,7 +139,8 @@ class Wish(ToolRequest):
 
 
 def refusal(wish: Wish) -> str:
-    """Return the message for a call that was not approved: the reason, and the flag that allows the call (if any)."""
+    """Return the message for a call that was not approved: the reason, and the flag or argument that allows
+    the call (if any)."""
     if wish.address:
         return refusal_of(wish.address)
     if wish.foreign:
@@ -146,7 +148,8 @@ def refusal(wish: Wish) -> str:
             "not called: the tool changes the world, its arguments contain third-party content, and the call was not"
             " approved"
         )
-    return f"not called: the tool changes the world, and the call was not approved; allow it with --allow {wish.tool}"
+    way = f"approve=[{wish.tool!r}]" if LOCATED.get() is unlocated else f"--allow {wish.tool}"
+    return f"not called: the tool changes the world, and the call was not approved; allow it with {way}"
 
 
 CLOCK = SystemClock()

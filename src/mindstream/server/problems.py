@@ -5,11 +5,12 @@ Neither contains a stack trace.
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, get_args
 
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ValidationError
@@ -30,6 +31,7 @@ from mindstream.errors import (
     ToolError,
     UserError,
 )
+from mindstream.guidance import meant_by
 from mindstream.server.asgi import Scope, path_of
 from mindstream.service.operations.operation import Forbidden, NotFound, NotOffered
 
@@ -86,7 +88,10 @@ PROBLEMS = {
 """The status and title of each kind of problem; the kind is the last part of its `type`."""
 BY_STATUS = {status: kind for kind, (status, _) in PROBLEMS.items()}
 
-PATHS = "nothing is served here; try /openapi.json, /api/v1, /v1 (OpenAI's protocol) or /mcp"
+PATHS = (
+    "nothing is served here; /openapi.json lists the addresses, such as /api/v1/users and /v1/models (OpenAI's"
+    " protocol); MCP clients send POST to /mcp"
+)
 KINDS: tuple[tuple[type[Exception], str], ...] = (
     (NotFound, "not-found"),
     (Forbidden, "forbidden"),
@@ -143,18 +148,24 @@ DETAILS = {
 """Details of errors that FastAPI raises without a reason."""
 
 
-def problem_of(error: BaseException) -> tuple[Problem, Mapping[str, str]]:
-    """Return the problem and the response headers for an error; internal errors have no detail."""
+def problem_of(error: BaseException, known: Collection[str] = ()) -> tuple[Problem, Mapping[str, str]]:
+    """Return the problem and the response headers for an error; internal errors have no detail.
+
+    Args:
+        known: the fields of the request, to suggest one in place of an unknown field.
+    """
     match error:
         case Refusal():
             return problem(error.kind, error.detail), error.headers
         case HTTPException():
             kind = BY_STATUS.get(error.status_code, "malformed")
-            return problem(kind, DETAILS.get(kind, "")), error.headers or {}
+            headers = error.headers or {}
+            detail = f"this address accepts {headers.get('Allow', 'other methods')}" if kind == "method" else ""
+            return problem(kind, DETAILS.get(kind, detail)), headers
         case RequestValidationError():
             mistakes = error.errors()
             kind = "malformed" if any(each["type"] == "json_invalid" for each in mistakes) else "invalid"
-            return problem(kind, describe_mistakes(mistakes, is_rest=True)), {}
+            return problem(kind, describe_mistakes(mistakes, is_rest=True, known=known)), {}
         case ValidationError():
             return problem("invalid", describe_mistakes(error.errors())), {}
         case RecursionError():
@@ -171,11 +182,18 @@ def problem_of(error: BaseException) -> tuple[Problem, Mapping[str, str]]:
 
 def problem_response(error: BaseException, scope: Scope) -> Response:
     """Return the response for an error, as a problem document or (below /v1) in the format of OpenAI's API."""
-    found, headers = problem_of(error)
+    found, headers = problem_of(error, _fields_of(scope))
     if not path_of(scope).startswith(OPENAI):
         return Response(found.model_dump_json(ensure_ascii=True), found.status, dict(headers), TYPE)
     body = openai_error(found).model_dump_json(ensure_ascii=True)
     return Response(body, 400 if found.status == 422 else found.status, dict(headers), "application/json")
+
+
+def _fields_of(scope: Scope) -> Collection[str]:
+    """Return the names of the fields in the body or query of a REST request."""
+    endpoint = scope.get("endpoint")
+    rest = inspect.signature(endpoint).parameters.get("rest") if inspect.isfunction(endpoint) else None
+    return () if rest is None else get_args(rest.annotation)[0].model_fields
 
 
 def openai_error(found: Problem) -> ErrorBody:
@@ -215,10 +233,10 @@ PLACES = ("body", "query", "path", "header")
 """The possible first parts of the location of a validation error in a REST request."""
 
 
-def describe_mistakes(mistakes: object, *, is_rest: bool = False) -> str:
+def describe_mistakes(mistakes: object, *, is_rest: bool = False, known: Collection[str] = ()) -> str:
     """Return a description of up to ten validation errors, each with the field, the reason and, if it helps, the type.
 
-    Values are never quoted.
+    Values are never quoted. `known`: the fields of the request, to suggest one in place of an unknown field.
     """
     described = []
     for each in list(mistakes)[:10] if isinstance(mistakes, list | tuple) else []:
@@ -229,7 +247,8 @@ def describe_mistakes(mistakes: object, *, is_rest: bool = False) -> str:
         found = f", found {_type(each['input'])}" if each.get("type") != "missing" and "input" in each else ""
         said = f"{where}: {each['msg']}{found}" if where else f"{each['msg']}{found}"
         if each.get("type") == "extra_forbidden":
-            said = f"{where}: there is no such field"
+            meant = meant_by(where, known)
+            said = f"{where}: there is no such field" + (f"; did you mean {meant!r}?" if meant else "")
         if each.get("type") == "json_invalid":
             said = f"the body is not JSON: {each.get('ctx', {}).get('error', 'an error')} at character {parts[-1]}"
         if is_rest and list(each["loc"]) == ["body"] and isinstance(each.get("input"), str | bytes):

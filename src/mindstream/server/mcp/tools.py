@@ -12,6 +12,7 @@ from pydantic import BaseModel, JsonValue, ValidationError
 from pydantic_core import ErrorDetails, from_json
 
 from mindstream.errors import InputError
+from mindstream.guidance import COUNTS
 from mindstream.server.asgi import Message, Receive, Scope
 from mindstream.server.problems import Refusal, describe_mistakes
 from mindstream.server.rest import challenge
@@ -223,14 +224,18 @@ def _short(value: JsonValue) -> JsonValue:
 def read_arguments(tool: MemoryTool, given: Mapping[str, Any]) -> BaseModel:
     """Return a tool call's arguments as a request; unknown arguments are ignored.
 
+    Any of the usual names of the maximum number of results (COUNTS) is read as the tool's own.
+
     Raises:
         InputError: an argument is invalid. The message names the argument and the reason, but does not repeat the
             value.
     """
     fields = {shown: name for name, shown in tool.names.items()}
+    count = next((name for name in ("k", "limit") if name in tool.names), None)
+    others = {**dict.fromkeys(COUNTS if count else (), count), **{name: name for name in tool.names}}
     values: dict[str, Any] = {}
     for name, value in given.items():
-        if value is not None and (real := fields.get(name) or (name if name in tool.names else None)):
+        if value is not None and (real := fields.get(name) or others.get(name)):
             values[real] = value if name in fields or real not in values else values[real]
     try:
         return _validated(tool.operation.request, values)
