@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from fake_endpoint import Behaviour, FakeEndpoint, Says
+from fake_endpoint import Behaviour, Fails, FakeEndpoint, Says
 from living_door import FOUND, GOAL, call, calls, finish, lives
 from running import COMMAND, PATIENCE_S, mistaken, run, terminal
 
@@ -200,6 +200,18 @@ def test_rules_identify_themselves_and_a_refused_start_leaves_no_goal(folder: Pa
     done = run("live", "--goal", "Collect stamps", *data, "--turns", "1")
     assert done.out.startswith("rules: no model is configured; see `mindstream doctor`\ngoal: Collect stamps")
     assert "1 turn, " in done.out and " steps of rules so far" in done.out and "models" not in done.out
+
+
+@pytest.mark.parametrize(("turns", "failed"), [([], 5), (["--turns", "2"], 2)])
+def test_a_refused_key_is_explained_once_and_the_exit_code_says_that_all_failed(
+    turns: list[str], failed: int, door: FakeEndpoint, folder: Path
+) -> None:
+    door.otherwise = Fails(401, "Incorrect API key", code="invalid_api_key")
+    done = run("live", "--goal", GOAL, *flags(door, folder), *turns)
+    assert done.code == 1 and f"turn {failed} failed: (as above)" in done.out
+    screen, end = done.out.rsplit("\n\n", 1)
+    assert screen.count("refuses the key") == 1
+    assert f"{failed} calls of models, 0 tokens so far" in end and "rules" not in end
 
 
 def test_an_unreadable_stored_order_is_reported_and_skipped(folder: Path) -> None:

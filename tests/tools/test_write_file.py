@@ -10,7 +10,7 @@ import pytest
 from mindstream.errors import ToolError
 from mindstream.models.model import Call
 from mindstream.tools.tool import traits_of
-from mindstream.tools.write_file import write_file_tool
+from mindstream.tools.write_file import write_file_tool, written_file_tools
 
 
 async def write(folder: Path, name: str, text: str, key: str = "") -> str:
@@ -39,6 +39,18 @@ async def test_files_written_or_changed_by_others_are_kept(tmp_path: Path) -> No
     for name in ("mine.md", "a.md"):
         with pytest.raises(ToolError, match="from another source"):
             await write(tmp_path, name, "new")
+
+
+async def test_a_file_that_another_life_wrote_is_kept(tmp_path: Path) -> None:
+    await write(tmp_path, "brief.md", "one", "ann-1764500000-1.2")
+    assert "in place" in await write(tmp_path, "brief.md", "two", "ann-1764500000-3.1")
+    for other in ("ann-1764500099-1.2", "bo-1764500000-1.2", ""):
+        with pytest.raises(ToolError, match="another source"):
+            await write(tmp_path, "brief.md", "new", other)
+    erase = written_file_tools(tmp_path)[2]
+    with pytest.raises(ToolError, match="another source"):
+        await erase(Call("delete_file", json.dumps({"name": "brief.md", "key": "bo-1764500000-1.3"})))
+    assert (tmp_path / "brief.md").read_text() == "two"
 
 
 @pytest.mark.parametrize(

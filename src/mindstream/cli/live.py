@@ -88,13 +88,13 @@ is left to do: M2 reads the goal and its memories and proposes work within the
 day's budget, or rests and says why. While nothing changes, the next search for
 work costs nothing. Limits apply to the whole life, across processes.
 
-Exit code: 0; 1 if the life rests because a model failed or a limit is reached, or
-is paused and this command does not wait (it waits with --wait-for-input, --for or
---forever, and in a terminal); 2 after a mistake in the arguments or settings; 130
+Exit code: 0; 1 if the last turn failed, the life rests because a model failed or a
+limit is reached, or it is paused and this command does not wait (it waits with
+--wait-for-input, --for or --forever, and in a terminal); 2 after a mistake in the arguments or settings; 130
 after Ctrl-C without a terminal."""
 RESTED = 1
-"""Exit code if the life rests because a model failed or a limit is reached, or is paused and the command does not
-wait."""
+"""Exit code if the last turn failed, the life rests because a model failed or a limit is reached, or it is paused and
+the command does not wait."""
 POLL_S = 1.0
 """Poll interval, in seconds, for the state of a life."""
 app = typer.Typer(**PLAIN)
@@ -422,7 +422,8 @@ class _Session:
         self.screen.say(f"{why}. {describe_so_far(state)}.")
         if ended != "done" and not stopped:
             self.screen.say(f"to continue the life: {self.again}")
-        return RESTED if ended == "halted" and not stopped else 0
+        has_failed = ended == "halted" or (ended in ("turns", "time") and state.failed)
+        return RESTED if has_failed and not stopped else 0
 
 
 @dataclass

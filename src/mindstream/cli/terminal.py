@@ -436,7 +436,7 @@ class LifeTerminal:
     def _status(self) -> str:
         state = self._state()
         left = sum(task.standing in ("open", "waiting") for task in state.ledger.tasks.values())
-        return f"{self._doing(state)} · {count_of(left, 'task')} left · {describe_spent(state.spent)} · /help"
+        return f"{self._doing(state)} · {count_of(left, 'task')} left · {describe_spent(state)} · /help"
 
     def _doing(self, state: LifeState) -> str:
         now = self._memory.clock.now()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -25,6 +26,8 @@ WRITTEN = ".written.jsonl"
 """The log of the folder: a line for each file that was written or deleted, with the call's key."""
 DELETED = "deleted"
 """In a line of the log WRITTEN: the value in place of the file's hash if the file was deleted."""
+KEY_OF_LIFE = re.compile(r"(.+-\d+)-[\w.]+")
+"""An idempotency key of a life: the name of its mind and the time when it began (together the life), and a call."""
 Key = Annotated[str, Field(max_length=200)]
 
 
@@ -32,7 +35,7 @@ def write_file_tool(folder: Path | str) -> FunctionTool:
     """Make the tool `write_file`, which writes files into a folder; the folder is created if it is missing.
 
     A repeated call with the same `key`, name and text has no further effect. A file that this tool did not write, or
-    that was changed afterwards, is not replaced.
+    that was changed afterwards or written by another life, is not replaced.
     """
     root = Path(folder).expanduser()
 
@@ -43,7 +46,9 @@ def write_file_tool(folder: Path | str) -> FunctionTool:
         digest = _digest(text.encode())
         if key and {"key": key, "name": name, "hash": digest} in written:
             return f"written already: {name}"
-        if (is_there := path.exists()) and not is_own(path, [*written, {"name": name, "hash": digest}]):
+        if (is_there := path.exists()) and not is_own(
+            path, [*written, {"key": key, "name": name, "hash": digest}], key
+        ):
             raise ToolError(f"{name} {NOT_OWN}: choose another name")
         _replace(path, text)
         note_written(root, key, name, digest)
@@ -88,9 +93,22 @@ def read_written(root: Path) -> list[dict[str, str]]:
     return [each for each in found if isinstance(each, dict)]
 
 
-def is_own(path: Path, written: Sequence[Mapping[str, str]]) -> bool:
-    """Return whether a file is unchanged since `write_file` wrote it, according to the log."""
-    return _digest(path.read_bytes()) in {each.get("hash") for each in written if each.get("name") == path.name}
+def is_own(path: Path, written: Sequence[Mapping[str, str]], key: str | None = None) -> bool:
+    """Return whether a file is unchanged since `write_file` wrote it, according to the log.
+
+    Args:
+        key: the key of a call; only what the call's own life wrote counts. None: every life's files count.
+    """
+    about = [each for each in written if each.get("name") == path.name]
+    if key is not None:
+        about = [each for each in about if _life_of(each.get("key", "")) == _life_of(key)]
+    return _digest(path.read_bytes()) in {each.get("hash") for each in about}
+
+
+def _life_of(key: str) -> str:
+    """Return the life that made a key; "" if no life made it."""
+    found = KEY_OF_LIFE.fullmatch(key)
+    return found[1] if found else ""
 
 
 def note_written(root: Path, key: str, name: str, digest: str) -> None:
@@ -139,7 +157,7 @@ def written_file_tools(folder: Path | str) -> tuple[FunctionTool, ...]:
         """Delete a file that you wrote into the folder for results."""
         if key and any((each.get("key"), each.get("name")) == (key, name) for each in read_written(root)):
             return f"deleted already: {name}"
-        path = _own_path(root, name)
+        path = _own_path(root, name, key)
         try:
             path.unlink()
         except OSError as error:
@@ -169,11 +187,11 @@ def _own_files(root: Path) -> Iterator[Path]:
             yield path
 
 
-def _own_path(root: Path, name: str) -> Path:
+def _own_path(root: Path, name: str, key: str | None = None) -> Path:
     path, written = find_path(root, name), read_written(root)
     if not path.exists():
         there = ", ".join(json.dumps(each.name, ensure_ascii=False) for each in _own_files(root)) or "none"
         raise ToolError(f"there is no file {name[:80]!r}; the files that you wrote are: {there[:500]}")
-    if not is_own(path, written):
+    if not is_own(path, written, key):
         raise ToolError(f"{name} {NOT_OWN}")
     return path

@@ -31,7 +31,7 @@ from mindstream.life.events import (
 )
 from mindstream.life.ledger import Task
 from mindstream.life.schedule import known_orders
-from mindstream.life.state import LifeSpent, LifeState
+from mindstream.life.state import LifeState
 from mindstream.log.events import (
     BeliefChanged,
     Corrected,
@@ -302,12 +302,13 @@ def describe_way_on(state: LifeState, is_lived: bool) -> str:
     return f"{next_step('live')} tries again"
 
 
-def describe_spent(spent: LifeSpent) -> str:
+def describe_spent(state: LifeState) -> str:
     """Return as text the model calls, tokens and US dollars that a life has spent.
 
-    Calls without any tokens were answered by rules, not by a model: they are called steps of rules.
+    Calls without any tokens were answered by rules, not by a model, unless they failed: they are called steps of rules.
     """
-    if spent.calls and not spent.tokens:
+    spent = state.spent
+    if spent.calls and not spent.tokens and not state.failed:
         return count_of(spent.calls, "step of rules")
     return f"{count_of(spent.calls, 'call of models')}, {spent.tokens:,} tokens" + (
         f", ${spent.usd:.4f}" if spent.usd else ""
@@ -316,7 +317,7 @@ def describe_spent(spent: LifeSpent) -> str:
 
 def describe_so_far(state: LifeState) -> str:
     """Return the number of turns of a life, and their cost."""
-    return f"{count_of(state.turn, 'turn')}, {describe_spent(state.spent)} so far"
+    return f"{count_of(state.turn, 'turn')}, {describe_spent(state)} so far"
 
 
 def list_tasks(tasks: Iterable[Task], now: Moment) -> Iterator[str]:

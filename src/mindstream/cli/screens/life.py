@@ -67,6 +67,8 @@ class LifeScreen:
         """The tool of each call that has no result yet, by the call's id."""
         self._shown: list[str] = []
         """Longer texts that were shown in full in this turn."""
+        self._error = ""
+        """The error of a model or a turn that was shown last."""
 
     def say(self, text: str, style: str = "dim", depth: int = 0) -> None:
         """Show a text that is not an event."""
@@ -90,10 +92,21 @@ class LifeScreen:
             self._shown.append(text)
         return new
 
+    def _new_error(self, line: str, error: str) -> str:
+        """Return a line about an error, with AS_ABOVE in place of the error that was shown last."""
+        if self._error and self._error in line:
+            return line.replace(self._error, AS_ABOVE)
+        self._error = error
+        return line
+
     def show(self, logged: Logged) -> None:
         """Show one row of the log."""
         event = logged.event
         line = describe_life(event)
+        if isinstance(event, Replied | TurnEnded) and event.error:
+            line = self._new_error(line, event.error)
+        elif isinstance(event, Rested) and event.because:
+            line = self._new_error(line, self._error)
         match event:
             case Asked():
                 self.doing, self.since = event.role, logged.at
