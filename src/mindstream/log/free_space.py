@@ -71,8 +71,9 @@ def in_use(path: Path) -> Iterator[None]:
 def changed_pages(path: Path) -> tuple[int | None, set[int] | None]:
     """Return the first salt of the write-ahead log, and the numbers of all pages written since the last `overwrite`.
 
-    When the log is truncated, or after a checkpoint, it begins anew with a salt that is higher by 1. So if the salt is
-    higher by 1 than at the last `overwrite`, the log has begun anew only once, and contains all pages written since.
+    When the log is truncated, or after a checkpoint, it begins anew with a salt that is higher by 1. `_salts` holds
+    the salt of the last `overwrite` plus 1. A log with this salt has begun anew only once since, and so contains all
+    pages written since.
     No process deletes the log in between, because the caller keeps the database open.
 
     Returns:

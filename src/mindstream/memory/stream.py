@@ -731,7 +731,7 @@ class Stream:
     async def _published(self, commit: Commit, touch: Touch | None) -> list[Logged]:
         beside = self.beside[:] if commit.entries else []
         del self.beside[: len(beside)]
-        before = len(beside) if commit.wake is None else 0  # the first row of a commit is the cause of its new work
+        before = len(beside) if commit.wake is None else 0  # its first row is stored as the cause of `wake`
         ordered = (*beside, *commit.entries) if before else (*commit.entries, *beside)
         whole = replace(commit, entries=ordered) if beside else commit
         try:

@@ -476,7 +476,7 @@ async def answer_alone(run: PlanningRun, reasons: bool) -> None:
 async def plan_and_execute(run: PlanningRun) -> None:
     """Run the plan in rounds, and try to answer after each round.
 
-    A round runs the steps that need only steps with evidence. If the answer is not complete after the last round, or
+    A round runs all steps whose required steps have evidence. If the answer is not complete after the last round, or
     after a round in which a step failed, the plan is revised, as long as revisions are left. The plan is not revised if
     all steps have run and the solver says that the missing parts do not exist.
     """
@@ -504,8 +504,10 @@ async def plan_and_execute(run: PlanningRun) -> None:
 
 
 async def rewoo(run: PlanningRun) -> None:
-    """Run all steps in parallel, beginning while the planner still writes, and then answer. If parts of the answer are
-    missing, revise the plan and repeat, as long as revisions are left."""
+    """Run each step as soon as the evidence that it needs is there, also while the planner still writes; then answer.
+
+    If parts of the answer are missing, the plan is revised and the new steps run, as long as revisions are left.
+    """
     executor = None
     if run.given is None:
         executor = run.executor()

@@ -235,7 +235,7 @@ class PoolState:
     def teaching(self, guarded: bool = True) -> list[str]:
         """Return the ids of the exemplars that the retriever learns from, in the order of admission.
 
-        Only exemplars that every member is served are returned, so private or doubted exemplars do not affect the
+        Only exemplars that are served to every member are returned, so private or doubted exemplars do not affect the
         ranking of other members. With `guarded` False, doubted exemplars are returned, too.
         """
         found = [

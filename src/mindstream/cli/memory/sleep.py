@@ -85,7 +85,12 @@ def sleep(
         Path | None, flag("FILE", "Apply the proposal in this file: the saved output of --review --json.")
     ] = None,
     keep: Annotated[
-        list[str] | None, flag("ID", "With --review or --accept: leave this record unchanged; repeatable.")
+        list[str] | None,
+        flag(
+            "ID",
+            "With --review or --accept: do not weaken, archive or merge this record; it counts as recalled;"
+            " repeatable.",
+        ),
     ] = None,
     yes: Yes = False,
     json: AsJson = False,

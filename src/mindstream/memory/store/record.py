@@ -183,7 +183,7 @@ class Ids:
     _at: Moment = -1.0
 
     def begin_again(self) -> None:
-        """Make the ids that a new object would make."""
+        """Begin again: after this, make the same ids that a new object would make."""
         self._at = -1.0
 
     def make(self, created: Moment, kind: str, text: str) -> str:

@@ -300,7 +300,7 @@ class Capabilities:
     """The findings about one model at one endpoint.
 
     Attributes:
-        lacks: fields of a request that the endpoint refuses, or ROLES.
+        lacks: fields of a request that the endpoint refuses; ROLES stands for the roles of its messages.
         opens_thoughts: True: thoughts begin with a mark or have a field of their own. False: only a closing mark is
             sent. None: not known before the first reply.
         expects_thoughts: the model's name says that it thinks first.

@@ -76,7 +76,7 @@ class Measuring:
     ] = ""
     questions: Questions = 0
     pairs: Annotated[
-        int, flag("N", "With --evaluate: number of pairs of answers to the same question to judge [all].", min=0)
+        int, flag("N", "With --evaluate: number of pairs to judge (two answers to the same question) [all].", min=0)
     ] = 0
 
 

@@ -58,7 +58,7 @@ class Pair:
 
     @property
     def item(self) -> Item:
-        """The item to which both are answers."""
+        """The item to which the two answers of this pair belong."""
         return self.first.item
 
     @property

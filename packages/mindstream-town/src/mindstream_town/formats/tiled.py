@@ -161,7 +161,7 @@ def tiled_of_matrix(matrix: Matrix) -> TiledMap:
 
 
 def _tables(map: TiledMap, mazes: Mapping[str, array[int]]) -> dict[str, Rows]:
-    """Return the tables of a matrix, built from the addresses of the tiles that occur in each layer."""
+    """Return a map's tables: of the world, and for each other layer the numbers and addresses of its tiles."""
     meanings = {id: text for tileset in map.tilesets for id, text in tileset.addresses().items()}
     worlds = list(dict.fromkeys(text.split(":")[0].strip() for text in meanings.values()))
     if not worlds and (outside := [tileset.source for tileset in map.tilesets if tileset.source]):

@@ -892,10 +892,10 @@ KEPT, SETTLED = "kept to oneself", "settled already"
 IMPORTANT = 6
 """Minimum importance (1 to 10) of memories of the last 24 hours that come up in each talk."""
 MAX_NEWS, MAX_OPEN, MAX_LIVED = 3, 2, 10
-"""MAX_NEWS: maximum number of untold memories from the start in a prompt. For a plan, a memory is untold if the
-resident has told no one of it; for a talk, if the resident has not told the partner of it. MAX_OPEN: maximum number of
-acts in a plan whose result is left open. MAX_LIVED: maximum number of acts and results of the last 24 hours in a
-prompt."""
+"""MAX_NEWS: maximum number, in a prompt, of untold memories that the resident has had since the town began. For a plan,
+a memory is untold if the resident has told no one of it; for a talk, if the resident has not told the partner of it.
+MAX_OPEN: maximum number of acts in a plan whose result is left open. MAX_LIVED: maximum number of acts and results of
+the last 24 hours in a prompt."""
 LONGEST_LINE = 500
 """Maximum characters of a memory, including its appointment, in the prompt that asks for an act's result."""
 MAX_CORRECTIONS = 1_000

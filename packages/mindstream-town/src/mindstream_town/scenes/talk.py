@@ -313,7 +313,7 @@ def _short_request(begun: Sequence[SceneBegan], minds: Sequence[Sequence[Record]
 
 
 def _first_of_plans(begun: Sequence[SceneBegan], minds: Sequence[Sequence[Record]]) -> list[int]:
-    """Return for each of the people the number of the first later part of its plan in `_short_request`."""
+    """Return, for each of the people, the number with which the later parts of its plan begin in the prompt."""
     return list(accumulate((len(row.later) for row in begun[:-1]), initial=1 + sum(map(len, minds))))
 
 
@@ -334,7 +334,7 @@ async def _keep_result(
         minds: the memories of all people in the prompt, in the order of their numbers.
         mind: the memories of this resident in the prompt.
         begun: the row with which the talk began for this resident.
-        first: the number of the first later part of this resident's plan in the prompt.
+        first: the number with which the later parts of this resident's plan begin in the prompt.
     """
     every = [each.id for each in chain.from_iterable(minds)]
     false = {id_ for n, id_ in enumerate(every, 1) if n in came.corrects} & {each.id for each in mind}

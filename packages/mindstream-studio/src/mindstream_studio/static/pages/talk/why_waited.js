@@ -38,7 +38,7 @@ export function becauseOf(decided, waited) {
       ? `Because the talker asked for it: what was said needed a thought before it could be answered (${where}).`
       : `Because the talker found that it could answer at once (${where}).`;
   }
-  return why || "The gate gave no reason.";
+  return why || "No reason was recorded for the decision to wait or not.";
 }
 
 /** Return in a sentence whether the waiting was useful. @param {Row} judged @param {boolean} waited */
