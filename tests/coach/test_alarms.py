@@ -378,6 +378,20 @@ async def test_a_failing_safety_classifier_is_only_logged(folder: Path) -> None:
         assert isinstance(failed[0].event, Failed) and await follow_ups(mind) == []
 
 
+async def test_a_silent_safety_classifier_is_named_with_a_way_on(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alarms, "CLASSIFY_S", 0.01)
+    model = SafetyModel()
+    async with Mind.open(folder, user="ann", model=models_with_safety(model), responder=Coach.using()) as mind:
+        await answer(mind, VEILED)
+        async with asyncio.timeout(100):
+            while not (failed := await mind.memory.store.events(key_of("ann"), kinds=["error"])):  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        assert (
+            isinstance(told := failed[0].event, Failed) and "--patience S" in told.text and "Overdue" not in told.text
+        )
+        assert told.text.startswith(f"{model.name} gave no result of the safety check within 0.01 seconds.")
+
+
 async def test_after_an_alarm_rules_do_not_change_the_topic(folder: Path) -> None:
     async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
         for text in ("Noise wakes me.", "I want to kill myself", "no, nobody is here", "ok"):

@@ -52,6 +52,20 @@ async def test_after_an_outage_no_call_is_made_until_the_pause_ends() -> None:
     assert text_of(await parts_of(Breaker(FakeModel({"talk": ["as before"]})))) == "as before"
 
 
+async def test_the_log_names_the_beginning_and_the_end_of_an_outage_once(caplog: pytest.LogCaptureFixture) -> None:
+    model, _, clock = breaker(DOWN, DOWN, "back", "and again")
+    for _ in range(2):
+        await fails(model, ModelUnavailable)
+        await fails(model, ModelResting)
+        clock.advance(300)
+    for _ in range(2):
+        await parts_of(model)
+    told = [each.getMessage() for each in caplog.records if each.name == "mindstream.models"]
+    assert told == [
+        f"the model {model.name} is not available: ModelUnavailable", f"the model {model.name} answers again"
+    ]  # fmt: skip
+
+
 async def test_the_pause_grows_with_each_failed_try() -> None:
     model, _, clock = breaker(*[DOWN] * 9, "back", DOWN, "again")
     rests = []

@@ -9,12 +9,27 @@ import time
 from pathlib import Path
 
 import httpx
-from fake_endpoint import KEY, FakeEndpoint, Says, Stalls
+from fake_endpoint import KEY, Fails, FakeEndpoint, Says, Stalls
 from pytest import MonkeyPatch
 from served import Served, ServerProcess
 
 USER = "/api/v1/users/ann"
 STREAM = {"Accept": "text/event-stream"}
+
+
+def test_an_outage_of_the_model_is_one_line_on_standard_error(
+    folder: Path, door: FakeEndpoint, monkeypatch: MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    door.otherwise = Fails(429, "slow down", {"Retry-After": "120"})
+    with ServerProcess(folder, "--model", f"{door.url}#any") as server:
+        asked = {"model": "companion", "messages": [{"role": "user", "content": "Where is the blue key?"}]}
+        codes = [httpx.post(f"{server.url}/v1/chat/completions", json=asked, timeout=100).status_code for _ in range(2)]
+        assert codes == [429, 503]
+        server.end()
+        assert server.process.stderr is not None
+        lines = [line for line in server.process.stderr.read().splitlines() if "the model" in line]
+        assert lines == [f"mindstream: the model {door.url}#any is not available: RateLimited"]
 
 
 def test_on_sigterm_answers_finish_and_streams_get_an_end_event(

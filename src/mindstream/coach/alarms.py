@@ -20,8 +20,8 @@ from mindstream.coach.packs.load import phrases
 from mindstream.coach.packs.pack import Alarm, Pack, all_texts, in_language
 from mindstream.coach.packs.safety import Raised, find_alarm, find_hint, find_raised, recognises_danger
 from mindstream.coach.talker import AGENT, Situation, Talker
-from mindstream.errors import StorageError
-from mindstream.foreign_code import ForeignFailure, ForeignTask
+from mindstream.errors import ModelUnavailable, StorageError
+from mindstream.foreign_code import ForeignFailure, ForeignTask, Overdue
 from mindstream.log.events import FollowUp
 from mindstream.memory.store.store import Entry
 from mindstream.minds.responder import build_chat_record
@@ -455,6 +455,13 @@ class SafetyClassifier:
         await asyncio.wait({turn}, timeout=head_start_s)
         try:
             found = await ForeignTask(partial(decide, model, asked)).result(CLASSIFY_S)
+        except Overdue:
+            said = (
+                f"{model.name} gave no result of the safety check within {CLASSIFY_S:g} seconds. Is it busy, or still"
+                " loading? --patience S sets how long to wait for answers"
+            )
+            await self._log(ModelUnavailable(said))
+            return ""
         except ForeignFailure as error:
             await self._log(error.cause or error)
             return ""

@@ -365,12 +365,13 @@ def spare_collector() -> None:
 
 
 def log_quietly() -> None:
-    """Make uvicorn log errors on standard error, without users' words."""
+    """Log uvicorn's errors and the outages of models on standard error, without users' words."""
     handler = logging.StreamHandler()
     handler.setFormatter(QuietFormatter("mindstream: %(message)s"))
-    logger = logging.getLogger("uvicorn.error")
-    logger.handlers, logger.propagate = [handler], False
-    logger.setLevel(logging.ERROR)
+    for name, level in (("uvicorn.error", logging.ERROR), ("mindstream.models", logging.WARNING)):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [handler], False
+        logger.setLevel(level)
 
 
 def allow_connections() -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import re
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
@@ -611,6 +612,7 @@ def _changed(request: Request, fields: dict[str, Any], *cuts: Cut) -> Request:
     return request.but(prompt=request.prompt.model_copy(update=fields), cut=(*request.cut, *cuts))
 
 
+LOG = logging.getLogger("mindstream.models")
 FIRST_REST_S, MAX_WISH_S = 5.0, 300.0
 """Duration in seconds of the first rest in an outage, and of the longest rest that an endpoint may ask for."""
 
@@ -720,7 +722,8 @@ class Breaker(Layered):
 
     The first rest lasts FIRST_REST_S, and each failed trial doubles the rest, up to `longest_s`. If the endpoint asks
     for a longer rest, the rest lasts as long as it asks for, up to MAX_WISH_S. The outage ends with a reply, or with a
-    refusal, because an endpoint that refuses is available. All callers of a model share one breaker.
+    refusal, because an endpoint that refuses is available. The log names the beginning and the end of an outage. All
+    callers of a model share one breaker.
     """
 
     def __init__(self, inner: Model, *, clock: Clock | None = None, longest_s: float = 60.0) -> None:
@@ -753,7 +756,13 @@ class Breaker(Layered):
         """Note that a part of a reply has arrived, which ends the outage. Only a complete reply or a refusal resets the
         length of the next rest."""
         if self._why:
-            self._why, self._trying = "", False
+            self._trying = False
+            self._end_outage()
+
+    def _end_outage(self) -> None:
+        if self._why:
+            LOG.warning("the model %s answers again", self.name)
+        self._why = ""
 
     def note_end(self, failure: BaseException | None, outages: int, *, is_trial: bool) -> None:
         """Note the end of a call that began after this number of outages.
@@ -770,9 +779,12 @@ class Breaker(Layered):
                 backoff_s = min(self._longest_s, max(FIRST_REST_S, 2 * self._rest_s))
                 self._rest_s = max(backoff_s, min(MAX_WISH_S, wished_s))
                 self._until = self._clock.elapsed() + self._rest_s
+                if not self._why:
+                    LOG.warning("the model %s is not available: %s", self.name, type(failure).__name__)
                 self._why, self._outages = str(failure), outages + 1
         elif isinstance(failure, ModelError) and not isinstance(failure, BudgetSpent):
-            self._rest_s, self._why = 0.0, ""
+            self._rest_s = 0.0
+            self._end_outage()
 
 
 class _Watched(Layer):
