@@ -153,7 +153,7 @@ async def _close_oldest() -> None:
     """
     for key in [key for key in _memories if key not in _working][: len(_memories) - MAX_OPEN]:
         if key not in _working:  # a use may have begun during an earlier close
-            # the effects of a recall were not stored, which does not concern this caller
+            # StorageError: effects of an earlier recall were not stored; this does not concern the caller
             with contextlib.suppress(StorageError):
                 await _close(key)
 

@@ -31,7 +31,7 @@ def check(
         ),
     ] = False,
     strict: Annotated[
-        bool, switch("--strict", "Exit code 1 if the pack has gaps: lines that begin with `thin:`.")
+        bool, switch("--strict", "Exit code 1 if the pack has gaps (in the output: lines that begin with `thin:`).")
     ] = False,
 ) -> int:
     """List the errors of a pack by file and line, and its gaps ("thin spots").

@@ -18,7 +18,7 @@ from mindstream.log.declared import Name, NoWords, Quotes
 from mindstream.log.events import Event
 
 SLOT = "life"
-"""The author of a life's log rows, and the slot of its work and its tool calls."""
+"""The author of a life's log rows; also the name (slot) of its queued work and its tool calls in the log."""
 Standing = Literal["open", "waiting", "done", "stopped"]
 """State of a task. `open`: can be worked on; `waiting`: waits for a time, or until a person opens the task again;
 `done`; `stopped`: given up."""

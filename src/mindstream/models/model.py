@@ -381,7 +381,7 @@ class Layered:
 
 
 async def _read(model: Model, request: Request) -> AsyncGenerator[Part]:
-    """Read a reply through its layers; a layer may have the model within it asked again."""
+    """Read a reply through its layers. A layer may repeat the request to the model that it wraps."""
     asked: tuple[Model, Request] | None = (model, request)
     stack, failure = _Stack(), None
     try:

@@ -169,7 +169,7 @@ CONCURRENT = 4
 
 @dataclass(frozen=True)
 class Labeller:
-    """A model that labels how much exemplars help as examples for other exemplars.
+    """A model that labels how much each exemplar, as an example in the prompt, helps to answer the queries of others.
 
     Attributes:
         source: computes the labels, from log-probabilities or from numbers that the model states. `find_labeller`

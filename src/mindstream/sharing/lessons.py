@@ -329,7 +329,7 @@ async def _learn(
             touched[action] = (*touched.get(action, ()), *(each.id for each in own))
             continue
         text, applies = (" ".join(redaction.clean(each).text.split()) for each in (edit.text, edit.applies))
-        # a relayed check may not have run
+        # if an agent only reports a check (`relayed`), it is unknown whether the check ran
         is_checked = edit.basis == "check" and not verdict.by and not verdict.relayed
         is_sound = is_checked or (edit.basis == "person" and is_said)
         old = own[0] if own and action != "add" else None

@@ -6,8 +6,9 @@ source is served only if its own measurement speaks for it; a pair of a source w
 evidence. From a source with many foreign pairs nothing is served, earlier pairs included. The source of a pair is the
 agent or user who wrote the query, so an attacker who can only ask questions is a source of its own.
 
-If a pair was not measured, only orders from the same source count against the pair. If the query of such a pair has
-another author than the writer, the pair is served only if a model graded it, or if the owner trusts the source.
+If a pair was not measured, only orders (instructions to its reader) in pairs of the same source count against the
+pair. If the query of such a pair has another author than the writer, the pair is served only if a model graded it, or
+if the owner trusts the source.
 
 The pairs of an attacker may fit their queries well and still carry a payload (Dong 2025, MINJA): a name, code or
 address that several of the attacker's answers mention. If no other source mentions it, these pairs are not served until

@@ -23,7 +23,8 @@ MAX_SHOWN, MAX_FILES = 8_000, 200
 """Maximum characters of a file that one call returns, and number of files that are listed, newest first."""
 NOT_OWN = "is from another source, or was changed since it was written"
 WRITTEN = ".written.jsonl"
-"""The log of the folder: a line for each file that was written or deleted, with the call's key."""
+"""The log of the folder: a line for each file that a tool call wrote or deleted, with the key of this
+call."""
 DELETED = "deleted"
 """In a line of the log WRITTEN: the value in place of the file's hash if the file was deleted."""
 KEY_OF_LIFE = re.compile(r"(.+-\d+)-[\w.]+")

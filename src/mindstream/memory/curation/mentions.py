@@ -284,7 +284,7 @@ def _run(wanted: str) -> Piece:
 
 
 def _literal(wanted: str) -> Piece:
-    """Match a word with symbols, an emoji or a symbol exactly, apart from letter case and accents."""
+    """Match an emoji, a symbol, or a word that contains symbols (such as C++). Only case and accents may differ."""
     folded = _folded(wanted)
     first, last = folded[0], folded[-1]
 

@@ -236,7 +236,7 @@ def list_revisions(columns: Columns, touches: Sequence[Touch], laws: Strength | 
     before: dict[str, StrengthState] = {}
     after: dict[str, tuple[StrengthState, Moment]] = {}
     for touch in touches:
-        # without laws, only returns have an effect
+        # without laws of decay, only records that were returned change
         passed_over = () if laws is None else fading(columns, touch.passed_over)
         for ids, law in ((touch.returned, after_return), (passed_over, after_passing_over)):
             for id_ in ids:

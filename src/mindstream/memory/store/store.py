@@ -457,8 +457,8 @@ class WorkStore(Protocol):
         """Release the reasoners' work on an utterance that `owner` holds and has not started, so that any process can
         claim it.
 
-        The work of answering the utterance is not released. Work of the slots in `ended` is marked as done instead;
-        `ended` may contain the slot of the answer.
+        The work of answering the utterance is never released. Work of the slots in `ended` (which may contain the slot
+        of the answer) is not released either, but marked as done.
         """
 
     def subscribe(self, stream: StreamKey | None, told: Callable[[], None]) -> AbstractContextManager[None]:

@@ -1,4 +1,7 @@
-"""The transport to a server that is a process of this machine, by lines of JSON; used in the child process."""
+"""The stdio transport: lines of JSON to and from an MCP server that runs as a process on this machine.
+
+It is used in a child process of mindstream, not in the main process.
+"""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ def experiment(
         flag("FILE.jsonl", "Store each answer in this file: after an interruption, the same command continues."),
     ] = None,
     ray: Annotated[
-        bool, switch("--ray", "Answer from each pool in its own Ray task (docs/ray.md); needs --out.")
+        bool, switch("--ray", "Run the questions of each pool as a Ray task of its own (docs/ray.md); needs --out.")
     ] = False,
     json: AsJson = False,
 ) -> int:
@@ -219,7 +219,10 @@ def evaluate(
     ] = "react",
     separate: Annotated[
         bool,
-        switch("--separate", "Train separately for each value of --arms (also `none`), instead of once for all."),
+        switch(
+            "--separate",
+            "Train once for each value of --arms (even for `none`, without experience), instead of once for all.",
+        ),
     ] = False,
     plant: Annotated[
         int,

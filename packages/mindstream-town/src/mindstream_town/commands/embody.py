@@ -47,7 +47,7 @@ MISTAKE, SPOKEN_TO = 2, 3
     notes="Commands, typed or piped, a line each:\n\n\b\n" + HELP + "\n\n"
     "HH:MM before a command waits until then (08:30 go cafe).\n"
     "go, do and wait end early if a resident speaks to you. The remaining lines of a script, and piped lines\n"
-    "that were written before, are then not run; the same applies after a line with an error.\n"
+    "that were sent before it spoke, are then not run; the same applies after a line with an error.\n"
     "After the end of the input or Ctrl-C you still control the resident: run the same command again to\n"
     "continue, or `mindstream town run` to let the town run without you.\n\n"
     "Exit code: 0; 1 after a model error; 2 after a mistake; 3 if a resident has spoken to you and lines\n"
