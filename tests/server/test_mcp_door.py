@@ -195,13 +195,13 @@ async def test_arguments_are_accepted_in_the_forms_models_send(served: Served, a
         await called(client, "retain", content="Tea is made at four.", text="another", id="mine", importance="7")
         found = await called(client, "recall", **arguments)
         assert [each["text"] for each in found["memories"]] == ["Tea is made at four."]
+        listed = await called(client, "list_memories", kinds=["note", "thought"], limit="1")
+        assert len(listed["memories"]) == 1
+        assert listed["memories"][0]["importance"] == 7
         await called(client, "retain", content="Tea is made of leaves.")
         assert len((await called(client, "recall", query="tea", limit=1))["memories"]) == 1
         listed = await called(client, "list_memories", kinds=["note"], top_k="1")
         assert len(listed["memories"]) == 1
-        listed = await called(client, "list_memories", kinds=["note", "thought"], limit="1")
-        assert len(listed["memories"]) == 1
-        assert listed["memories"][0]["importance"] == 7
 
 
 def test_arguments_may_be_a_json_string(served: Served) -> None:
