@@ -25,7 +25,7 @@ def test_curve_and_calibration_cover_one_user_or_all(folder: Path) -> None:
     assert [row["rule"] for row in rows][:3] == ["never", "as decided", "belief (its phase waits)"]
     assert rows[-1]["rule"] == "always" and rows[-1]["wait_rate"] == 1.0
     told = run("gate", "curve", "--data", folder, "--user", "ann").out
-    assert told.startswith("rule") and "stale: share of the answers that needed the thought" in told
+    assert told.startswith("rule") and "stale: share of the turns whose answer needed the thought" in told
     assert "'bob'" in mistaken(run("gate", "curve", "--data", folder, "--user", "bob"))
     for more in ((), ("--user", "ann")):
         assert "no step has both" in run("coach", "calibration", "--data", folder, *more).err

@@ -597,7 +597,10 @@ def explain_errors(path: Path) -> Iterator[None]:
         elif code.startswith("SQLITE_CORRUPT"):
             advice = f"the file is damaged; {MEND}, or restore a backup"
         elif code.startswith("SQLITE_FULL") or (code.startswith("SQLITE_IOERR") and "full" in text):
-            advice = "the disk is full; free some space and try again"
+            advice = (
+                "the disk is full: free some space and try again; if there is space, a counter in the file is used up:"
+                " run `mindstream doctor --mend`"
+            )
         elif code.startswith("SQLITE_READONLY"):
             raise ReadOnlyData(f"{path}: the folder can be read, but not changed; {WRITABLE} ({text})") from error
         elif code.startswith(("SQLITE_CANTOPEN", "SQLITE_PERM")):
