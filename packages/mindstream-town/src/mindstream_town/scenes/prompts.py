@@ -403,7 +403,7 @@ class Settled(Outcome):
 
     Attributes:
         corrects: numbers of the memories that the people now know to be false or over.
-        settles: numbers of later parts of their plans that need no other talk of these people.
+        settles: numbers of later parts of their plans that the meeting has done, answered or made needless.
         overheard: what people near by remember of the meeting; "": nothing.
     """
 

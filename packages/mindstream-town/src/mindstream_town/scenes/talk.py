@@ -363,7 +363,9 @@ async def _keep_result(
             mark_settled(turn, block)
         elif turn.name == begun.by or (len(others) > 1 and {*block.whom} & {*others}):
             close_questions(turn, [block], others)
-    close_questions(turn, [each for n, each in enumerate(begun.later, first) if n in came.settles], others)
+    for block in (each for n, each in enumerate(begun.later, first) if n in came.settles):
+        # a plan to speak only with people who are not here has become needless
+        close_questions(turn, [block], others if {*block.whom} & {*others} else block.whom)
     for each in agreed:
         if each.appointment and each.comes:
             take_up(turn, each.appointment, each.text)
