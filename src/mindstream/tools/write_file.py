@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -27,8 +26,6 @@ WRITTEN = ".written.jsonl"
 call."""
 DELETED = "deleted"
 """In a line of the log WRITTEN: the value in place of the file's hash if the file was deleted."""
-KEY_OF_LIFE = re.compile(r"(.+-\d+)-[\w.]+")
-"""An idempotency key of a life: the name of its mind and the time when it began (together the life), and a call."""
 Key = Annotated[str, Field(max_length=200)]
 
 
@@ -107,9 +104,13 @@ def is_own(path: Path, written: Sequence[Mapping[str, str]], key: str | None = N
 
 
 def _life_of(key: str) -> str:
-    """Return the life that made a key; "" if no life made it."""
-    found = KEY_OF_LIFE.fullmatch(key)
-    return found[1] if found else ""
+    """Return the life that made an idempotency key; "" if no life made it.
+
+    The key of a life is `NAME-TIME-CALL`; the name of its mind and the time when it began stand for the life.
+    """
+    life, _, call = key.rpartition("-")
+    name, _, began = life.rpartition("-")
+    return life if name and began.isdecimal() and call else ""
 
 
 def note_written(root: Path, key: str, name: str, digest: str) -> None:
