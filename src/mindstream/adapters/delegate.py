@@ -37,7 +37,7 @@ class MindDelegate:
 
         The newest question may be asked again:
         - If its answer was interrupted, the question is answered again.
-        - Otherwise the answer and the follow-ups so far are yielded as one text, and then later follow-ups.
+        - Otherwise the answer and its earlier follow-ups are yielded as one text, and then later follow-ups.
 
         Closing the generator interrupts the answer, but not the reasoners: `call_off` stops them.
         """

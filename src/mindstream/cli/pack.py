@@ -26,7 +26,7 @@ def check(
         bool,
         switch(
             "--phrases",
-            "Only list the pack's fixed texts, by name and language: those that are said without a model, while the"
+            "Only list the pack's fixed texts, by name and language: what the coach says without a model, while the"
             " user waits, after failures and in alarms.",
         ),
     ] = False,

@@ -79,7 +79,7 @@ class ResidentState(BaseModel, frozen=True):
         blocks: plan of `day` in order, without gaps.
         act: the current act; None before the first one.
         seen: the last percepts, the newest last.
-        partner: the resident with whom this one talks until `act` ends; "": none.
+        partner: the other speaker of the resident's talk, which lasts until `act` ends; "": none.
         rested: for each partner, the step until which this resident does not begin another talk with the partner.
         knows: addresses of known places.
         met: for each partner, the step of the last talk.
@@ -101,18 +101,18 @@ class ResidentState(BaseModel, frozen=True):
         summary: the resident's summary of itself.
         summed_up: step at which the summary was written.
         embodied: name of the user who controls the resident; "": none.
-        about: the life so far, if it was rewritten; "": as in the description.
+        about: the life story, if it was rewritten since the town began; "": as in the description.
         stances: for each partner, the resident's attitude toward the partner, in words.
         keeps: ids of the memories that the resident keeps to itself, as decided with the day's plan.
-        avoids: for each partner, whether the resident keeps away from the partner; only partners for whom a meeting has
-            changed this.
+        avoids: for each partner, whether the resident keeps away from the partner. Only partners are listed for which a
+            meeting has changed this.
         tells: ids of memories to pass on, each with the names of the people who were to hear it, as decided with the
             day's plan.
         briefing: for a resident with secrets: the last decision about what conversations may show of the resident.
         cleared, hinted: ids of memories that reveal nothing of the resident's secrets, and of memories that reveal
-            something, as judged so far.
-        confided: whether the resident has ever met a person to whom it had decided to tell something of its secrets, or
-            a pretext. True also if a user gave up control of the resident after such a decision.
+            something. Memories that are not judged yet are in neither.
+        confided: whether the resident has ever met a person after it had decided to tell this person something of its
+            secrets, or a pretext. True also if a user gave up control of the resident after such a decision.
         talk: lines of an unfinished talk with a user.
         talks_with: the other speaker of `talk`; if `talk` is empty, of the last talk with a user.
     """

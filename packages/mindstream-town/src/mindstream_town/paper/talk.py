@@ -53,8 +53,8 @@ class Speaker:
     standing: str = ""
 
     def remember(self, records: Sequence[Record]) -> None:
-        """Add the memories that may be told and are not in `minds` yet. Earlier memories keep their numbers. A memory
-        that has a triple is added only if the subject of the triple is the other speaker."""
+        """Add the memories that the speaker may mention and that are not in `minds` yet. Earlier memories keep their
+        numbers. A memory that has a triple is added only if the subject of the triple is the other speaker."""
         known = {normalised(record.text) for record in self.minds}
         for each in records:
             words = normalised(each.text)
@@ -118,8 +118,8 @@ async def _speak(one: Speaker, two: Speaker) -> tuple[list[SpokenLine], str]:
 
 
 async def _come_to_mind(speaker: Speaker) -> None:
-    """Recall memories about the other speaker, memories that matter to the speaker and may be told, promises, and
-    appointments.
+    """Recall memories about the other speaker, memories that matter to the speaker and that it may mention,
+    promises, and appointments.
 
     If at least ENOUGH memories name the other speaker (background memories do not count), summarise the relation.
     """

@@ -45,7 +45,7 @@ class Interview:
     """A question and its answer.
 
     Attributes:
-        memories: the recalled memories: for the question, then for each resident whom the question names, then for the
+        memories: the recalled memories: for the question, then for each resident that the question names, then for the
             previous question. Each group is ordered by relevance.
         rests_on: the recalled memories whose words occur in the answer.
     """
@@ -75,7 +75,7 @@ class Interviewer:
 
         Args:
             condition: the kinds of memory that the resident may use.
-            lines: the interview so far, as `name: words`.
+            lines: the earlier lines of the interview, as `name: words`.
 
         Raises:
             InputError: the resident or the condition does not exist, or the question is empty.
