@@ -24,3 +24,10 @@ async def together(*works: Coroutine[Any, Any, T]) -> list[T]:
         error = failed.exceptions[0]
         raise error from error.__cause__
     return [task.result() for task in tasks]
+
+
+async def cancel_all(*tasks: asyncio.Future[Any]) -> None:
+    """Cancel tasks, and wait until all of them have ended. Their results and errors are ignored."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -71,6 +71,7 @@ from mindstream.service.living import (
 )
 from mindstream.service.memory import following, policy_given
 from mindstream.settings import Chosen, Settings
+from mindstream.together import cancel_all
 
 NOTES = """Three model roles work on the goal: M2 plans turn by turn, M1 carries out the
 tasks with tools, M0 thinks without tools. Useful results are remembered; sleep
@@ -376,9 +377,7 @@ class _Session:
                 each.result()  # an error of any task ends all tasks
             return str(ends[0].result()) if ends[0] in done else ""
         finally:
-            for each in (*ends, *running):
-                each.cancel()
-            await asyncio.gather(*ends, *running, return_exceptions=True)
+            await cancel_all(*ends, *running)
             await self._show(read_log(self.memory.store, self.memory.key, self._upto))
 
     async def _follow(self) -> None:
@@ -397,8 +396,7 @@ class _Session:
             say(f"standing order {number}: {order}")
         for number, why in unknown_orders(state.orders):
             say(describe_unknown(number, why), "bold yellow")
-        left = [task for task in state.ledger.ordered() if task.standing in ("open", "waiting")]
-        for line in list_tasks(left, self.memory.clock.now()):
+        for line in list_tasks(state.ledger.left(), self.memory.clock.now()):
             say(f"  {line}")
         for line in list_open(state):
             say(f"  {line}", "bold yellow")

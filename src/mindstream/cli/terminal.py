@@ -435,8 +435,8 @@ class LifeTerminal:
 
     def _status(self) -> str:
         state = self._state()
-        left = sum(task.standing in ("open", "waiting") for task in state.ledger.tasks.values())
-        return f"{self._doing(state)} · {count_of(left, 'task')} left · {describe_spent(state)} · /help"
+        left = count_of(len(state.ledger.left()), "task")
+        return f"{self._doing(state)} · {left} left · {describe_spent(state)} · /help"
 
     def _doing(self, state: LifeState) -> str:
         now = self._memory.clock.now()

@@ -29,6 +29,7 @@ from mindstream.models.decide import LETTERS, YES_NO, Question, decide
 from mindstream.models.model import Model
 from mindstream.models.prompt import rule
 from mindstream.text.words import Language, language_of
+from mindstream.together import cancel_all
 
 ANSWERS = (
     "yes, it is so, or it was",
@@ -433,10 +434,7 @@ class SafetyClassifier:
 
     async def close(self) -> None:
         """Stop classifying."""
-        tasks = [*self._reading.values(), *self._following]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel_all(*self._reading.values(), *self._following)
 
     def _result(self, heard: int) -> str:
         reading = self._reading.get(heard)

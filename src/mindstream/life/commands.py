@@ -81,8 +81,7 @@ async def give_goal(stream: Memory, goal: str, orders: Sequence[str] = ()) -> No
     if (goal, orders) == (state.goal, state.orders) and not state.halted:
         return
     words = " ".join(goal.split())[:LONGEST]
-    left = [task.text for task in state.ledger.tasks.values() if task.standing in ("open", "waiting")]
-    is_there = goal == state.goal or words in left
+    is_there = goal == state.goal or any(task.text == words for task in state.ledger.left())
     begun = LifeBegan(goal=goal, language=language_of(goal), orders=orders)
     await opened.begin(stream, begun, *([] if is_there else [state.ledger.add(goal)]))
 

@@ -35,6 +35,11 @@ class Task(Frozen):
     place: float = 0.0
     result: str = ""
 
+    @property
+    def is_left(self) -> bool:
+        """Whether the task is unfinished: open or waiting, not done or given up."""
+        return self.standing in ("open", "waiting")
+
     def can_be_done(self, now: Moment) -> bool:
         """Return whether the task can be worked on now."""
         return self.standing == "open" or (self.standing == "waiting" and self.until is not None and self.until <= now)
@@ -68,8 +73,7 @@ class Ledger(BaseModel):
         self.last = max(self.last, event.task)
         self.tasks.pop(event.task, None)  # the newest change is last, so that the oldest finished tasks are dropped
         self.tasks[event.task] = _task(event)
-        over = [each for each in self.tasks.values() if each.standing in ("done", "stopped")][:-KEPT]
-        for each in over:
+        for each in [each for each in self.tasks.values() if not each.is_left][:-KEPT]:
             del self.tasks[each.number]
 
     def find_added(self, event: TaskChanged) -> Task:
@@ -81,8 +85,7 @@ class Ledger(BaseModel):
 
     def _find_left(self, text: str) -> Task | None:
         """Return the open or waiting task with this text; None: there is none."""
-        left = (each for each in self.tasks.values() if each.standing in ("open", "waiting"))
-        return next((each for each in left if each.text == text), None)
+        return next((each for each in self.tasks.values() if each.is_left and each.text == text), None)
 
     def find(self, number: int) -> Task:
         """Return a task.
@@ -104,7 +107,7 @@ class Ledger(BaseModel):
         words = " ".join(text.split())
         if not words:
             raise InputError("the text of a task is empty; describe what has to be done")
-        if sum(each.standing in ("open", "waiting") for each in self.tasks.values()) >= MOST:
+        if len(self.left()) >= MOST:
             raise InputError(f"the ledger has {MOST} open or waiting tasks, its maximum; finish or stop some first")
         if same := next((t for t in self.tasks.values() if t.text == words[:LONGEST] and t.standing == "open"), None):
             raise InputError(f"task {same.number} already has this text")
@@ -126,7 +129,11 @@ class Ledger(BaseModel):
 
     def ordered(self) -> list[Task]:
         """Return the tasks sorted by position, finished ones last."""
-        return sorted(self.tasks.values(), key=lambda each: (each.standing in ("done", "stopped"), each.place))
+        return sorted(self.tasks.values(), key=lambda each: (not each.is_left, each.place))
+
+    def left(self) -> list[Task]:
+        """Return the unfinished tasks, sorted by position."""
+        return [each for each in self.ordered() if each.is_left]
 
     def to_do(self, now: Moment) -> Iterator[Task]:
         """Yield the tasks that can be worked on now, in order."""
@@ -140,7 +147,7 @@ class Ledger(BaseModel):
 
     def lines(self, now: Moment, zone: tzinfo | None = None) -> list[str]:
         """Return the unfinished tasks, one line each; times are in this zone, None: the machine's zone."""
-        return [line_of(each, now, zone) for each in self.ordered() if each.standing in ("open", "waiting")]
+        return [line_of(each, now, zone) for each in self.left()]
 
 
 def _task(event: TaskChanged) -> Task:

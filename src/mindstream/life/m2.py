@@ -238,7 +238,6 @@ async def _question(steps: Steps, zone: tzinfo) -> ProposeWork:
     recalled = await steps.memory.recall(
         state.goal, REMEMBERED, kinds=("note", "dream"), where=MARK, touch=False, rerank=False
     )
-    tasks = state.ledger.ordered()
     return ProposeWork(
         goal=state.goal,
         orders=state.orders,
@@ -250,7 +249,7 @@ async def _question(steps: Steps, zone: tzinfo) -> ProposeWork:
             for each in recalled
             if not is_tainted(each.record)
         ),
-        over=tuple(map(_over, (task for task in tasks if task.standing in ("done", "stopped")))),
+        over=tuple(_over(task) for task in state.ledger.ordered() if not task.is_left),
         waiting=tuple(state.ledger.lines(now, zone)),
         room=steps.budget.room_today(state.spent, now),
     )

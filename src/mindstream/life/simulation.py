@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -137,7 +137,7 @@ class Simulation:
     user: ScriptedUser
     began: Moment
     today: int = 1
-    _seen: int = field(default=0)
+    _seen: int = 0
 
     @classmethod
     @contextlib.asynccontextmanager

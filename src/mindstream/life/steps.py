@@ -80,7 +80,7 @@ class Steps:
 
     def note(self, event: Event, records: Sequence[Record] = ()) -> None:
         """Apply an event to the state, and queue it; it is written before the next external action."""
-        self._pending.append(Entry(event, SLOT, tuple(records), system=True))
+        self.note_applied(event, records)
         self.state.apply(event, self.memory.clock.now())
 
     def note_applied(self, event: Event, records: Sequence[Record] = ()) -> None:
@@ -123,26 +123,28 @@ class Steps:
             self.budget.check(self.state.spent, self.memory.clock.now())
             self.note(Asked(id=id_, role=role, news=news, seen=seen, tokens=request.tokens))
         about = tuple(row.seq for row in await self.flush() if isinstance(row.event, Asked))
-        asked: list[Metered] = []
+        asked, failed = list[Metered](), ""
         try:
             with calls_for(Cause(rows=about)):
                 text, calls, usage = await gather_reply(model, replace(request, on_call=asked.append))
-            replied = _replied(id_, role, model.name, text, calls, _sum(asked) or usage, request)
         except BudgetSpent:
             raise
         except ModelError as error:
-            used = _sum(asked) or Usage(0, 0)  # failed requests cost money, too
-            tokens = used.input_tokens + used.output_tokens
-            replied = Replied(
-                id=id_,
-                role=role,
-                model=model.name,
-                text="",
-                error=describe(error),
-                tokens=tokens,
-                cost_usd=used.cost_usd,
-            )
-        replied = replied.model_copy(update={"requests": len(asked) or 1})
+            text, calls, usage, failed = "", (), Usage(0, 0), describe(error)
+        used = _sum(asked) or usage  # failed requests cost money, too
+        if used is None:
+            used = Usage(request.tokens, estimate_tokens(text + "".join(each.arguments for each in calls)))
+        replied = Replied(
+            id=id_,
+            role=role,
+            model=model.name,
+            text=text,
+            calls=tuple(WishedCall(tool=call.tool, arguments=call.arguments) for call in calls),
+            tokens=used.tokens,
+            requests=len(asked) or 1,
+            cost_usd=used.cost_usd,
+            error=failed,
+        )
         self.note(replied)
         return replied
 
@@ -188,17 +190,6 @@ def _sum(asked: Sequence[Metered]) -> Usage | None:
     )
 
 
-def _replied(
-    id_: str, role: str, model: str, text: str, calls: Sequence[Call], usage: Usage | None, request: Request
-) -> Replied:
-    wished = tuple(WishedCall(tool=call.tool, arguments=call.arguments) for call in calls)
-    if usage is not None:
-        tokens, cost = usage.input_tokens + usage.output_tokens, usage.cost_usd
-    else:
-        tokens, cost = request.tokens + estimate_tokens(text + "".join(c.arguments for c in calls)), None
-    return Replied(id=id_, role=role, model=model, text=text, calls=wished, tokens=tokens, cost_usd=cost)
-
-
 class BilledModel:
     """A model whose calls count against a life's budget, but are not steps of a turn. A resumed turn repeats the calls.
 
@@ -227,7 +218,7 @@ class BilledModel:
                     usage = part if isinstance(part, Usage) else usage
                     yield part
         finally:
-            tokens = usage.input_tokens + usage.output_tokens or estimated
+            tokens = usage.tokens or estimated
             steps.note(Replied(id=id_, role=role, model=self.name, text="", tokens=tokens, cost_usd=usage.cost_usd))
 
 

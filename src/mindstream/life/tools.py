@@ -215,7 +215,7 @@ class LedgerTools:
         except ValueError:
             there = "; ".join(line_of(each, 0.0) for each in ledger.ordered()[:10]) or "none"
             raise ToolError(f"{given.task!r} is not the number of a task; the first tasks are: {there}") from None
-        if task.standing in ("done", "stopped"):
+        if not task.is_left:
             raise ToolError(f"task {task.number} is already done or given up, so it cannot be changed")
         return task
 

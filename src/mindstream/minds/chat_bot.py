@@ -37,6 +37,7 @@ from mindstream.reasoners.facts import FactsReasoner
 from mindstream.reasoners.reasoner import Reasoner, RunContext, Utterance
 from mindstream.text.links import LinkFilter, links, pieces_without_links
 from mindstream.text.words import language_of, terms
+from mindstream.together import cancel_all
 from mindstream.tools.call import Approve, check_approve, run_tool_loop, with_approval
 from mindstream.tools.tool import AnyTools, Tool, checked_tools
 
@@ -229,8 +230,7 @@ class ChatResponder(FunctionResponder):
                 yield Piece(words)
             await running
         finally:
-            running.cancel()
-            await asyncio.gather(running, return_exceptions=True)
+            await cancel_all(running)
 
     async def _question(self, text: str, host: Host, page: Page, own: Record | None) -> CompanionTalk:
         memory = host.memory

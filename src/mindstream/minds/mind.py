@@ -59,6 +59,7 @@ from mindstream.models.roles import AnyModels, Models, open_models
 from mindstream.moved import renamed_keywords
 from mindstream.reasoners.background import HOLDER, Background, find_unanswered, stop_elsewhere
 from mindstream.reasoners.reasoner import Occurrence, Reasoner
+from mindstream.together import cancel_all
 from mindstream.tools.call import Approve, check_approve
 from mindstream.tools.tool import Tool, checked_tools
 
@@ -111,8 +112,7 @@ class HomeLoop:
                     yield got[0]
                 await pumping
             finally:
-                pumping.cancel()
-                await asyncio.gather(pumping, return_exceptions=True)
+                await cancel_all(pumping)
 
     @contextlib.contextmanager
     def _running(self) -> Iterator[None]:
@@ -413,12 +413,9 @@ class Mind:
     async def _close(
         self, answering: asyncio.Future[None], working: Sequence[asyncio.Future[None]], calls: CallLog
     ) -> None:
-        answering.cancel()  # first, so that the answers that it cancels stay open for another process
-        await asyncio.gather(answering, return_exceptions=True)
+        await cancel_all(answering)  # first, so that the answers that it cancels stay open for another process
         await self.responder.close()
-        for task in working:
-            task.cancel()
-        await asyncio.gather(*working, return_exceptions=True)
+        await cancel_all(*working)
         await calls.flush(self.memory)
         self.memory.feed.close()  # before the memory, so that listeners do not wait if the store cannot be written
         await self.memory.close()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import warnings
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
@@ -28,6 +27,7 @@ from mindstream.models.model import estimate_tokens
 from mindstream.models.reply import answer_in
 from mindstream.models.roles import Models
 from mindstream.models.untrusted import is_visible
+from mindstream.moved import renamed
 from mindstream.reasoners.background import Background
 from mindstream.reasoners.reasoner import Reasoner, RunContext, RunResult
 
@@ -122,11 +122,7 @@ class Handling:
     by: str = ""
 
 
-def __getattr__(name: str) -> object:
-    if name == "Attention":
-        warnings.warn("Attention is called Handling now", DeprecationWarning, stacklevel=2)
-        return Handling
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = renamed(__name__, Attention="Handling")
 
 
 class Responder(Protocol):

@@ -16,6 +16,7 @@ from mindstream.models.model import Request
 from mindstream.models.prompt import Prompt, ask
 from mindstream.models.recording import fingerprint
 from mindstream.models.roles import Models
+from mindstream.together import together
 
 CLOCK = SystemClock()
 MAX_PARALLEL = 8
@@ -96,10 +97,4 @@ async def do_each(
         return found
 
     report(0, len(todo), doing)
-    tasks = [asyncio.ensure_future(one(item)) for item in todo]
-    try:
-        return [each for each in await asyncio.gather(*tasks) if each is not None]
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+    return [each for each in await together(*map(one, todo)) if each is not None]

@@ -108,6 +108,11 @@ class Usage:
     cost_usd: float | None = None
     cached_tokens: int = 0
 
+    @property
+    def tokens(self) -> int:
+        """The number of input and output tokens."""
+        return self.input_tokens + self.output_tokens
+
 
 @dataclass(frozen=True, slots=True)
 class Logprobs:

@@ -28,6 +28,7 @@ from mindstream.moved import renamed
 from mindstream.planning.plan import Evidence, Plan, PlannedStep, Reference, insert
 from mindstream.text.links import links
 from mindstream.text.words import batches, count_of
+from mindstream.together import cancel_all
 from mindstream.tools.call import (
     Approver,
     Observation,
@@ -71,11 +72,7 @@ class Batches:
 
     async def stop(self) -> None:
         """Cancel the batches in progress."""
-        running = list(self._running)
-        for task in running:
-            task.cancel()
-        if running:
-            await asyncio.gather(*running, return_exceptions=True)
+        await cancel_all(*self._running)
 
 
 async def _run_batch(
@@ -276,12 +273,8 @@ class Executor:
     async def stop(self, why: str = "") -> None:
         """Cancel running steps. If `why` is given, all steps without evidence fail with `why` as the reason."""
         self._waiting.clear()
-        tasks = [*self._running.values(), *self._ended]
-        for task in tasks:
-            task.cancel()
+        await cancel_all(*self._running.values(), *self._ended)
         await self._batches.stop()
-        if tasks:
-            await asyncio.gather(*tasks, return_exceptions=True)
         for step in self._steps.values():
             if why and step.id not in self.evidence:
                 self.evidence[step.id] = Evidence(step.id, why, failed=True, tool=step.tool)

@@ -24,7 +24,7 @@ import inspect
 import json
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Iterable, Iterator, Sequence, Set
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence, Set
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -41,6 +41,7 @@ from mindstream.models.prompt import Prompt, act, delimited
 from mindstream.models.reply import first_json
 from mindstream.moved import renamed
 from mindstream.text.links import bare, links
+from mindstream.together import together
 from mindstream.tools.tool import Tool, Traits, is_in_run, run_in_thread, traits_of
 from mindstream.tracing import fail, is_on, span, tell
 
@@ -542,7 +543,7 @@ class _ConcurrentHost:
             foreign = self.is_foreign
             tools = with_approval(tools, self.approve, lambda: foreign)
         refusals = [self._take(number, call) for number, call in enumerate(calls[: 2 * MAX_PER_REPLY])]
-        found = await _all_or_none(self._make(*each, tools) for each in zip(calls, refusals, strict=False))
+        found = await together(*(self._make(*each, tools) for each in zip(calls, refusals, strict=False)))
         self.is_foreign = self.is_foreign or any(each.untrusted for each in found)
         return found
 
@@ -566,16 +567,3 @@ class _ConcurrentHost:
             return "Not run: the same call was made before, and its result is above."
         self.made[key] += 1
         return ""
-
-
-async def _all_or_none(answering: Iterable[Coroutine[Any, Any, Observation]]) -> list[Observation]:
-    """Return the results of concurrent calls. If one raises an error (a watcher's), the other calls are cancelled, and
-    the error is raised."""
-    tasks = [asyncio.ensure_future(each) for each in answering]
-    try:
-        return await asyncio.gather(*tasks)
-    except BaseException:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        raise

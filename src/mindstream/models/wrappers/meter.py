@@ -316,10 +316,9 @@ class Budget:
     def spend(self, used: Usage) -> None:
         """Count the usage of a call."""
         self._has_ended = True
-        tokens = used.input_tokens + used.output_tokens
-        self.spent_tokens += tokens
+        self.spent_tokens += used.tokens
         self.spent_usd += used.cost_usd or 0.0
-        self._price = max((used.cost_usd or 0.0) / max(tokens, 1), self._price)
+        self._price = max((used.cost_usd or 0.0) / max(used.tokens, 1), self._price)
 
     @property
     def reserved_tokens(self) -> int:
