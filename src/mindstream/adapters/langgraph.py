@@ -13,7 +13,6 @@ import base64
 import contextlib
 import hashlib
 import json
-from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from operator import eq, ge, gt, le, lt, ne
@@ -31,7 +30,7 @@ from mindstream.adapters.embeddings import as_embedder
 from mindstream.adapters.loop import Data, Handle, both
 from mindstream.adapters.storing import ALL, fit_text
 from mindstream.errors import Conflict, InputError
-from mindstream.log.events import Corrected, Remembered
+from mindstream.log.events import Corrected
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Kind, Record, RecordDraft
 from mindstream.memory.store.store import Entry, Revision
@@ -123,8 +122,7 @@ class MindstreamStore(base.BaseStore):
             records = dict(zip(news, await memory.build_records(drafts), strict=True))
             endings = [_ending(each, records.get(place), now) for place, there in held.items() for each in there]
             deleted = [Entry(Corrected(old=each.id, new=""), BY) for each in endings if not each.superseded_by]
-            event = Remembered(count=len(records), kinds={"document": len(records)})
-            entries = [Entry(event, BY, tuple(records.values()))] if records else []
+            entries = [Entry.remembered(records.values(), BY)] if records else []
             with contextlib.suppress(Conflict):  # another process was faster: the next try replaces what it wrote
                 if entries or endings:
                     await memory.commit(*entries, *deleted, revisions=endings)
@@ -386,9 +384,8 @@ async def _write(memory: Memory, rows: Iterable[tuple[Kind, RowPlace, Any]]) -> 
     (see WRITE) are replaced."""
     records = [_record(memory, *row) for row in rows]
     while records:
-        event = Remembered(count=len(records), kinds=dict(Counter(each.kind for each in records)))
         try:
-            await memory.commit(Entry(event, BY, tuple(records)))
+            await memory.commit(Entry.remembered(records, BY))
             return
         except Conflict:
             there = await memory.records([each.id for each in records])

@@ -19,7 +19,7 @@ from mindstream.adapters.loop import Handle, both
 from mindstream.errors import InputError
 from mindstream.foreign_code import describe
 from mindstream.identifiers import is_name, normal_name
-from mindstream.log.events import Corrected, Remembered
+from mindstream.log.events import Corrected
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import MAX_NAME, MAX_TEXT, Record, RecordDraft, fitted_text, session_names
 from mindstream.memory.store.store import Entry, Revision
@@ -187,8 +187,7 @@ class Conversation:
                 for each in messages
             ]
         )
-        event = Remembered(count=len(records), kinds={"chat": len(records)})
-        entries = [Entry(event, records[0].by, tuple(records))] if records else []
+        entries = [Entry.remembered(records, records[0].by)] if records else []
         entries += [Entry(Corrected(old=each.id, new=""), self.framework) for each in old]
         now = memory.clock.now()
         if entries:

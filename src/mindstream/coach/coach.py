@@ -242,12 +242,11 @@ class AnswerLog:
             answer.defers = len(left) <= LEFT and estimate_tokens("\n".join(left)) <= LEFT_TOKENS
         if not needless:
             self._left = left if answer.defers else []
-        rests = needless
-        if rests:
-            with contextlib.suppress(StorageError):
-                work = [each for each in await self._reasoners.work() if each.cause == answer.heard]
-                ours = tuple(each.id for each in work if each.slot == self._slot and not each.running)
-                return WorkDone(ours, self._reasoners.owner, begun=False) if ours else None
+            return None
+        with contextlib.suppress(StorageError):
+            work = [each for each in await self._reasoners.work() if each.cause == answer.heard]
+            ours = tuple(each.id for each in work if each.slot == self._slot and not each.running)
+            return WorkDone(ours, self._reasoners.owner, begun=False) if ours else None
         return None
 
     def _decision(self, answer: Answer, needless: WorkDone | None = None) -> list[Entry]:

@@ -263,6 +263,8 @@ def tossed(question: Question) -> dict[str, float]:
 
 Judged = tuple[Mapping[str, float], str]
 """The probabilities of the answers, and the answer that was right."""
+BINS = 10
+"""Number of intervals of probability in a calibration error."""
 
 
 def brier_score(judged: Sequence[Judged]) -> float:
@@ -273,7 +275,7 @@ def brier_score(judged: Sequence[Judged]) -> float:
     return _mean([sum((p - (answer == right)) ** 2 for answer, p in given.items()) for given, right in judged])
 
 
-def calibration_error(judged: Sequence[Judged], bins: int = 10) -> float:
+def calibration_error(judged: Sequence[Judged]) -> float:
     """Return the expected calibration error of the likeliest answers (Naeini 2015).
 
     This is the mean distance between the share of right answers and the mean probability, in bins of equal width.
@@ -281,7 +283,7 @@ def calibration_error(judged: Sequence[Judged], bins: int = 10) -> float:
     gaps: dict[int, list[float]] = {}
     for given, right in judged:
         answer, p = max(given.items(), key=lambda item: item[1])
-        gaps.setdefault(min(bins - 1, int(p * bins)), []).append(p - (answer == right))
+        gaps.setdefault(min(BINS - 1, int(p * BINS)), []).append(p - (answer == right))
     return sum(abs(sum(group)) for group in gaps.values()) / _count(judged)
 
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import asdict, replace
@@ -38,7 +37,7 @@ from mindstream.errors import (
 from mindstream.foreign_code import ForeignFailure, ForeignTask, Overdue, Stopped, describe
 from mindstream.identifiers import StreamKey
 from mindstream.log import erasures
-from mindstream.log.events import Corrected, Failed, Heard, Logged, Remembered, Said, SetAside, Signal, Thought
+from mindstream.log.events import Corrected, Failed, Heard, Logged, Said, SetAside, Signal, Thought
 from mindstream.log.work import ANSWER, LONGEST_LEASE_S, STOPPED, Work, hour, silence_after
 from mindstream.memory.lease import looking, renewing
 from mindstream.memory.memory import Memory
@@ -252,9 +251,7 @@ async def make_writing(context: RunContext, result: RunResult) -> Writing:
     entries, slot = list[Entry](), context.slot
     if result.records:
         drafts = [draft if draft.by else replace(draft, by=slot) for draft in result.records]
-        records = await context.memory.build_records(drafts)
-        event = Remembered(count=len(records), kinds=dict(Counter[str](record.kind for record in records)))
-        entries.append(Entry(event, slot, tuple(records)))
+        entries.append(Entry.remembered(await context.memory.build_records(drafts), slot))
     for each in result.beliefs:
         entry = await context.memory.revision(each.slot, each.patch, each.shape, evidence=each.evidence, by=slot)
         entries += [entry] if entry else []

@@ -468,9 +468,7 @@ REMEMBERED = 40
 """Maximum number of chat records that are read for a run's context: the newest ones."""
 
 
-async def build_context(
-    stream: Memory, slot: str, rows: Sequence[Logged], newer: Newer, tools: Sequence[Tool] = ()
-) -> RunContext:
+async def build_context(stream: Memory, slot: str, rows: Sequence[Logged], newer: Newer) -> RunContext:
     """Gather the context of a run from the log rows that woke the reasoner.
 
     The context includes:
@@ -488,7 +486,7 @@ async def build_context(
 
     if not utterances:
         talk = await stream.latest("chat", REMEMBERED)
-        return RunContext(slot, stream, utterances, talk, newer=taking, tools=tools, events=rows)
+        return RunContext(slot, stream, utterances, talk, newer=taking, events=rows)
     newest, own = utterances[-1], {utterance.record for utterance in utterances}
     talk = await stream.latest("chat", REMEMBERED, episode=newest.session)
     before: list[Record] = [record for record in talk if record.id not in own and record.seq < newest.seq]
@@ -497,7 +495,7 @@ async def build_context(
     about = [each for each in found if isinstance(each, Waiting | Said) and each.answers == newest.seq]
     has_answer = bool(reply) or any(isinstance(each, Said) for each in about)  # an excuse is a `Said`, not a record
     waits = not has_answer and any(isinstance(each, Waiting) and slot in each.slots for each in about)
-    return RunContext(slot, stream, utterances, before, reply, waits, taking, tools, rows)
+    return RunContext(slot, stream, utterances, before, reply, waits, taking, events=rows)
 
 
 async def rows_of(stream: Memory, work: Sequence[Work]) -> list[Logged]:

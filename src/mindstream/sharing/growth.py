@@ -129,7 +129,7 @@ async def size_curve(pool: Pool, reader: str, form: Form | None = None) -> SizeC
         InputError: the pool is too small, or the reader is not a member.
     """
     state, ids = await _state_of(pool, reader)
-    by_hand = sum(bool(each.verdict and each.verdict.by_hand) for each in map(state.standings.__getitem__, ids))
+    by_hand = sum(state.standings[id_].by_hand for id_ in ids)
     served = frozenset(ids)
     lessons = [training_pair(state, id_, served, form) for id_ in await keeping_order(pool, state, ids)]
     asked = await _ask(pool, lessons)
@@ -235,11 +235,15 @@ async def trim(pool: Pool, size: int, by: str) -> list[str]:
             f"only the owner {state.owner!r} can trim the pool, and at least 1 exemplar must be left;"
             f" {by!r} requested to leave {size}"
         )
-    held = [id_ for id_, each in state.standings.items() if _is_held(state, id_)]
+    held = [
+        id_
+        for id_, each in state.standings.items()
+        if each.verdict and each.verdict.verdict == "admitted" and id_ not in state.evicted
+    ]
     if len(held) <= size:
         return []
     order = await keeping_order(pool, state, held)
-    by_hand = sum(_is_by_hand(state, id_) for id_ in held)
+    by_hand = sum(state.standings[id_].by_hand for id_ in held)
     if gone := order[max(size, by_hand) :]:
         await pool.write(ExemplarEvicted(ids=tuple(gone)), by)
     return gone
@@ -255,7 +259,7 @@ async def keeping_order(pool: Pool, state: PoolState, ids: Sequence[str]) -> lis
     vectors = np.asarray(await pool.memory.embedder.embed(texts), np.float64)
     verdicts = [state.standings[id_].verdict for id_ in ids]
     worth = np.array([each.score / 100 if each else 0.0 for each in verdicts]) + values(state.helped, ids)
-    worth += np.array([FIRST * _is_by_hand(state, id_) for id_ in ids])
+    worth += np.array([FIRST * state.standings[id_].by_hand for id_ in ids])
     likeness, order = np.zeros(len(ids)), list[str]()
     for _ in ids:
         best = int((worth - DIVERSITY * likeness).argmax())
@@ -263,13 +267,3 @@ async def keeping_order(pool: Pool, state: PoolState, ids: Sequence[str]) -> lis
         worth[best] = -np.inf
         likeness = np.maximum(likeness, vectors @ vectors[best])
     return order
-
-
-def _is_by_hand(state: PoolState, id_: str) -> bool:
-    verdict = state.standings[id_].verdict
-    return bool(verdict and verdict.by_hand)
-
-
-def _is_held(state: PoolState, id_: str) -> bool:
-    standing = state.standings[id_]
-    return bool(standing.verdict and standing.verdict.verdict == "admitted") and id_ not in state.evicted

@@ -47,6 +47,11 @@ class Standing:
     ungraded: int = 0
 
     @property
+    def by_hand(self) -> bool:
+        """Whether the pair was added by hand."""
+        return self.verdict is not None and self.verdict.by_hand
+
+    @property
     def is_judged(self) -> bool:
         """Whether there is a final verdict.
 
@@ -322,7 +327,7 @@ class PoolState:
         if id_ in self.evicted:
             yield "it was evicted when the pool was full"
         yield from self._walls(standing, reader)
-        if guarded and not standing.verdict.by_hand and (doubt := self._doubt(standing)):
+        if guarded and not standing.by_hand and (doubt := self._doubt(standing)):
             yield doubt
 
     def is_served(self, id_: str, reader: str, guarded: bool = True) -> bool:
@@ -339,10 +344,7 @@ class PoolState:
         return frozenset(
             id_
             for id_, each in self.standings.items()
-            if each.verdict
-            and each.verdict.by_hand
-            and id_ not in gone
-            and self.withdrawn_writers.get(each.exemplar.writer, 0) < each.seq
+            if each.by_hand and id_ not in gone and self.withdrawn_writers.get(each.exemplar.writer, 0) < each.seq
         )
 
     def _walls(self, standing: Standing, reader: str) -> Iterator[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from typing import Annotated, ClassVar
@@ -104,8 +104,6 @@ class Means:
     model: Model | None = None
     memory: Memory | None = None
     data: AnyData | None = None
-    web: Web = field(default_factory=Web)
-    language: str = "en"
     embed: str = "wordllama"
     trusts_documents: bool = False
 
@@ -121,7 +119,7 @@ async def named_tools(names: Iterable[str], means: Means = Means()) -> AsyncIter
     async with AsyncExitStack() as opened:
         found: list[Tool] = []
         for name in names:
-            found += await _tools(name.strip(), means or Means(), opened)
+            found += await _tools(name.strip(), means, opened)
         yield checked_tools(found)
 
 
@@ -139,15 +137,15 @@ async def _tools(name: str, means: Means, opened: AsyncExitStack) -> tuple[Tool,
         case "calculator":
             return (tool(calculator),)
         case "web":
-            return (search_tool(_search(means)),)
+            return (search_tool(_search()),)
         case "wikipedia":
-            return (wikipedia_tool(means.language, means.web),)
+            return (wikipedia_tool("en", Web()),)
         case "wolfram":
             if not (key := os.environ.get(WOLFRAM, "").strip()):
                 raise SettingsError(f"{name!r} needs a key: set {WOLFRAM}")
-            return (wolfram_tool(key, means.web),)
+            return (wolfram_tool(key, Web()),)
         case "read_page":
-            return (page_tool(means.web),)
+            return (page_tool(Web()),)
         case "llm":
             if means.model is None or means.model.name == Rules.name:
                 raise SettingsError("'llm' needs a language model, not the rules: name one with --model")
@@ -159,9 +157,9 @@ async def _tools(name: str, means: Means, opened: AsyncExitStack) -> tuple[Tool,
     raise SettingsError(_unknown(name))
 
 
-def _search(means: Means) -> Search:
+def _search() -> Search:
     if key := os.environ.get(TAVILY, "").strip():
-        return Tavily(key, web=means.web)
+        return Tavily(key)
     if find_spec("ddgs") is None:
         raise SettingsError(f"'web' needs a package: pip install 'mindstream[web]' (or set {TAVILY})")
     return Ddgs()

@@ -302,8 +302,8 @@ def confirm(question: str) -> bool:
         InputError: there is no terminal.
     """
     _require_terminal()
-    answer = typer.prompt(f"{clean(question)} [y/N]", err=True, default="", show_default=False)
-    if (read := read_answer(answer, part=False)) is None and answer.strip():
+    answer = ask(f"{question} [y/N]", "")
+    if (read := read_answer(answer, part=False)) is None and answer:
         complain("that is neither y nor n: taken as no")
     return read == "y"
 
@@ -321,8 +321,7 @@ def choose(question: str, *, part: bool = False) -> Answer:
     _require_terminal()
     while True:
         hint = f"{question}\n{PART}\n[y/n/p]" if part else f"{question} [y/n]"
-        answer = read_answer(typer.prompt(clean(hint), err=True, default="", show_default=False), part=part)
-        if answer:
+        if answer := read_answer(ask(hint, ""), part=part):
             return answer
 
 
@@ -340,9 +339,8 @@ def confirm_name(what: str, name: str) -> None:
         InputError: another name was typed, or there is no terminal.
     """
     _require_terminal()
-    typed = typer.prompt(clean(f"{what}\nType {name} to confirm"), err=True, default="", show_default=False)
-    if typed.strip() != name:
-        raise InputError(f"expected {name!r} as confirmation, not {typed.strip()[:80]!r}; nothing was changed")
+    if (typed := ask(f"{what}\nType {name} to confirm", "")) != name:
+        raise InputError(f"expected {name!r} as confirmation, not {typed[:80]!r}; nothing was changed")
 
 
 def ask(question: str, default: str | None = None) -> str:

@@ -26,7 +26,7 @@ from mindstream.coach.packs.pack import Pack, zone_in
 from mindstream.coach.packs.safety import find_hint, look_over
 from mindstream.errors import ModelError
 from mindstream.json_values import JsonObject
-from mindstream.log.events import PlanChanged, Remembered, Thought
+from mindstream.log.events import PlanChanged, Thought
 from mindstream.memory.conversation import Line, Note, lines, lines_of_talks, note
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.ranking import LOW_CERTAINTY
@@ -177,8 +177,7 @@ class BeliefReasoner:
                 text = f"{each.title}: {each.report or ('done' if each.did else 'not done')}"
                 data: JsonObject = {"step": each.title, "did": each.did}
                 news.append(RecordDraft(text=text, kind="feedback", by="user", evidence=evidence, data=data))
-            event = Remembered(count=len(news), kinds={"feedback": len(news)})
-            entries.append(Entry(event, self.slot, tuple(await stream.build_records(news))))
+            entries.append(Entry.remembered(await stream.build_records(news), self.slot))
         return entries, revisions
 
     async def _plan(self, stream: Memory, plan: CoachingPlan, found: Thinking, evidence: tuple[str, ...]) -> Entry:

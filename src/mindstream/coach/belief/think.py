@@ -26,7 +26,6 @@ from mindstream.coach.packs.pack import Pack, Phase, Resource, Step, Topic, all_
 from mindstream.coach.packs.safety import find_alarm, spoke_of_danger
 from mindstream.errors import InputError, ReplyInvalid, ToolError
 from mindstream.json_values import JsonObject, texts_in
-from mindstream.log.events import Remembered
 from mindstream.memory.conversation import Line, Note, user_statements
 from mindstream.memory.store.store import Entry, Revision
 from mindstream.memory.stream import Belief, merged
@@ -197,8 +196,7 @@ async def notes_of(context: RunContext, by: str, before: Mapping[str, object], a
         for note in notes
         if note.about and (note.about.predicate, note.about.object) in gone
     ]
-    event = Remembered(count=len(records), kinds={"note": len(records)})
-    return [Entry(event, by, tuple(records))] if records else [], revisions
+    return [Entry.remembered(records, by)] if records else [], revisions
 
 
 def _items(value: Mapping[str, object]) -> Iterator[tuple[str, str]]:

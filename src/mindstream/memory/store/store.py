@@ -8,6 +8,7 @@ of that work.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from mindstream.clock import Moment
 from mindstream.identifiers import StreamKey, StreamName
 from mindstream.log.audit import AuditRow, Deed
 from mindstream.log.erasures import Erased
-from mindstream.log.events import Event, Logged
+from mindstream.log.events import Event, Logged, Remembered
 from mindstream.log.work import Work
 from mindstream.memory.forgetting_curve import StrengthState
 from mindstream.memory.store.checkpoints import Checkpoint
@@ -43,6 +44,12 @@ class Entry:
     records: tuple[Record, ...] = ()
     distinct: bool = False
     system: bool = False
+
+    @classmethod
+    def remembered(cls, records: Iterable[Record], by: str) -> Entry:
+        """Return an entry that writes records, with an event that counts them by kind."""
+        kept = tuple(records)
+        return cls(Remembered(count=len(kept), kinds=dict(Counter[str](each.kind for each in kept))), by, kept)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -57,15 +57,17 @@ ITEM = re.compile(
 )
 MOST_LINES = 100
 """Maximum number of lines of a list item."""
+MODEL = "LLM"
+"""Name of the tool that asks a model; it carries out the items of a numbered list."""
 
 
 class Numbered:
-    """Read a numbered list line by line; the text of each item is the input of `tool`."""
+    """Read a numbered list line by line; the text of each item is the input of the tool MODEL."""
 
-    def __init__(self, tools: Sequence[ToolSpec] = (), tool: str = "LLM") -> None:
+    def __init__(self, tools: Sequence[ToolSpec] = ()) -> None:
         self.found = Findings()
-        spec = find_spec(tool, tools)
-        self._tool, self._argument = (spec.name if spec else tool), main_argument(spec)
+        spec = find_spec(MODEL, tools)
+        self._tool, self._argument = (spec.name if spec else MODEL), main_argument(spec)
         self._lines: list[str] = []
 
     def read_line(self, line: str) -> list[PlannedStep]:
