@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mindstream.coach.packs.safety import recognises_danger
+from mindstream.text.classifier import SHORT, is_cached
 
 TIRED = "I was up late with the neighbours' party. We had pizza afterwards. The dog was sick on the carpet too. "
 
@@ -21,3 +22,9 @@ def test_no_single_word_decides_a_classification(text: str) -> None:
 def test_one_relevant_sentence_among_many_is_recognised(text: str) -> None:
     assert recognises_danger(text) and not recognises_danger(TIRED * 4)
     assert recognises_danger(f"{TIRED * 2}{text}. {TIRED * 3}")
+
+
+def test_words_with_digits_are_not_cached() -> None:
+    """A server reads a new number in nearly each message; caching their n-grams took megabytes."""
+    assert all(map(is_cached, ("sleep", "can't", "(good)", "睡不着")))
+    assert not any(map(is_cached, ("22:15", "(12.34)", "a1", "٣٤", "x" * (SHORT + 1))))

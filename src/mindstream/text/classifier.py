@@ -35,6 +35,7 @@ longer sentence.
 
 SHORT = 24
 """Maximum length, in characters, of a word whose n-grams are cached."""
+DIGIT = re.compile(r"\d")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -59,7 +60,7 @@ def views(text: str) -> tuple[View, ...]:
         Counter(
             hashed
             for word in plain.split()
-            for hashed in (_characters_of_short(word) if len(word) <= SHORT else _characters(word))
+            for hashed in (_characters_of_cached(word) if is_cached(word) else _characters(word))
         ),
     )
 
@@ -113,6 +114,12 @@ def _words(plain: str) -> Iterator[str]:
         yield from map(" ".join, zip(*(tokens[at:] for at in range(size)), strict=False))
 
 
+def is_cached(word: str) -> bool:
+    """Return whether a word's n-grams are cached. Words with digits, such as dates and amounts, are not: too many
+    different ones occur."""
+    return len(word) <= SHORT and (word.isalpha() or DIGIT.search(word) is None)
+
+
 def _characters(word: str) -> array[int]:
     """Return the hashes of a word's n-grams of characters."""
     shortest, longest = CHARACTER_GRAMS
@@ -123,9 +130,9 @@ def _characters(word: str) -> array[int]:
     return array("I", [zlib.crc32(f"c{gram}".encode()) for gram in grams])
 
 
-_characters_of_short = remember(1 << 13)(_characters)
-"""`_characters` with a cache, for short words: most texts consist of the same few thousand of them.
-An array takes a fifth of a tuple's memory."""
+_characters_of_cached = remember(1 << 13)(_characters)
+"""`_characters` with a cache: most texts consist of the same few thousand words. An array takes a fifth of a tuple's
+memory."""
 
 
 SHARE = 0.5

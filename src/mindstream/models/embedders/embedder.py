@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import threading
 from abc import abstractmethod
 from array import array
@@ -241,7 +242,8 @@ SPECIAL = ("<s>", "</s>", "<unk>", "▁")
 MAX_WORD = 32
 """Maximum length of a word whose tokens are cached, in characters."""
 SHORT = 3
-"""Maximum length of a number whose tokens are cached, in characters."""
+"""Maximum length of a word with digits whose tokens are cached, in characters."""
+DIGIT = re.compile(r"\d")
 _FROM_FILE = iter(range(32))
 """Counts the first 32 batches of a process, whose token vectors are read from the file.
 
@@ -304,8 +306,9 @@ def _packed(text: str) -> bytes:
 
 
 def _is_cached(word: str) -> bool:
-    """Return whether a word's tokens are cached; long numbers are not, because too many different ones occur."""
-    return len(word) <= SHORT or (len(word) <= MAX_WORD and not word[0].isdigit())
+    """Return whether a word's tokens are cached. Long words with digits, such as dates and amounts, are not: too many
+    different ones occur."""
+    return len(word) <= SHORT or (len(word) <= MAX_WORD and (word.isalpha() or DIGIT.search(word) is None))
 
 
 @remember(1 << 14)
