@@ -109,7 +109,7 @@ def test_only_the_newest_records_of_a_stream_are_held_whole() -> None:
     assert first.id not in ann.whole
     assert len(ann.whole) == WHOLE_OF_STREAM
     ann.take(Changes([replace(first, level=2)]))  # changed: it is held again in its new state
-    assert ann.whole[first.id].level == 2
+    assert ann.held([first.id])[first.id].level == 2
     assert len(ann.whole) == WHOLE_OF_STREAM
 
 
@@ -184,7 +184,7 @@ async def test_ended_versions_of_a_slot_are_not_held(store: SqliteStore) -> None
         await write(store, replace(a_record(f"belief {version}"), kind="belief", slot="sleep", version=version))
         columns = await shelf.columns(key_of("ann"))
     assert len(columns) == 3
-    assert [record.text for record in columns.whole.values()] == ["belief 3"]
+    assert [record.text for record in columns.held(columns.whole).values()] == ["belief 3"]
 
 
 def test_only_vectors_that_can_get_a_neighbour_are_kept_apart() -> None:

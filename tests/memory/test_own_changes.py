@@ -68,11 +68,11 @@ async def is_like_new(columns: Columns, store: SqliteStore) -> bool:
     arrays = [name for name, column in vars(fresh).items() if isinstance(column, GrowingArray)]
     same = all(np.array_equal(getattr(columns, a).values, getattr(fresh, a).values, equal_nan=True) for a in arrays)
     stored = list(without_vectors(await store.records(ANN, list(fresh.ids))))
-    held = [columns.whole[each.id] for each in stored]
+    held = columns.held(columns.whole)
     return (
         same
         and columns.upto == fresh.upto
-        and list(map(repr, map(vars_of, held))) == list(map(repr, map(vars_of, stored)))
+        and [repr(vars_of(held[each.id])) for each in stored] == list(map(repr, map(vars_of, stored)))
     )
 
 

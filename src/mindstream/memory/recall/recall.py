@@ -601,8 +601,7 @@ class Recaller:
         return await self._records(columns, columns.ids.at(np.asarray(rows, np.int64)))
 
     async def _records(self, columns: Columns, ids: Sequence[str]) -> list[Record]:
-        whole = columns.whole
-        records = {id_: whole[id_] for id_ in ids if id_ in whole}
+        records = columns.entire.held(ids)
         if missing := [id_ for id_ in ids if id_ not in records]:
             entire, taken = columns.entire, columns.entire.taken
             read = list(without_vectors(await self.store.records(columns.stream, missing)))

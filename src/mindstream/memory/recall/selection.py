@@ -62,7 +62,7 @@ class Selection(Columns):
     """The columns of some of a stream's records, in the order of writing; `rows` are their rows in the whole stream."""
 
     def __init__(self, whole: Columns, chosen: Mask, rows: Ints, terms: Looked) -> None:
-        self.stream, self.whole, self.width = whole.stream, whole.whole, whole.width
+        self.stream, self.width = whole.stream, whole.width
         self.only_talk, self.speakers, self.names = whole.only_talk, whole.speakers, whole.names
         self.rows, self._entire = rows, whole
         for name, step in (("before", -1), ("after", 1)):

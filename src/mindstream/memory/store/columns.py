@@ -19,7 +19,17 @@ from pydantic import JsonValue
 from mindstream.arrays import Array, Doubles, Floats, Ints, Mask
 from mindstream.clock import Moment
 from mindstream.identifiers import StreamKey
-from mindstream.memory.store.record import KINDS, Kind, Record, Vector, copied, is_finite, without_vectors
+from mindstream.memory.store.held_records import Compact, HeldRecords
+from mindstream.memory.store.record import (
+    KINDS,
+    Kind,
+    Record,
+    Vector,
+    copied,
+    filled_record,
+    is_finite,
+    without_vectors,
+)
 from mindstream.memory.store.store import Changes, Revision, Store
 from mindstream.memory.store.vectors import Vectors
 from mindstream.text.dates import DateSpan
@@ -338,6 +348,9 @@ REVISED: Mapping[str, Callable[[Any], Any]] = {
     "forgotten": float,
 }  # fmt: skip
 """Fields of a `Revision` that columns can change in place, each with the type in which the database returns it."""
+UNSHARED = frozenset({"importance", "superseded_by"})
+"""Fields of REVISED that the compact form of a held record (store/held_records) neither contains nor takes from the
+columns: the column `importance` has only 32 bits. A record with one of them is held itself."""
 Reworded = Mapping[int, tuple[Record, Record]]
 """Records with changed words by row, each in its old and its new form."""
 
@@ -367,7 +380,7 @@ class Columns:
         fields: the values in the records' data, and their slots.
         speakers: who speaks in messages, and how much each speaker says.
         only_talk: whether all records are of the kind chat.
-        whole: the records that were written, changed or read last, by id, in their current state and without vectors.
+        whole: the records that were written, changed or read last, without vectors; `held` returns them.
         taken: number of times that changes were read into these columns.
         ahead: maximum number of records that are still to be read while columns are filled.
         upto: the number of the last change that has been read.
@@ -381,7 +394,7 @@ class Columns:
 
     def __init__(self, stream: StreamKey, embedder: str = "", width: int = 0) -> None:
         self.stream = stream
-        self.whole: dict[str, Record] = {}
+        self.whole = HeldRecords()
         self.embedder, self.width = embedder, width
         self.upto, self.taken, self.ahead, self._reaching, self._left = 0, 0, 0, 0, 0
         self.traces = self.complete = self.behind = self.shortened = False
@@ -456,7 +469,7 @@ class Columns:
         """Add new records, update changed ones and mark erased ones; no other code may use the records afterwards."""
         self.taken += 1
         for id_ in changes.gone:
-            self.whole.pop(id_, None)
+            self.whole.drop(id_)
             if (at := self.position.erase(id_)) is not None:
                 self.forgotten.values[at] = -OPEN
                 self.open.values[at] = False
@@ -478,7 +491,7 @@ class Columns:
                 if record.slot is None or record.valid_until is None:
                     self.hold(record)
                 else:  # a version of a slot that has ended: recalls do not return it, and its data can be large
-                    self.whole.pop(record.id, None)
+                    self.whole.drop(record.id)
 
     def _take_own(self, changes: Sequence[Record | Revision], upto: int) -> None:
         """Take changes that this process has made itself: new records, and changed values of known ones."""
@@ -490,29 +503,63 @@ class Columns:
                 self.hold(*without_vectors([change]))
             elif (at := self.position.get(change.id)) is not None:
                 new = {name: of(value) for name, of in REVISED.items() if (value := getattr(change, name)) is not None}
+                if change.id in self.whole:
+                    self._revise_held(change.id, new)
                 for name in new.keys() - {"superseded_by"}:
                     getattr(self, name).values[at] = new[name]
                 if change.forgotten is not None or change.valid_until is not None:
                     self.open.values[at] = False
-                if (held := self.whole.get(change.id)) is not None:
-                    self.hold(held := copied(held))
-                    for name, value in new.items():
-                        object.__setattr__(held, name, value)  # the class is frozen
+
+    def _revise_held(self, id_: str, new: Mapping[str, float | str]) -> None:
+        """Change values of a held record, before they are changed in the columns."""
+        if new.keys().isdisjoint(UNSHARED) and not isinstance(self.whole.get(id_), Record):
+            self.whole.renew(id_)  # the compact form does not contain these values
+            return
+        held = copied(self.held([id_])[id_])
+        for name, value in new.items():
+            object.__setattr__(held, name, value)  # the class is frozen
+        self.hold(held)
 
     def hold(self, record: Record) -> None:
         """Hold a record with its text. If more than WHOLE_OF_STREAM are held, drop the record held longest ago.
 
         Each time a record is written, changed or read, it is held anew.
         """
-        self.whole.pop(record.id, None)
-        self.whole[record.id] = record
+        if (at := self.position.get(record.id)) is not None:
+            self.whole.hold(self.ids[at], record)
         if len(self.whole) > WHOLE_OF_STREAM:
-            self.whole.pop(next(iter(self.whole)), None)
+            self.whole.drop_oldest()
 
     def hold_less(self) -> None:
         """Drop the quarter of the held records that were held longest ago."""
-        for id_ in list(self.whole)[: (len(self.whole) + 3) // 4]:
-            self.whole.pop(id_, None)
+        self.whole.drop_oldest((len(self.whole) + 3) // 4)
+
+    def held(self, ids: Iterable[str]) -> dict[str, Record]:
+        """Return those records that are held, by id, in their current state and without vectors."""
+        found, compact, rows = dict[str, Record](), list[tuple[str, Compact]](), list[int]()
+        for id_ in ids:
+            kept = self.whole.get(id_)
+            if isinstance(kept, Record):
+                found[id_] = kept
+            elif kept is not None and (at := self.position.get(id_)) is not None:
+                compact.append((id_, kept))
+                rows.append(at)
+        if not compact:
+            return found
+        periods = self.valid_from, self.valid_until, self.forgotten
+        columns: tuple[GrowingArray[Any], ...] = (self.created, self.accessed, self.level, self.lasting, *periods)
+        values = zip(*(column.values[rows].tolist() for column in columns), strict=True)
+        for (id_, (common, text, seq)), (created, accessed, level, lasting, since, until, forgotten) in zip(
+            compact, values, strict=True
+        ):
+            kind, by, episode, depth, embedder, data = common
+            found[id_] = filled_record((
+                id_, self.stream, kind, text, created, accessed, by, episode, None, level, lasting,
+                None if since == -OPEN else since, None if until == OPEN else until, None,
+                None if forgotten == OPEN else forgotten, None, (), (), depth, None, None, dict(data), seq, embedder,
+                None,
+            ))  # fmt: skip
+        return found
 
     def around(self, ids: Iterable[str]) -> list[str]:
         """Return the ids of some records and of their neighbours, in the order of the rows.

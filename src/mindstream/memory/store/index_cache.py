@@ -373,7 +373,7 @@ class IndexCache:
             self._held[stream], self._weights[stream] = fresh, len(fresh)
             columns.traces = True  # so that a task that is writing these columns to a file deletes the file
         for record in (*gone, *(new for _, new in changed)):
-            columns.whole.pop(record.id, None)
+            columns.whole.drop(record.id)
         return True
 
     def forget(self, stream: str) -> None:
