@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 from mindstream.identifiers import StreamKey
 from mindstream.memory.recall.recall import FOR_S, RECORDS, RecentTexts
 from mindstream.memory.store.record import Record
@@ -31,3 +33,15 @@ def test_the_least_recently_returned_records_are_evicted_first() -> None:
     assert lately.same(["a new text"], 1.0 + FOR_S)
     assert not lately.same(["a new text"], 2.0 + FOR_S)
     assert not len(lately)
+
+
+def test_a_remembered_record_takes_little_memory() -> None:
+    lately, records = RecentTexts(KEY), [record(f"{n:018}", f"text {n}") for n in range(RECORDS)]
+    tracemalloc.start()
+    try:
+        lately.add(1.9e9, records)
+        taken = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert taken < 110 * RECORDS
+    assert lately.same(["text 7"], 1.9e9) == {"text 7": records[7].id}

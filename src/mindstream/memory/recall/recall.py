@@ -288,6 +288,8 @@ def revision(id_: str, before: StrengthState, after: StrengthState, at: Moment) 
 RECORDS = 1_000
 """Maximum number of remembered records per stream. If there are more, the records returned longest ago are dropped."""
 FOR_S = 10 * MINUTE_S
+HASH_BITS = 64
+HASH = (1 << HASH_BITS) - 1
 
 
 class RecentTexts:
@@ -301,17 +303,20 @@ class RecentTexts:
     def __init__(self, stream: StreamKey) -> None:
         self._stream = stream
         caches.watch(self)
-        self._returned: dict[str, tuple[Moment, int]] = {}
-        """By id, in the order of the last return: its time, and the hash of the words."""
+        self._returned: dict[str, int] = {}
+        """By id, in the order of the last return: its time in milliseconds, and in the lowest HASH_BITS bits the hash of
+        the words. A server remembers thousands of records, and one number takes a third of a tuple's memory."""
 
     def __len__(self) -> int:
         return len(self._returned)
 
     def add(self, now: Moment, records: Iterable[Record]) -> None:
         """Add the records that a recall returned."""
+        returned_at = int(now * 1000) << HASH_BITS
         for record in records:
             before = self._returned.pop(record.id, None)
-            self._returned[record.id] = now, before[1] if before else same_words(record.text)
+            words = same_words(record.text) if before is None else before
+            self._returned[record.id] = returned_at | (words & HASH)
         self._drop_old(now)
 
     def forget(self, stream: str) -> None:
@@ -325,13 +330,13 @@ class RecentTexts:
         Texts without such a record are missing.
         """
         self._drop_old(now)
-        wanted = {same_words(text): normalised(text) for text in texts}
-        return {wanted[words]: id_ for id_, (_, words) in self._returned.items() if words in wanted}
+        wanted = {same_words(text) & HASH: normalised(text) for text in texts}
+        return {wanted[words]: id_ for id_, each in self._returned.items() if (words := each & HASH) in wanted}
 
     def _drop_old(self, now: Moment) -> None:
         while self._returned:
-            id_, (returned_at, _) = next(iter(self._returned.items()))
-            if len(self._returned) <= RECORDS and now - returned_at <= FOR_S:
+            id_, oldest = next(iter(self._returned.items()))
+            if len(self._returned) <= RECORDS and 1000 * now - (oldest >> HASH_BITS) <= 1000 * FOR_S:
                 break
             self._returned.pop(id_, None)
 

@@ -19,7 +19,7 @@ from pydantic import JsonValue
 from mindstream.arrays import Array, Doubles, Floats, Ints, Mask
 from mindstream.clock import Moment
 from mindstream.identifiers import StreamKey
-from mindstream.memory.store.held_records import Compact, HeldRecords
+from mindstream.memory.store.held_records import HeldRecords
 from mindstream.memory.store.record import (
     KINDS,
     Kind,
@@ -536,29 +536,23 @@ class Columns:
 
     def held(self, ids: Iterable[str]) -> dict[str, Record]:
         """Return those records that are held, by id, in their current state and without vectors."""
-        found, compact, rows = dict[str, Record](), list[tuple[str, Compact]](), list[int]()
+        found = dict[str, Record]()
+        created, accessed, since, until, forgotten = (
+            each.values.item
+            for each in (self.created, self.accessed, self.valid_from, self.valid_until, self.forgotten)
+        )
+        level, lasting = self.level.values.item, self.lasting.values.item
         for id_ in ids:
             kept = self.whole.get(id_)
             if isinstance(kept, Record):
                 found[id_] = kept
             elif kept is not None and (at := self.position.get(id_)) is not None:
-                compact.append((id_, kept))
-                rows.append(at)
-        if not compact:
-            return found
-        periods = self.valid_from, self.valid_until, self.forgotten
-        columns: tuple[GrowingArray[Any], ...] = (self.created, self.accessed, self.level, self.lasting, *periods)
-        values = zip(*(column.values[rows].tolist() for column in columns), strict=True)
-        for (id_, (common, text, seq)), (created, accessed, level, lasting, since, until, forgotten) in zip(
-            compact, values, strict=True
-        ):
-            kind, by, episode, depth, embedder, data = common
-            found[id_] = filled_record((
-                id_, self.stream, kind, text, created, accessed, by, episode, None, level, lasting,
-                None if since == -OPEN else since, None if until == OPEN else until, None,
-                None if forgotten == OPEN else forgotten, None, (), (), depth, None, None, dict(data), seq, embedder,
-                None,
-            ))  # fmt: skip
+                (kind, by, episode, depth, embedder, data), text, seq = kept
+                found[id_] = filled_record((
+                    id_, self.stream, kind, text, created(at), accessed(at), by, episode, None, level(at), lasting(at),
+                    _finite(since(at)), _finite(until(at)), None, _finite(forgotten(at)), None, (), (),
+                    depth, None, None, dict(data), seq, embedder, None,
+                ))  # fmt: skip
         return found
 
     def around(self, ids: Iterable[str]) -> list[str]:
@@ -846,6 +840,11 @@ def _revisable(record: Record) -> tuple[tuple[str, float], ...]:
         ("forgotten", OPEN if record.forgotten is None else record.forgotten),
         ("open", record.valid_until is None and record.forgotten is None),
     )
+
+
+def _finite(time: Moment) -> Moment | None:
+    """Return a time in the form of a record's field: None for infinity."""
+    return None if time in (OPEN, -OPEN) else time
 
 
 def _growing(dtype: type[T], count: int) -> Iterator[GrowingArray[T]]:
