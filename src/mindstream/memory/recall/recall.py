@@ -304,8 +304,8 @@ class RecentTexts:
         self._stream = stream
         caches.watch(self)
         self._returned: dict[str, int] = {}
-        """By id, in the order of the last return: its time in milliseconds, and in the lowest HASH_BITS bits the hash of
-        the words. A server remembers thousands of records, and one number takes a third of a tuple's memory."""
+        """By id, in the order of the last return: its time in milliseconds, then HASH_BITS bits of the words' hash. A
+        server remembers thousands of records, and one number takes a third of a tuple's memory."""
 
     def __len__(self) -> int:
         return len(self._returned)
