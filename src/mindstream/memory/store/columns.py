@@ -338,7 +338,7 @@ PORTION = 128
 """Number of records that are read at once; this takes some milliseconds."""
 WHOLE, WHOLE_OF_STREAM = 16_384, 1_024
 """Maximum number of records that are held with their texts, without vectors. WHOLE: of all streams together (about
-12 MB). WHOLE_OF_STREAM: of one stream. An answer reads up to 120 records; WHOLE is enough for 130 conversations."""
+5 MB). WHOLE_OF_STREAM: of one stream. An answer reads up to 120 records; WHOLE is enough for 130 conversations."""
 OPEN = float("inf")
 NEWEST_AT_ONCE = 256
 """Number of a stream's last rows that a search for the newest records of a kind reads first. If these are not enough,
