@@ -1,7 +1,7 @@
 """The records of a stream that a process holds with their texts, in a compact form.
 
-A usual record, such as a message, takes some 250 bytes (with the text of a line) instead of 700: its times and its strength are in the stream's
-columns anyway, and values that many records have in common, such as the author, are held once.
+A usual record, such as a message, takes 190 bytes with its text, instead of 700: its times and its strength are in the
+stream's columns anyway, and values that many records have in common, such as the author, are held once.
 """
 
 from __future__ import annotations
