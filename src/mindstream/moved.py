@@ -17,6 +17,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 MOVED = {
+    "mindstream.server.asgi": "mindstream.server.admission",
+    "mindstream.server.rest": "mindstream.server.api_app",
     "mindstream.memory.privacy_watch": "mindstream.memory.store.sql_store",
     "mindstream.memory.recall.question": "mindstream.memory.recall.ranking",
     "mindstream.service.operations.shapes": "mindstream.service.operations.operation",

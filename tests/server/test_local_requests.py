@@ -11,10 +11,10 @@ import httpx
 import pytest
 from fastapi import FastAPI
 from served import Served
+from starlette.types import Message, Scope
 
 from mindstream.server import app
 from mindstream.server.admission import is_local
-from mindstream.server.asgi import Message, Scope
 
 MEMORIES = "/api/v1/users/ann/memories"
 DOORS = (MEMORIES, "/v1/models", "/metrics", "/api/v1/events", "/api/v1/users")

@@ -18,8 +18,8 @@ from mindstream.identifiers import StreamName
 from mindstream.log.audit import Deed
 from mindstream.log.erasure import ROWS
 from mindstream.log.files import history
-from mindstream.log.kept import RESULT
 from mindstream.log.sql import Sql
+from mindstream.memory.store.store import RESULT
 from mindstream.models.prompt import ask
 from mindstream.models.rules import Rules
 from mindstream.service.privacy.person import collect_personal_data, write_archive

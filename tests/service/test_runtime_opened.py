@@ -13,10 +13,9 @@ from mindstream.chance import LETTERS
 from mindstream.clock import DAY_S
 from mindstream.errors import InputError, StorageError
 from mindstream.identifiers import StreamKey
-from mindstream.log.kept import RESULT
 from mindstream.memory.opening import open_store
 from mindstream.memory.store.sql_store import SqlStore
-from mindstream.memory.store.store import Kept
+from mindstream.memory.store.store import RESULT, Kept
 from mindstream.service.operations import runtime as runtime_module
 from mindstream.service.operations.long_running import KeptOperation
 from mindstream.service.operations.operation import OperationShape, Principal, operations_of

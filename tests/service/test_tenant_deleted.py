@@ -22,13 +22,12 @@ from mindstream.identifiers import StreamName
 from mindstream.log.audit import Deed
 from mindstream.log.events import Opened, Remembered, Thought
 from mindstream.log.files import history
-from mindstream.log.kept import RESULT
 from mindstream.log.retention import Rule
 from mindstream.memory.opening import open_store
 from mindstream.memory.store.checkpoints import Checkpoint
 from mindstream.memory.store.record import RecordDraft, Triple
 from mindstream.memory.store.sql_store import SqlStore
-from mindstream.memory.store.store import Entry, NewWork, WorkReleased
+from mindstream.memory.store.store import RESULT, Entry, NewWork, WorkReleased
 from mindstream.models.prompt import ask
 from mindstream.models.rules import Rules
 from mindstream.service.operations.operation import operations_of

@@ -122,7 +122,7 @@ def serve(
     """Serve REST, events, an OpenAI-compatible endpoint and MCP, until a signal stops the server."""
     import gc
 
-    from mindstream.server.asgi import require_server
+    from mindstream.server import require_server
 
     gc.disable()  # loading leaves no garbage; the server enables collection when it listens
     require_server()
@@ -413,7 +413,7 @@ def mcp(
     ] = "",
 ) -> None:
     """Serve one memory to an MCP client, on standard input and output."""
-    from mindstream.server.asgi import require_server
+    from mindstream.server import require_server
 
     require_server()
     from mindstream.server.mcp.stdio import serve_stdio

@@ -10,7 +10,10 @@ api_app = mindstream.server.app("data", model="openai:gpt-5-mini")     # an ASGI
 from __future__ import annotations
 
 import warnings
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
+
+from mindstream.errors import SettingsError
 
 if TYPE_CHECKING:
     from mindstream.server.api_app import ApiApp, app
@@ -27,3 +30,9 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'mindstream.server' has no attribute {name!r}")
     return getattr(module, name)
+
+
+def require_server() -> None:
+    """Raise SettingsError if the `server` extra is not installed."""
+    if missing := [name for name in ("fastapi", "uvicorn", "mcp") if find_spec(name) is None]:
+        raise SettingsError(f"the server needs {', '.join(missing)}: pip install 'mindstream[server]'")

@@ -10,25 +10,26 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ipaddress
-from collections.abc import AsyncIterator
+import math
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mindstream.clock import DAY_S, Clock, SystemClock
 from mindstream.encodings import whole_json_text
 from mindstream.errors import InputError, StorageError
 from mindstream.models.wrappers.meter import Budget
-from mindstream.server.asgi import App, Message, Receive, Scope, Send, path_of
-from mindstream.server.health import Metrics
 from mindstream.server.problems import OPENAI, Refusal, problem_response
-from mindstream.server.rest import METADATA, challenge, left_of
 from mindstream.server.server_state import ServerState
 from mindstream.server.tokens import ISSUED, PREFIX, IssuedLimits, Token, Tokens
 from mindstream.service.operations.operation import LOCAL_PRINCIPAL, Principal
 
 if TYPE_CHECKING:
+    from mindstream.server.health import Metrics
     from mindstream.server.issuer import Issuer
 
 LARGEST_BODY = 4_000_000
@@ -349,6 +350,10 @@ def _minus(one: Spent, other: Spent) -> Spent:
     return (one[0] - other[0], one[1] - other[1], one[2] - other[2])
 
 
+LeftS: TypeAlias = Callable[[], Awaitable[float]]
+"""Returns the seconds for which a token is still valid; 0 or less if it expired or was revoked."""
+METADATA = "/.well-known/oauth-protected-resource"
+"""Beginning of the paths of the MCP server's metadata (RFC 9728), which clients read before they have a token."""
 CLOCK = SystemClock()
 OPEN_PATHS = ("/healthz", "/readyz", "/openapi.json", "/docs", "/studio")
 """Paths that need no token, because they contain no user's data."""
@@ -371,6 +376,61 @@ SECURITY_HEADERS = (
     (b"cache-control", b"no-store"),
 )
 """Headers that are added to every response, unless it sets them itself."""
+
+
+def challenge(error: str = "", scope: Scope | None = None, wanted: str = "") -> dict[str, str]:
+    """Return the header WWW-Authenticate of a 401 response, or of a 403 response for a missing scope (`wanted`).
+
+    For requests to the MCP server it contains the URL of the server's metadata (RFC 9728).
+    """
+    parts = [f'error="{error}"'] if error else []
+    parts += [f'scope="{wanted}"'] if wanted else []
+    if scope is not None and f"{scope['path']}/".startswith("/mcp/"):
+        path = quote(scope["path"], safe="/")
+        parts.append(f'resource_metadata="{base_url(scope)}{METADATA}{path}"')
+    return {"WWW-Authenticate": " ".join(["Bearer", ", ".join(parts)]).strip()}
+
+
+def path_below_mount(scope: Scope) -> str:
+    """Return the path of a request, relative to the path at which the application is mounted."""
+    path, root = str(scope["path"]), str(scope.get("root_path", ""))
+    return path[len(root) :] if root and f"{path}/".startswith(f"{root}/") else path
+
+
+def base_url(scope: Scope) -> str:
+    """Return the server's URL: the operator's public URL, or else the URL in the request, whose host was checked."""
+    if public := scope.get("state", {}).get("public_url"):
+        return f"{public}{scope.get('root_path', '')}"
+    host = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"host"), "localhost")
+    return f"{scope.get('scheme', 'http')}://{host}{scope.get('root_path', '')}"
+
+
+def principal_of(scope: Scope) -> Principal:
+    """Return the caller of a request, which AuthMiddleware stored in the scope.
+
+    Raises:
+        Refusal: no caller is stored there.
+    """
+    principal = scope.get("state", {}).get("principal")
+    if not isinstance(principal, Principal):
+        raise _needs_token(scope)
+    return principal
+
+
+def _needs_token(scope: Scope) -> Refusal:
+    detail = "this request needs a token: send the header `Authorization: Bearer TOKEN`"
+    return Refusal("unauthenticated", detail, challenge("", scope))
+
+
+async def unlimited() -> float:
+    """Return infinity: the validity in seconds of a caller that needs no token."""
+    return math.inf
+
+
+def left_of(scope: Scope) -> LeftS:
+    """Return a function that computes the number of seconds for which the token of a request is still valid."""
+    left: LeftS = scope.get("state", {}).get("left_s", unlimited)
+    return left
 
 
 @dataclass
@@ -467,7 +527,9 @@ async def _no_body() -> Message:
 class AuthMiddleware:
     """Checks the host, origin, token and limits of each request; stores the caller in `scope["state"]["principal"]`."""
 
-    def __init__(self, inner: App, admission: Admission, limits: Limits, budgets: Budgets, metrics: Metrics) -> None:
+    def __init__(
+        self, inner: ASGIApp, admission: Admission, limits: Limits, budgets: Budgets, metrics: Metrics
+    ) -> None:
         self._inner, self._admission, self._limits, self._budgets = inner, admission, limits, budgets
         self._metrics = metrics
         self._names = {*admission.hosts, *filter(None, [host_name(urlsplit(admission.public_url).netloc)])}
@@ -495,7 +557,8 @@ class AuthMiddleware:
 
     async def _admit(self, scope: Scope, receive: Receive, response: ResponseSender) -> None:
         headers = _headers(scope)
-        scope.setdefault("state", {})["public_url"] = self._admission.public_url
+        path = path_below_mount(scope)
+        scope.setdefault("state", {}).update(public_url=self._admission.public_url, path=path)
         if not scope["path"].startswith("/"):  # an absolute URL: its host would override the checked Host header
             raise Refusal("malformed", "the request target must be a path that begins with /, not an absolute URL")
         self._check_host(headers.get("host", ""))
@@ -534,7 +597,8 @@ class AuthMiddleware:
             )
 
     async def _authenticate(self, scope: Scope, headers: dict[str, str]) -> tuple[Principal, Token | None]:
-        if path_of(scope) in WITHOUT_PREFIX:
+        path = scope["state"]["path"]
+        if path in WITHOUT_PREFIX:
             raise Refusal("not-found", "paths of the OpenAI-compatible API begin with /v1: give clients the URL …/v1")
         kind, _, token = headers.get("authorization", "").partition(" ")
         kind, token = kind.lower(), token.strip()
@@ -551,14 +615,9 @@ class AuthMiddleware:
             return Principal(found.tenant, frozenset(found.scopes), only=found.user, key=found.id), found
         if self._is_open(scope):
             return LOCAL_PRINCIPAL, None
-        path = path_of(scope)
         if path in OPEN_PATHS or path.startswith(OPEN_PREFIXES):
             return Principal("", frozenset()), None
-        raise Refusal(
-            "unauthenticated",
-            "this request needs a token: send the header `Authorization: Bearer TOKEN`",
-            challenge("", scope),
-        )
+        raise _needs_token(scope)
 
     def _source(self, token: str) -> Tokens | Issuer:
         """Return the checker of a token: the server's own tokens, or the OIDC issuer."""
@@ -570,7 +629,7 @@ class AuthMiddleware:
         """Return whether a token is only a placeholder: OpenAI clients must send a key even if none is required."""
         is_signed = self._admission.issuer is not None and token.count(".") == 2
         is_made_up = not token.startswith(PREFIX) and not is_signed
-        return is_made_up and path_of(scope).startswith(OPENAI) and self._is_open(scope)
+        return is_made_up and scope["state"]["path"].startswith(OPENAI) and self._is_open(scope)
 
     def _is_open(self, scope: Scope) -> bool:
         """Return whether the request is accepted without a token."""

@@ -1,18 +1,27 @@
-"""The ASGI application of the server. Run it, or mount it in your own application."""
+"""The ASGI application of the server: its REST routes, built from the table of operations, and all other endpoints.
+
+Run it, or mount it in your own application.
+"""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Mapping
+import inspect
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import unquote
 
-from fastapi import FastAPI, Request
+from fastapi import Body, FastAPI, Path, Query, Request
 from fastapi.exceptions import RequestValidationError
-from pydantic import ValidationError
+from fastapi.openapi.utils import get_openapi
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, create_model
+from pydantic.fields import FieldInfo
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 import mindstream as package
 from mindstream.errors import MindstreamError
@@ -21,18 +30,30 @@ from mindstream.location import AnyData
 from mindstream.memory.opening import open_everyone
 from mindstream.minds.chat_bot import BotFactory
 from mindstream.models.roles import AnyModels, build_models
-from mindstream.server.admission import Admission, AuthMiddleware, Budgets, Limits, checked_public_url
-from mindstream.server.asgi import App, Receive, Scope, Send, escape_names
+from mindstream.server.admission import Admission, AuthMiddleware, Budgets, Limits, checked_public_url, principal_of
 from mindstream.server.chat import add_chat
 from mindstream.server.events import add_events
 from mindstream.server.health import Metrics, add_health
 from mindstream.server.idempotency import PATIENCE_S, Writes
 from mindstream.server.mcp.http import add_mcp
-from mindstream.server.problems import Refusal, problem_response
-from mindstream.server.rest import PREFIX, add_rest, describe_api
+from mindstream.server.problems import (
+    BY_STATUS,
+    OPENAI,
+    PREFIX,
+    PROBLEMS,
+    READ_PROBLEMS,
+    TYPE,
+    WRITE_PROBLEMS,
+    Problem,
+    Refusal,
+    problem_response,
+    problem_responses,
+)
 from mindstream.server.server_state import ServerState
+from mindstream.server.streams import answer_stream, wants_stream
 from mindstream.server.tokens import Tokens
 from mindstream.service.operations.offered import Offered
+from mindstream.service.operations.operation import Operation, operations
 from mindstream.service.operations.orphaned_work import OrphanedWork
 from mindstream.service.operations.runtime import MAX_AT_ONCE, Runtime, runtime_for
 from mindstream.settings import Settings
@@ -86,7 +107,7 @@ class ApiApp:
         self._more = [add_mcp(self.api, runtime, [issuer.url] if issuer else [])]
         add_problems(self.api)
         limits = Limits(runtime.clock, self._state if is_shared else None)
-        self._app: App = AuthMiddleware(self._route, admission, limits, self._budgets, self.metrics)
+        self._app: ASGIApp = AuthMiddleware(self._route, admission, limits, self._budgets, self.metrics)
         if admission.origins:
             self._app = CORSMiddleware(
                 self._app,
@@ -200,3 +221,152 @@ def add_problems(api: FastAPI) -> None:
     )
     for kind in kinds:
         api.add_exception_handler(kind, respond)
+
+
+def add_rest(api: FastAPI, runtime: Runtime, writes: Writes) -> None:
+    """Add a route for each operation."""
+    for each in operations():
+        described = "The events of the answer, if the client accepts text/event-stream"
+        streamed = {"description": described, "content": {"text/event-stream": {}}}
+        api.add_api_route(
+            PREFIX + each.path,
+            _endpoint(each, runtime, writes),
+            methods=[each.method],
+            status_code=each.status,
+            response_model=each.reply,
+            name=each.name,
+            operation_id=each.name,
+            tags=[each.package],
+            summary=each.name,
+            description=each.summary,
+            responses=problem_responses(*(READ_PROBLEMS if each.method == "GET" else WRITE_PROBLEMS))
+            | ({200: streamed} if each.streams else {}),
+        )
+
+
+def _endpoint(each: Operation, runtime: Runtime, writes: Writes) -> Callable[..., Awaitable[Any]]:
+    """Return the function for a route: it builds the request from path, query and body, and calls the operation."""
+
+    async def endpoint(request: Request, **given: Any) -> Any:
+        principal = principal_of(request.scope)
+        user = given.pop("user", None)
+        principal = principal if user is None else principal.of(user)
+        rest: BaseModel | None = given.pop("rest", None)
+        fields = rest.model_dump(exclude_unset=True) if rest is not None else {}
+        asked = each.request.model_validate(fields | given)
+        key = request.headers.get("idempotency-key")
+        if each.streams is not None and wants_stream(request) and key is None:
+            principal.require(each.package, each.scope)
+            return await answer_stream(runtime, each.streams(runtime, principal, asked), request)
+        if key is None or each.method == "GET":
+            return await each.call(runtime, principal, asked)
+        return await writes.once(key, principal, each, asked)
+
+    parameters = [_parameter("request", Request)]
+    fields = each.request.model_fields
+    for name in each.path_names:
+        info = fields.get(name)
+        is_text = info is None or info.annotation is str
+        text = Annotated[str, BeforeValidator(unescape_name), Path(min_length=1, max_length=100)]
+        kind = text if is_text else _with(info, Path())
+        parameters.append(_parameter(name, kind))
+    rest = {name: (info.annotation, info) for name, info in fields.items() if name not in each.path_names}
+    if rest:
+        where = Query() if each.method in ("GET", "DELETE") else Body()
+        parameters.append(_parameter("rest", Annotated[_model_of(each, rest), where]))
+    endpoint.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    endpoint.__name__ = each.name.replace(".", "_")
+    return endpoint
+
+
+def _with(info: FieldInfo | None, place: Any) -> Any:
+    assert info is not None
+    return Annotated[(info.annotation, *info.metadata, place)]
+
+
+def _model_of(each: Operation, rest: dict[str, Any]) -> type[BaseModel]:
+    """Return a model of the fields of an operation's request that are not in the path."""
+    if len(rest) == len(each.request.model_fields):
+        return each.request
+    config, name = ConfigDict(extra="forbid"), each.request.__name__ + "Rest"
+    return create_model(name, __config__=config, __doc__=each.request.__doc__, **rest)
+
+
+def _parameter(name: str, kind: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind)
+
+
+OPENAI_ERROR = "openai-error"
+
+
+def describe_api(api: FastAPI) -> None:
+    """Add the route of the OpenAPI document.
+
+    The document is encoded once, because encoding takes several milliseconds and clients need no token to request it.
+    """
+    encoded: dict[str, bytes] = {}
+
+    async def answer(request: Request) -> Response:
+        root = request.scope.get("root_path", "").rstrip("/")
+        if root not in encoded:
+            encoded.clear()  # an application is usually mounted at one path, so one document is cached
+            servers = {"servers": [{"url": root}]} if root else {}
+            encoded[root] = json.dumps({**openapi(), **servers}, ensure_ascii=False, separators=(",", ":")).encode()
+        return Response(encoded[root], media_type="application/json")
+
+    api.add_route("/openapi.json", answer, include_in_schema=False)
+
+    def openapi() -> dict[str, Any]:
+        if not api.openapi_schema:
+            made = get_openapi(title=api.title, version=api.version, description=api.description, routes=api.routes)
+            api.openapi_schema = _with_problems(made)
+        return api.openapi_schema
+
+    api.openapi = openapi  # type: ignore[method-assign]
+
+
+def _with_problems(made: dict[str, Any]) -> dict[str, Any]:
+    """Define each error response once, and replace the error responses of the routes by references."""
+    parts = made.setdefault("components", {})
+    parts.setdefault("schemas", {})["Problem"] = Problem.model_json_schema()
+    parts["responses"] = {kind: _response(title, TYPE, "Problem") for kind, (_, title) in PROBLEMS.items()} | {
+        OPENAI_ERROR: _response("An error in the format of OpenAI's API", "application/json", "ErrorBody")
+    }
+    parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+    made["security"] = [{"token": []}, {}]
+    for name, path in made.get("paths", {}).items():
+        is_openai = name.startswith(OPENAI)
+        for each in path.values():
+            if is_openai:
+                each["responses"].pop("422", None)  # below /v1 invalid requests get the status 400
+            for status in each.get("responses", {}):
+                if status.isdigit() and (kind := BY_STATUS.get(int(status))):
+                    each["responses"][status] = {
+                        "$ref": f"#/components/responses/{OPENAI_ERROR if is_openai else kind}"
+                    }
+    return made
+
+
+def _response(description: str, media_type: str, schema: str) -> dict[str, Any]:
+    return {"description": description, "content": {media_type: {"schema": {"$ref": f"#/components/schemas/{schema}"}}}}
+
+
+def escape_names(scope: Scope, prefix: str) -> Scope:
+    """Return a request in whose path %2F stays escaped below `prefix`, so that names in a path may contain a slash.
+
+    Servers decode the whole path; a router would then split `team%2Fann` into two parts. Routes read the names with
+    `unescape_name`. The path is changed only if it contains a percent sign.
+    """
+    raw, path = scope.get("raw_path") or b"", str(scope["path"])
+    if b"%" not in raw and "%" not in path:
+        return scope
+    head, found, rest = path.partition(prefix)
+    sent = raw.decode("latin-1").partition(prefix)[2]
+    names = map(unquote, sent.split("/")) if unquote(sent) == rest else rest.split("/")
+    escaped = "/".join(each.replace("%", "%25").replace("/", "%2F") for each in names)
+    return {**scope, "path": head + found + escaped} if found else scope
+
+
+def unescape_name(text: str) -> str:
+    """Return the name from a part of a path in which `escape_names` has escaped it."""
+    return text.replace("%2F", "/").replace("%25", "%")

@@ -17,7 +17,8 @@ from mindstream.errors import InputError
 from mindstream.identifiers import StreamKey
 from mindstream.log.events import GROUND, Logged, every_kind
 from mindstream.plugins import registered
-from mindstream.server.rest import PREFIX, READ_PROBLEMS, LeftS, left_of, principal_of, problem_responses, unlimited
+from mindstream.server.admission import LeftS, left_of, principal_of, unlimited
+from mindstream.server.problems import PREFIX, READ_PROBLEMS, problem_responses
 from mindstream.server.streams import PING_S, EventStream, encode
 from mindstream.service.operations.hub import Hub, Line, Listener, Wants
 from mindstream.service.operations.runtime import Runtime

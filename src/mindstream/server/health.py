@@ -11,8 +11,8 @@ from pydantic import BaseModel
 from starlette.responses import Response
 
 import mindstream as package
-from mindstream.server.problems import Refusal
-from mindstream.server.rest import principal_of, problem_responses
+from mindstream.server.admission import principal_of
+from mindstream.server.problems import Refusal, problem_responses
 from mindstream.service.operations.operation import LOCAL, Forbidden
 from mindstream.service.operations.runtime import Runtime
 

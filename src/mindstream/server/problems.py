@@ -16,6 +16,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.types import Scope
 
 from mindstream.errors import (
     BudgetSpent,
@@ -32,12 +33,13 @@ from mindstream.errors import (
     UserError,
 )
 from mindstream.guidance import meant_by
-from mindstream.server.asgi import Scope, path_of
 from mindstream.service.operations.operation import Forbidden, NotFound, NotOffered
 
 TYPE = "application/problem+json"
 OPENAI = "/v1/"
 """Below this path, errors have the format of OpenAI's API."""
+PREFIX = "/api/v1"
+"""Prefix of the paths of the REST routes."""
 RETRY_S = 5
 """Seconds in Retry-After if the model's endpoint names no time."""
 NO_RETRY = {"x-should-retry": "false"}
@@ -141,6 +143,15 @@ def problem(kind: str, detail: str = "") -> Problem:
     return Problem(type=f"urn:mindstream:problem:{kind}", title=title, status=status, detail=detail)
 
 
+READ_PROBLEMS = ("malformed", "invalid", "unauthenticated", "forbidden", "not-found", "too-many", "unavailable")
+WRITE_PROBLEMS = (*READ_PROBLEMS, "conflict", "too-large", "media-type", "not-offered", "model")
+
+
+def problem_responses(*kinds: str) -> dict[int | str, dict[str, Any]]:
+    """Return the error responses that the API description lists for a route."""
+    return {PROBLEMS[kind][0]: {"description": PROBLEMS[kind][1]} for kind in kinds}
+
+
 DETAILS = {
     "not-found": PATHS,
     "malformed": "expected JSON in UTF-8, not nested deeply, and without numbers of thousands of digits",
@@ -183,7 +194,8 @@ def problem_of(error: BaseException, known: Collection[str] = ()) -> tuple[Probl
 def problem_response(error: BaseException, scope: Scope) -> Response:
     """Return the response for an error, as a problem document or (below /v1) in the format of OpenAI's API."""
     found, headers = problem_of(error, _fields_of(scope))
-    if not path_of(scope).startswith(OPENAI):
+    path = scope.get("state", {}).get("path", scope["path"])  # AuthMiddleware stores the path below the mount
+    if not path.startswith(OPENAI):
         return Response(found.model_dump_json(ensure_ascii=True), found.status, dict(headers), TYPE)
     body = openai_error(found).model_dump_json(ensure_ascii=True)
     return Response(body, 400 if found.status == 422 else found.status, dict(headers), "application/json")

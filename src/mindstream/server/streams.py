@@ -12,11 +12,11 @@ from typing import Generic, TypeVar
 from fastapi import Request
 from fastapi.sse import format_sse_event
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from mindstream.identifiers import shown_name
 from mindstream.log.events import Logged, Signal
 from mindstream.server.agui import AguiWriter
-from mindstream.server.asgi import Receive, Scope, Send
 from mindstream.server.problems import problem_json
 from mindstream.service.operations.runtime import Runtime
 

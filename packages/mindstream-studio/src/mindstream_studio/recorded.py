@@ -27,6 +27,7 @@ from mindstream_town.replay import ground_of, record
 from mindstream_town.setting import Setting
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from mindstream.clock import ManualClock, format_iso
 from mindstream.errors import InputError
@@ -35,12 +36,10 @@ from mindstream.memory.memory import Memory
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Store
 from mindstream.models.recording import PLAYBACK
-from mindstream.server.api_app import ApiApp, add_problems
-from mindstream.server.asgi import App, Receive, Scope, Send
+from mindstream.server.api_app import ApiApp, add_problems, add_rest
 from mindstream.server.events import add_events
 from mindstream.server.idempotency import Writes
 from mindstream.server.problems import TYPE, problem
-from mindstream.server.rest import add_rest
 from mindstream.server.server_state import ServerState
 from mindstream.service.calling import open_user_memory
 from mindstream.service.operations.offered import Offered
@@ -111,7 +110,7 @@ class Recorded:
 
     def __init__(self, packed: Path = PACKED) -> None:
         self._packed, self._opening = packed, asyncio.Lock()
-        self._inner: App | None = None
+        self._inner: ASGIApp | None = None
         self._opened = contextlib.AsyncExitStack()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -127,7 +126,7 @@ class Recorded:
         async with self._opened:
             yield
 
-    async def _open(self) -> App:
+    async def _open(self) -> ASGIApp:
         folder = Path(self._opened.enter_context(tempfile.TemporaryDirectory(prefix="mindstream-recorded-")))
         runtime = await open_recorded(folder, self._packed)
         state = ServerState(runtime.server_store, runtime.clock)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
-from mindstream.server.rest import principal_of
+from mindstream.server.admission import principal_of
 from mindstream.service.operations.operation import LOCAL_PRINCIPAL
 from mindstream_studio.joining import join_pages
 

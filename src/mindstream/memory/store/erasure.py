@@ -18,7 +18,7 @@ from pydantic import BaseModel
 
 from mindstream.identifiers import StreamKey
 from mindstream.json_values import parsed
-from mindstream.log import erasures, kept
+from mindstream.log import erasures
 from mindstream.log.declared import UNKNOWN, Declared, Holds, declared
 from mindstream.log.events import Event, Unknown, every_kind, printable, read_event
 from mindstream.log.sql import Sql
@@ -26,7 +26,7 @@ from mindstream.memory.store import registry
 from mindstream.memory.store.queries import COLUMNS, among, marks, sum_of_event, sum_of_record
 from mindstream.memory.store.record import UNIQUE, Record, same_words
 from mindstream.memory.store.redaction import MARK, ErasedWords, rewrite_texts
-from mindstream.memory.store.store import Erasure, erases_no_name
+from mindstream.memory.store.store import AFTER, RESULT, Erasure, erases_no_name
 from mindstream.memory.store.word_index.in_sqlite import remove_from_word_index
 
 FIELDS = "text, subject, predicate, object, keywords, data"
@@ -177,10 +177,11 @@ def erase(connection: Sql, stream: StreamKey, found: Carriers | None, changed: i
         connection.execute("DELETE FROM log WHERE mind = ?", (stream,))
         connection.execute("DELETE FROM work WHERE mind = ?", (stream,))
         connection.execute("DELETE FROM checkpoints WHERE stream = ?", (stream,))
-        kept.forget(connection, stream, results=False)
+        connection.execute("DELETE FROM kept WHERE stream = ?", (stream,))
         registry.forget(connection, stream)
     else:
-        kept.forget(connection, stream, results=True)
+        sql = "DELETE FROM kept WHERE stream = ? AND name >= ? AND name < ?"
+        connection.execute(sql, (stream, RESULT, RESULT + AFTER))
         ids = list(found.ids)
         find_more(connection, stream, found)
         _unindex(connection, stream, [*found.ids, *found.records, *found.rewritten])

@@ -385,13 +385,6 @@ def read_log(connection: Sql, where: str, values: Sequence[Any], kinds: Sequence
     return [each for each in read if kinds is None or not isinstance(each.event, Unknown)]
 
 
-def last_change(connection: Sql) -> int:
-    """Return the number of the last commit of any process; -1 if the counter is lost, which the next commit
-    restores."""
-    row = connection.execute("SELECT CAST(value AS INTEGER) FROM counters WHERE name = 'changed'").fetchone()
-    return int(row[0]) if row else -1
-
-
 REVISED = tuple(f.name for f in dataclasses.fields(Revision) if f.name not in ("id", "was", "holds", "emptied"))
 _REVISED_OF = attrgetter(*REVISED)
 HOLDS = "(valid_until IS NULL OR valid_until > ?) AND forgotten IS NULL"

@@ -22,7 +22,7 @@ from mindstream import caches
 from mindstream.clock import Moment
 from mindstream.errors import StorageError
 from mindstream.identifiers import StreamKey, StreamName, Tenant, tenant_of
-from mindstream.log import audit, erasures, kept, work
+from mindstream.log import audit, erasures, work
 from mindstream.log.audit import AuditRow, Deed
 from mindstream.log.database import Snapshot
 from mindstream.log.erasures import ERASURES, Erased, digest_of
@@ -45,7 +45,7 @@ from mindstream.memory.store.record import (
     same_words_once,
 )
 from mindstream.memory.store.registry import TypedKeys
-from mindstream.memory.store.store import Candidates, Changes, Closure, Commit, Erasure, Kept, Store
+from mindstream.memory.store.store import AFTER, Candidates, Changes, Closure, Commit, Erasure, Kept, Store
 from mindstream.memory.store.word_index.candidates import Finder, IndexReader
 from mindstream.memory.store.word_index.segments import SMALLEST
 from mindstream.text.dates import DateSpan
@@ -109,7 +109,8 @@ class SqlStore(Store):
     """The methods of a store that are the same in every SQL database.
 
     Attributes:
-        on_commit: called with the log rows of each commit through this store, once the rows are durable.
+        on_commit: called with the log rows of each commit through this store, once the rows are durable; None: nothing
+            is called.
         columns_folder: the folder on this machine with the arrays (`Columns`) by which long streams are ranked; None:
             these arrays are not stored.
         at_work: objects whose background work must end before the store is closed.
@@ -118,7 +119,7 @@ class SqlStore(Store):
     open_work_table: ClassVar[str] = "work"
     of_stream: ClassVar[str] = "stream = ?"
     """SQL condition by which `walk` selects the records of a stream."""
-    on_commit: Callable[[Sequence[Logged]], None] = staticmethod(lambda _: None)
+    on_commit: Callable[[Sequence[Logged]], None] | None = None
 
     def __init__(self, tenant: Tenant, database: SqlDatabase, typed: TypedKeys, columns_folder: Path | None) -> None:
         self.tenant, self.columns_folder = tenant, columns_folder
@@ -208,7 +209,8 @@ class SqlStore(Store):
 
         written, number = await self.write(partial(queries.write, commits=checked), about)
         logged = [row for rows in written for row in rows]
-        self.on_commit(logged)
+        if self.on_commit is not None:
+            self.on_commit(logged)
         for one, rows in zip(checked, written, strict=True):
             self._note_own(number, one, rows)
             if records := sum(len(entry.records) for entry in one.entries):
@@ -526,7 +528,7 @@ class SqlStore(Store):
         own = self.tenant.owned("stream") if stream is None else "stream = ?"
         values = [] if stream is None else [self.tenant.own(stream)]
         sql = f"SELECT stream, name, at, value FROM kept WHERE {own} AND name >= ? AND name < ? ORDER BY at, name"
-        return [Kept(*row) for row in await self._rows(sql, (*values, *kept.between(prefix)))]
+        return [Kept(*row) for row in await self._rows(sql, (*values, prefix, prefix + AFTER))]
 
     async def keep(
         self,
@@ -540,13 +542,24 @@ class SqlStore(Store):
 
         def write(connection: Sql) -> str | None:
             erasures.check(connection, stream, None, words_read)
-            return kept.change(connection, stream, name, at, change)
+            row = connection.execute("SELECT value FROM kept WHERE stream = ? AND name = ?", (stream, name)).fetchone()
+            before = None if row is None else str(row[0])
+            if (value := change(before)) is None:
+                connection.execute("DELETE FROM kept WHERE stream = ? AND name = ?", (stream, name))
+            elif value != before:
+                sql = (
+                    "INSERT INTO kept (stream, name, at, value) VALUES (?, ?, ?, ?)"
+                    " ON CONFLICT (stream, name) DO UPDATE SET at = excluded.at, value = excluded.value"
+                )
+                connection.execute(sql, (stream, name, at, value))
+            return before
 
         return await self.write(write)
 
     async def drop_kept(self, stream: StreamKey, prefix: str, before: Moment) -> None:
         self.tenant.own(stream)
-        await self.write(lambda connection: kept.drop(connection, stream, prefix, before))
+        sql = "DELETE FROM kept WHERE stream = ? AND name >= ? AND name < ? AND at < ?"
+        await self.write(lambda connection: connection.execute(sql, (stream, prefix, prefix + AFTER, before)))
 
     async def last_erasure(self) -> int:
         return await self._database.glance(erasures.last)
@@ -600,6 +613,13 @@ class SqlStore(Store):
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+
+def last_change(connection: Sql) -> int:
+    """Return the number of the last commit of any process; -1 if the counter is lost, which the next commit
+    restores."""
+    row = connection.execute("SELECT CAST(value AS INTEGER) FROM counters WHERE name = 'changed'").fetchone()
+    return int(row[0]) if row else -1
 
 
 def _opens_work(commit: Commit) -> bool:

@@ -25,7 +25,7 @@ from mindstream.memory.store.erasure import Carriers
 from mindstream.memory.store.kept_columns import outdated
 from mindstream.memory.store.queries import COLUMNS
 from mindstream.memory.store.record import Record, copied
-from mindstream.memory.store.sql_store import SqlStore
+from mindstream.memory.store.sql_store import SqlStore, last_change
 from mindstream.memory.store.store import Changes, Commit, Revision
 from mindstream.memory.store.tables import MIGRATIONS
 from mindstream.memory.store.word_index import in_sqlite
@@ -194,7 +194,7 @@ class SqliteStore(SqlStore):
         return contextlib.nullcontext()  # SQLite notifies no other process; callers poll, which is cheap here
 
     async def version(self) -> int:
-        return await self._database.glance(queries.last_change)
+        return await self._database.glance(last_change)
 
     def is_read(self, stream: StreamKey, upto: int) -> bool:
         """Return whether nothing can have changed in a stream since its changes up to `upto` were read."""
@@ -228,7 +228,7 @@ class SqliteStore(SqlStore):
 
         def look(connection: sqlite3.Connection) -> tuple[Changes, int]:
             changes = self._read_changes(connection, stream, since, after, most)
-            return changes, queries.last_change(connection)
+            return changes, last_change(connection)
 
         is_short = since > 0 and not after and most is not None
         changes, number = await (self._database.glance(look, together=True) if is_short else self._database.read(look))

@@ -485,10 +485,18 @@ class Kept:
     value: str
 
 
-class KeptStore(Protocol):
-    """Named values that programs keep for a stream outside of its log, such as results.
+RESULT = "result:"
+"""Prefix of the names of operations' results. They may contain users' words, so every erasure in a stream deletes all
+results of the stream."""
+AFTER = "\U0010ffff"
+"""All names with a prefix are sorted before the prefix with this character."""
 
-    When a stream is deleted, its values are deleted, too.
+
+class KeptStore(Protocol):
+    """Named values that programs keep for a stream outside of its log, such as cached answers to repeated requests,
+    spending, and results of long operations.
+
+    All processes share them. When a stream is deleted, its values are deleted, too.
     """
 
     async def kept(self, stream: StreamKey | None = None, prefix: str = "") -> list[Kept]:

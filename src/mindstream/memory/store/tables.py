@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from mindstream.errors import InputError
 from mindstream.identifiers import MARK, StreamKind, StreamName, name_of
-from mindstream.log import kept, work
+from mindstream.log import work
 from mindstream.log.database import SECURED, Migration
 from mindstream.memory.store import checkpoints, registry
 from mindstream.memory.store.queries import COLUMNS, sum_of_event, sum_of_record
@@ -194,7 +194,10 @@ def _m006_names(connection: sqlite3.Connection) -> None:
     adopt(connection)
 
 
-_m007_kept = _statements(kept.CREATE)
+_m007_kept = _statements(
+    "CREATE TABLE kept (stream TEXT NOT NULL, name TEXT NOT NULL, at REAL NOT NULL, value TEXT NOT NULL,"
+    " PRIMARY KEY (stream, name)) WITHOUT ROWID"
+)
 """Adds the table of named values of streams; earlier versions stored them in separate files."""
 
 _m008_best_held = _statements("CREATE INDEX records_held ON records (stream, level) WHERE level > 0")

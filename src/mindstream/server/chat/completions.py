@@ -16,10 +16,10 @@ from mindstream.errors import InputError
 from mindstream.json_values import JsonObject
 from mindstream.life.state import read_state
 from mindstream.models.model import Sampling
+from mindstream.server.admission import principal_of
 from mindstream.server.chat.answers import PageAnswer, Spent, begin
 from mindstream.server.chat.turns import LIFE, ChatMessage, ChatRequest, read_turn, user_of
 from mindstream.server.problems import OPENAI_RESPONSES, openai_stream_error
-from mindstream.server.rest import principal_of
 from mindstream.server.streams import PING, PING_S, EventStream
 from mindstream.service.operations.operation import NotFound
 from mindstream.service.operations.runtime import Runtime

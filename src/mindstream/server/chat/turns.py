@@ -21,7 +21,7 @@ from mindstream.memory.conversation import Line
 from mindstream.minds.chat_bot import Page
 from mindstream.models.model import Sampling
 from mindstream.models.untrusted import without_controls
-from mindstream.server.rest import principal_of
+from mindstream.server.admission import principal_of
 from mindstream.service.chat.companion import is_page_task, split_context
 from mindstream.service.operations.operation import NotFound, Principal
 from mindstream.service.operations.runtime import Runtime

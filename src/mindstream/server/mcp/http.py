@@ -16,11 +16,11 @@ from fastapi import FastAPI
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
-from mindstream.server.asgi import Receive, Scope, Send
+from mindstream.server.admission import METADATA, base_url, principal_of
 from mindstream.server.mcp.tools import Caller, checked_sets, require_scope
 from mindstream.server.problems import Refusal
-from mindstream.server.rest import METADATA, base_url, principal_of
 from mindstream.service.operations.runtime import Runtime
 
 if TYPE_CHECKING:

@@ -10,12 +10,12 @@ from typing import Any, TypeAlias
 
 from pydantic import BaseModel, JsonValue, ValidationError
 from pydantic_core import ErrorDetails, from_json
+from starlette.types import Message, Receive, Scope
 
 from mindstream.errors import InputError
 from mindstream.guidance import COUNTS
-from mindstream.server.asgi import Message, Receive, Scope
+from mindstream.server.admission import challenge
 from mindstream.server.problems import Refusal, describe_mistakes
-from mindstream.server.rest import challenge
 from mindstream.service.operations.operation import EmptyRequest, Operation, Principal, operations
 
 Schema: TypeAlias = dict[str, JsonValue]

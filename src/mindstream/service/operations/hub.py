@@ -112,7 +112,6 @@ class Hub:
         self._following: asyncio.Task[None] | None = None
         self._changing = asyncio.Lock()
         self._closed = False
-        store.on_commit = self._take_commit
 
     def __len__(self) -> int:
         return len(self._listeners)
@@ -130,7 +129,7 @@ class Hub:
     def _take_commit(self, rows: Sequence[Logged]) -> None:
         """Deliver rows that this process committed, or request a read of the log if earlier rows are missing here."""
         is_next = bool(rows) and [row.seq for row in rows] == list(range(self.seq + 1, self.seq + 1 + len(rows)))
-        if is_next and self._following is not None:
+        if is_next:
             self._deliver(rows)
         elif rows and rows[-1].seq > self.seq:  # otherwise they were read and delivered already
             self._written.set()
@@ -159,6 +158,7 @@ class Hub:
         async with self._changing:
             if self._following is None and not self._closed:
                 self.seq = await self._store.last_seq()
+                self._store.on_commit = self._take_commit
                 self._written.set()
                 self._following = asyncio.ensure_future(self._follow())
             if after > self.seq:  # at most the end of the log: the client may have sent a number that does not exist
@@ -191,6 +191,7 @@ class Hub:
 
     async def _stop(self) -> None:
         following, self._following = self._following, None
+        self._store.on_commit = None
         if following is not None:
             following.cancel()
             await asyncio.gather(following, return_exceptions=True)

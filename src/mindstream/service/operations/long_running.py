@@ -26,9 +26,8 @@ from mindstream.location import Location
 from mindstream.log.declared import Name, Quotes
 from mindstream.log.erasures import READING, Reading
 from mindstream.log.events import Event
-from mindstream.log.kept import RESULT
 from mindstream.memory.opening import open_everyone
-from mindstream.memory.store.store import KeptStore, PrivacyStore
+from mindstream.memory.store.store import RESULT, KeptStore, PrivacyStore
 from mindstream.planning.plan import Plan
 from mindstream.service.operations.operation import Note, NotFound, OperationShape, Principal, State, Wanted
 

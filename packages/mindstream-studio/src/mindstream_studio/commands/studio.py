@@ -56,7 +56,7 @@ def studio(
     other machines. While the server runs, prompts and replies of models are stored in full in the log (keep_prompts),
     for the page Traces.
     """
-    from mindstream.server.asgi import require_server
+    from mindstream.server import require_server
 
     require_server()
 
@@ -182,7 +182,7 @@ def write_studio_page(
     Args:
         with_calls: whether the file contains the model calls. recorded: whether to read the shipped recordings.
     """
-    from mindstream.server.asgi import require_server
+    from mindstream.server import require_server
 
     require_server()
     from mindstream_studio.recorded import build_studio_page, open_reading, save_plan, save_talk, write_saved_page

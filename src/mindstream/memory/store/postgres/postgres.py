@@ -28,7 +28,7 @@ from mindstream.memory.store.postgres.index import Indexing, PostgresIndexReader
 from mindstream.memory.store.postgres.pool import REST_S, Rows
 from mindstream.memory.store.postgres.tables import ACCOUNTS, MIGRATIONS, TABLES
 from mindstream.memory.store.queries import COLUMNS
-from mindstream.memory.store.sql_store import SqlStore
+from mindstream.memory.store.sql_store import SqlStore, last_change
 from mindstream.memory.store.store import Changes
 from mindstream.paths import home
 
@@ -127,7 +127,7 @@ class PostgresStore(SqlStore):
     async def version(self) -> int:
         if self.tenant.name == EVERYONE:
             return await self.last_seq()
-        return await self._database.glance(queries.last_change)
+        return await self._database.glance(last_change)
 
     async def changes(self, stream: StreamKey, since: int, after: int = 0, most: int | None = None) -> Changes:
         self.tenant.own(stream)
