@@ -17,7 +17,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 MOVED = {
-    "mindstream.server.asgi": "mindstream.server.admission",
+    "mindstream.server.asgi": "mindstream.server",
     "mindstream.server.rest": "mindstream.server.api_app",
     "mindstream.memory.privacy_watch": "mindstream.memory.store.sql_store",
     "mindstream.memory.recall.question": "mindstream.memory.recall.ranking",
@@ -64,7 +64,7 @@ MOVED = {
     "mindstream.memory.store.cutting": "mindstream.memory.store.sqlite",
     "mindstream.memory.store.scan": "mindstream.memory.store.word_index.in_sqlite",
     "mindstream.memory.recall.policies": "mindstream.memory.recall.ranking",
-    "mindstream.memory.traced": "mindstream.tracing",
+    "mindstream.memory.traced": "mindstream.memory.stream",
     "mindstream.memory.missing_vectors": "mindstream.memory.recall.embedding",
     "mindstream.memory.recall.filters": "mindstream.memory.recall.ranking",
     "mindstream.memory.recall.recent_texts": "mindstream.memory.recall.recall",

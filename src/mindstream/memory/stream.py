@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import wraps
 from types import MappingProxyType
-from typing import Any, Generic, Self, TypeAlias, TypeVar
+from typing import Any, Generic, ParamSpec, Self, TypeAlias, TypeVar
 
 import numpy as np
 from pydantic import BaseModel, JsonValue, ValidationError
@@ -70,9 +71,11 @@ from mindstream.memory.store.store import (
     read_log,
 )
 from mindstream.models.embedders.embedder import Embedder, EmbedderChoice
-from mindstream.tracing import tell_believed, tell_found, tell_written, traced
+from mindstream.tracing import tell_believed, tell_found, tell_written
 
 Shape = TypeVar("Shape", bound=BaseModel)
+P = ParamSpec("P")
+R = TypeVar("R")
 MOST, LONGEST = 40, 500
 """MOST: maximum number of items of a list; the newest are kept. Items that a new version drops remain in the older
 versions, which are records that a recall with `as_of` finds. LONGEST: maximum number of characters of a text or of an
@@ -196,6 +199,34 @@ def _folded(item: object) -> str:
 
 
 REAL = SystemClock()
+
+
+def traced(
+    operation: str, argument: str, describe: Callable[[tracing.Asked, Any], Mapping[str, tracing.Value]]
+) -> Callable[[Callable[P, Coroutine[Any, Any, R]]], Callable[P, Coroutine[Any, Any, R]]]:
+    """Return a decorator that runs a function of a stream in a span.
+
+    Args:
+        operation: the kind of operation, for the span.
+        argument: the name of the function's second parameter.
+        describe: computes the attributes of the span from that parameter's argument and the result.
+    """
+
+    def decorate(do: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Coroutine[Any, Any, R]]:
+        async def in_span(*args: P.args, **kwargs: P.kwargs) -> R:
+            stream: Any = args[0]
+            with tracing.span(operation, "", {tracing.STORE: stream.name}) as begun:
+                result = await do(*args, **kwargs)
+                tracing.tell(begun, describe(args[1] if len(args) > 1 else kwargs.get(argument), result))
+                return result
+
+        @wraps(do)
+        def begin(*args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, R]:
+            return in_span(*args, **kwargs) if tracing.is_on else do(*args, **kwargs)
+
+        return begin
+
+    return decorate
 
 
 @awaited

@@ -19,9 +19,15 @@ if TYPE_CHECKING:
     from mindstream.server.api_app import ApiApp, app
 
 __all__ = ["ApiApp", "app"]
+ASGI = {"App": "ASGIApp", "Receive": "Receive", "Scope": "Scope", "Send": "Send"}
+"""Names in `starlette.types` of the types in the former module `mindstream.server.asgi`."""
 
 
 def __getattr__(name: str) -> Any:
+    if name in ASGI:
+        import starlette.types
+
+        return getattr(starlette.types, ASGI[name])
     import mindstream.server.api_app as module
 
     if name == "Doors":

@@ -43,7 +43,7 @@ from mindstream.moved import renamed
 from mindstream.text.links import bare, links
 from mindstream.together import together
 from mindstream.tools.tool import Tool, Traits, is_in_run, run_in_thread, traits_of
-from mindstream.tracing import fail, is_on, span, tell
+from mindstream.tracing import fail, span, tell
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -288,7 +288,7 @@ async def observe_call(call: Call, tool: Tool, timeout_s: float) -> Observation:
         observation = await _observe(tool, call, traits.timeout_s or timeout_s)
         if traits.untrusted:
             observation = replace(observation, untrusted=True)
-        if is_on():
+        if tracing.is_on:
             tell(traced, {tracing.RESULT: observation.text})
         if observation.failed:
             fail(traced, ToolError.__name__)

@@ -7,12 +7,11 @@ agent spans, memory). The conventions have the status "development" and may chan
 from __future__ import annotations
 
 import contextlib
-import functools
 import json
 import os
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from mindstream.errors import SettingsError
 
@@ -125,7 +124,9 @@ class _Nothing:
 
 NOTHING = _Nothing()
 _OFF = contextlib.nullcontext[Span](NOTHING)
-_on = _content = False
+is_on = False
+"""Whether spans are recorded; `trace` sets it."""
+_content = False
 
 
 def trace(on: bool, *, content: bool | None = None) -> None:
@@ -138,16 +139,11 @@ def trace(on: bool, *, content: bool | None = None) -> None:
     Raises:
         SettingsError: OpenTelemetry is not installed.
     """
-    global _on, _content
+    global is_on, _content
     if on and find_spec("opentelemetry") is None:
         raise SettingsError("spans need a package that is not installed: pip install 'mindstream[otlp]'")
     wished = os.environ.get(CAPTURE, "").lower() in ON_SPANS
-    _on, _content = on, on and (wished if content is None else content)
-
-
-def is_on() -> bool:
-    """Return whether spans are recorded."""
-    return _on
+    is_on, _content = on, on and (wished if content is None else content)
 
 
 def with_content() -> bool:
@@ -158,7 +154,7 @@ def with_content() -> bool:
 def start_span(operation: str, subject: str, attributes: Attributes | None = None) -> Span:
     """Start a span named `operation subject`, which the caller must end. It does not become the current span (for
     generators)."""
-    if not _on:
+    if not is_on:
         return NOTHING
     named = _named(operation, attributes)
     return _tracer().start_span(span_name(operation, subject), attributes=named, kind=_kind(operation))
@@ -169,7 +165,7 @@ def span(
 ) -> contextlib.AbstractContextManager[Span]:
     """Run a block in a span named `operation subject`. Spans that are started in the block are children of this span.
     Of an error, only the class is recorded."""
-    return _span(operation, subject, attributes) if _on else _OFF
+    return _span(operation, subject, attributes) if is_on else _OFF
 
 
 def tell(traced: Span, attributes: Attributes) -> None:
@@ -182,7 +178,7 @@ def tell(traced: Span, attributes: Attributes) -> None:
 def fail(traced: Span, kind: str) -> None:
     """Mark a span as failed, with the kind of the failure. The error's message is left out, because it may quote
     texts."""
-    if _on:
+    if is_on:
         from opentelemetry.trace import Status, StatusCode
 
         traced.set_attribute(ERROR, kind)
@@ -223,40 +219,8 @@ def _named(operation: str, attributes: Mapping[str, Value] | None) -> dict[str, 
     return {OPERATION: operation, **kept}
 
 
-P = ParamSpec("P")
-R = TypeVar("R")
 Asked: TypeAlias = Any
 """The second argument of a traced function, after the stream: a query, an id, drafts, a removal."""
-Tell: TypeAlias = Callable[[Asked, Any], Mapping[str, Value]]
-"""Computes the attributes of a span from the operation's second argument and its result."""
-
-
-def traced(
-    operation: str, argument: str, describe: Tell
-) -> Callable[[Callable[P, Coroutine[Any, Any, R]]], Callable[P, Coroutine[Any, Any, R]]]:
-    """Return a decorator that runs a function of a stream in a span.
-
-    Args:
-        operation: the kind of operation, for the span.
-        argument: the name of the function's second parameter.
-        describe: computes the attributes of the span from that parameter's argument and the result.
-    """
-
-    def decorate(do: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Coroutine[Any, Any, R]]:
-        async def in_span(*args: P.args, **kwargs: P.kwargs) -> R:
-            stream: Any = args[0]
-            with span(operation, "", {STORE: stream.name}) as begun:
-                result = await do(*args, **kwargs)
-                tell(begun, describe(args[1] if len(args) > 1 else kwargs.get(argument), result))
-                return result
-
-        @functools.wraps(do)
-        def begin(*args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, R]:
-            return in_span(*args, **kwargs) if is_on() else do(*args, **kwargs)
-
-        return begin
-
-    return decorate
 
 
 def tell_found(query: str, found: Sequence[Any]) -> dict[str, Value]:

@@ -31,8 +31,9 @@ from mindstream.memory.store.record import (
     shortened,
 )
 from mindstream.memory.store.store import Entry, NewWork, Revision
+from mindstream.memory.stream import traced
 from mindstream.text.words import batches, terms
-from mindstream.tracing import tell_changed, traced
+from mindstream.tracing import tell_changed
 
 if TYPE_CHECKING:
     from mindstream.memory.stream import Stream

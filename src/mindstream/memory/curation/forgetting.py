@@ -37,7 +37,8 @@ from mindstream.memory.store.record import (
 )
 from mindstream.memory.store.redaction import MARK, ErasedWords
 from mindstream.memory.store.store import Closure, Entry, Erasure, read_all
-from mindstream.tracing import tell_removed, traced
+from mindstream.memory.stream import traced
+from mindstream.tracing import tell_removed
 
 if TYPE_CHECKING:
     from mindstream.memory.stream import Stream

@@ -29,7 +29,7 @@ from mindstream.memory.store.record import Record, Vector, shortened
 from mindstream.memory.store.store import Entry, Revision
 from mindstream.models.embedders.embedder import Embedder, EmbedderChoice, embedder, unit
 from mindstream.models.providers.failures import causes
-from mindstream.tracing import is_on, span
+from mindstream.tracing import span
 
 if TYPE_CHECKING:
     from mindstream.identifiers import StreamKey
@@ -207,7 +207,7 @@ class Embedding:
         return None
 
     async def _embed(self, texts: Sequence[str]) -> Floats:
-        if not is_on():
+        if not tracing.is_on:
             return await self.embedder.embed(texts)
         named = tracing.model_attributes(self.embedder.name)
         with span(tracing.EMBEDDINGS, str(named[tracing.MODEL]), {**named, tracing.DIMENSIONS: self.embedder.width}):

@@ -28,7 +28,7 @@ from mindstream.models.model import (
     estimate_tokens,
 )
 from mindstream.models.recording import costs_nothing
-from mindstream.tracing import Span, fail, is_on, start_span, tell, with_content
+from mindstream.tracing import Span, fail, start_span, tell, with_content
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class _Measured(Layer):
         super().__init__(meter.inner, request)
         self._meter, self._clock = meter, meter.clock
         self._at, self._start, self._cause = self._clock.now(), self._clock.elapsed(), current_cause()
-        self._span = _begin_span(self.inner.name, request) if is_on() else None
+        self._span = _begin_span(self.inner.name, request) if tracing.is_on else None
         self._keeps = meter.keeps_words or with_content()
         self._answered: list[str] = []
         self._first_s: float | None = None
