@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -31,3 +32,13 @@ async def cancel_all(*tasks: asyncio.Future[Any]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@asynccontextmanager
+async def background(work: Coroutine[Any, Any, object]) -> AsyncIterator[None]:
+    """Run a coroutine as a task during the `with` block; at its end, cancel the task and wait until it has ended."""
+    task = asyncio.ensure_future(work)
+    try:
+        yield
+    finally:
+        await cancel_all(task)

@@ -17,6 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import quote, urlsplit
 
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mindstream.clock import DAY_S, Clock, SystemClock
@@ -164,14 +165,12 @@ class BoundedBody:
         self.refusal: Refusal | None = None
         self.is_reported = self._is_whole = False
         self._until = asyncio.get_running_loop().time() + 2 * BODY_S
-        self._is_json = False
-        for name, value in scope["headers"]:
-            if name == b"content-type":
-                self._is_json = value.strip().lower().startswith(b"application/json")
-            if name == b"content-length" and (not value.isdigit() or int(value[:20]) > LARGEST_BODY):
-                raise self._too_large()
-            if name == b"content-encoding" and value.strip().lower() not in (b"", b"identity"):
-                raise Refusal("media-type", "the body is compressed, which is not supported: send it uncompressed")
+        headers = Headers(scope=scope)
+        self._is_json = headers.get("content-type", "").strip().lower().startswith("application/json")
+        if any(not each.isdecimal() or int(each[:20]) > LARGEST_BODY for each in headers.getlist("content-length")):
+            raise self._too_large()
+        if any(each.strip().lower() not in ("", "identity") for each in headers.getlist("content-encoding")):
+            raise Refusal("media-type", "the body is compressed, which is not supported: send it uncompressed")
 
     async def __call__(self) -> Message:
         if self._is_whole:
@@ -401,7 +400,7 @@ def base_url(scope: Scope) -> str:
     """Return the server's URL: the operator's public URL, or else the URL in the request, whose host was checked."""
     if public := scope.get("state", {}).get("public_url"):
         return f"{public}{scope.get('root_path', '')}"
-    host = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"host"), "localhost")
+    host = Headers(scope=scope).get("host", "localhost")
     return f"{scope.get('scheme', 'http')}://{host}{scope.get('root_path', '')}"
 
 
@@ -556,11 +555,14 @@ class AuthMiddleware:
             self._metrics.seconds[scope["method"][:10]] += CLOCK.elapsed() - began
 
     async def _admit(self, scope: Scope, receive: Receive, response: ResponseSender) -> None:
-        headers = _headers(scope)
+        headers = Headers(scope=scope)
         path = path_below_mount(scope)
         scope.setdefault("state", {}).update(public_url=self._admission.public_url, path=path)
         if not scope["path"].startswith("/"):  # an absolute URL: its host would override the checked Host header
             raise Refusal("malformed", "the request target must be a path that begins with /, not an absolute URL")
+        for name in ("host", "origin", "authorization"):
+            if len(headers.getlist(name)) > 1:
+                raise Refusal("malformed", f"the header {name} occurs twice: send it once")
         self._check_host(headers.get("host", ""))
         self._check_origin(headers)
         principal, token = await self._authenticate(scope, headers)
@@ -585,7 +587,7 @@ class AuthMiddleware:
                 "misdirected", f"this server does not accept the host name {name[:100]!r}; `--allow-host NAME` adds one"
             )
 
-    def _check_origin(self, headers: dict[str, str]) -> None:
+    def _check_origin(self, headers: Headers) -> None:
         """Refuse requests that a browser sends for a page of another origin, unless the operator permits that
         origin."""
         origin = headers.get("origin")
@@ -596,7 +598,7 @@ class AuthMiddleware:
                 "forbidden", "pages of another origin may not call this server; `--allow-origin URL` permits an origin"
             )
 
-    async def _authenticate(self, scope: Scope, headers: dict[str, str]) -> tuple[Principal, Token | None]:
+    async def _authenticate(self, scope: Scope, headers: Headers) -> tuple[Principal, Token | None]:
         path = scope["state"]["path"]
         if path in WITHOUT_PREFIX:
             raise Refusal("not-found", "paths of the OpenAI-compatible API begin with /v1: give clients the URL …/v1")
@@ -707,18 +709,3 @@ def host_name(host: str) -> str:
     """Return the name in a Host header, without the port, in lower case."""
     name, colon, port = host.rpartition(":")
     return (name if colon and (port.isdigit() and not name.endswith(":")) else host).lower().rstrip(".")
-
-
-def _headers(scope: Scope) -> dict[str, str]:
-    """Return the headers by their names in lower case.
-
-    Raises:
-        Refusal: Host, Origin or Authorization occurs twice.
-    """
-    found: dict[str, str] = {}
-    for name, value in scope["headers"]:
-        key = name.decode("latin-1").lower()
-        if key in found and key in ("host", "origin", "authorization"):
-            raise Refusal("malformed", f"the header {key} occurs twice: send it once")
-        found[key] = value.decode("latin-1")
-    return found

@@ -30,6 +30,7 @@ from mindstream.memory.store.sql_store import SqlStore
 from mindstream.server.health import Metrics
 from mindstream.server.server_state import ServerState
 from mindstream.service.operations.operation import LOCAL
+from mindstream.together import background
 
 KINDS = (FollowUp.kind, "left_unsaid")
 """Kinds of events that are posted: unsolicited follow-ups, and follow-ups that the mind keeps for its next answer.
@@ -131,12 +132,10 @@ class Webhook:
         For a receiver that has no stored position yet, only messages that are written from now on are posted.
         """
         await self._hold()
-        posting = asyncio.ensure_future(self._post_all())
         try:
-            yield
+            async with background(self._post_all()):
+                yield
         finally:
-            posting.cancel()
-            await asyncio.gather(posting, return_exceptions=True)
             if self._is_held:
                 await self._keep()
                 if not self._is_alone:

@@ -42,6 +42,10 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace.export import SpanExporter
 
 
+Trace: TypeAlias = tuple[str, ...]
+"""Identifies a trace (see `trace_of`)."""
+
+
 async def replay(rows: AsyncIterable[Logged]) -> AsyncIterator[Span]:
     """Yield the spans for the rows of a log, with all texts."""
     minds: dict[StreamKey, _Mind] = {}
@@ -93,27 +97,18 @@ class _Mind:
         yield replace(span, attributes=attributes)
 
     def _memory(self, row: Logged) -> Span:
-        attributes: dict[str, tracing.Value] = {
-            tracing.STORE: self._store,
-            "mindstream.seq": row.seq,
-            "mindstream.by": row.by,
-        }
+        more: Known = {tracing.RECORDS: 1}
         match row.event:
             case RecallMade(returned=returned):
-                operation = tracing.SEARCH_MEMORY
-                attributes[tracing.RECORDS] = len(returned)
+                operation, more = tracing.SEARCH_MEMORY, {tracing.RECORDS: len(returned)}
             case Remembered(count=count):
-                operation = tracing.CREATE_MEMORY
-                attributes[tracing.RECORDS] = count
+                operation, more = tracing.CREATE_MEMORY, {tracing.RECORDS: count}
             case Corrected(old=old):
-                operation = tracing.UPDATE_MEMORY
-                attributes |= {tracing.RECORD: old, tracing.RECORDS: 1}
-            case _:
-                operation = tracing.UPSERT_MEMORY
-                attributes[tracing.RECORDS] = 1
-        if isinstance(row.event, BeliefChanged):
-            attributes["mindstream.slot"] = row.event.slot
-        return Span(operation, trace_of(row), "row", None, row.at, row.at, "", attributes)
+                operation, more = tracing.UPDATE_MEMORY, {tracing.RECORD: old, **more}
+            case event:
+                operation, more = tracing.UPSERT_MEMORY, {**more, "mindstream.slot": getattr(event, "slot", None)}
+        known = {tracing.STORE: self._store, "mindstream.seq": row.seq, "mindstream.by": row.by, **more}
+        return Span(operation, trace_of(row), "row", None, row.at, row.at, "", _given(known))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +124,7 @@ class Span:
     """
 
     operation: str
-    trace: tuple[str, ...]
+    trace: Trace
     key: str
     parent: str | None
     start: Moment
@@ -155,7 +150,7 @@ class Span:
         return None if self.parent is None else _number(8, *self.trace, self.parent)
 
 
-def trace_of(row: Logged) -> tuple[str, ...]:
+def trace_of(row: Logged) -> Trace:
     """Return the identity of the trace that begins at a row; the time makes it unique among several logs."""
     return row.mind, str(row.seq), repr(row.at)
 
@@ -175,7 +170,7 @@ Known: TypeAlias = Mapping[str, tracing.Value | None]
 """Attributes of a span; those that are None are left out."""
 
 
-def call_span(row: Logged, event: ModelCalled, trace: tuple[str, ...], parent: str | None) -> Span:
+def call_span(row: Logged, event: ModelCalled, trace: Trace, parent: str | None) -> Span:
     """Return the span of a model call; it ends at the time of the call's row."""
     start, error = row.at - event.seconds, failure(event.error)
     known: Known = {
@@ -194,7 +189,7 @@ def call_span(row: Logged, event: ModelCalled, trace: tuple[str, ...], parent: s
 
 
 def chat_span(
-    trace: tuple[str, ...],
+    trace: Trace,
     key: str,
     parent: str | None,
     start: Moment,
@@ -211,7 +206,7 @@ def chat_span(
 
 
 def tool_span(
-    trace: tuple[str, ...],
+    trace: Trace,
     key: str,
     parent: str | None,
     start: Moment,
@@ -237,7 +232,7 @@ def tool_span(
 
 
 def agent_span(
-    trace: tuple[str, ...],
+    trace: Trace,
     key: str,
     parent: str | None,
     start: Moment,
@@ -272,7 +267,7 @@ MAX_OPEN = 20
 class _Turn:
     """The turn of a user's message that has not ended: the message, and its answers and model calls so far."""
 
-    trace: tuple[str, ...]
+    trace: Trace
     heard: Logged
     session: str
     end: Moment
@@ -286,7 +281,7 @@ class Talks:
 
     def __init__(self) -> None:
         self._turns: dict[int, _Turn] = {}
-        self._heard: dict[int, tuple[tuple[str, ...], str]] = {}
+        self._heard: dict[int, tuple[Trace, str]] = {}
         self._begun: dict[tuple[str, str, str], tuple[Logged, ToolCalled]] = {}
         self._tools: dict[str, list[tuple[Logged, ToolCalled, Logged, Observed]]] = {}
 
@@ -363,7 +358,7 @@ ROOT = "run"
 
 @dataclass(slots=True)
 class _Run:
-    trace: tuple[str, ...]
+    trace: Trace
     began: Logged
     solving: Solving
     since: Moment
@@ -436,7 +431,7 @@ class Lives:
     """Builds the spans of one mind's life from rows in the order of the log."""
 
     def __init__(self) -> None:
-        self._traces: dict[str, tuple[str, ...]] = {}
+        self._traces: dict[str, Trace] = {}
         self._turn: tuple[Logged, TurnBegan] | None = None
         self._asked: dict[str, Logged] = {}
         self._called: dict[str, tuple[Logged, ToolCalled]] = {}
@@ -469,7 +464,7 @@ class Lives:
         if self._turn:
             yield self._ended(*self._turn, self._latest, "", "unfinished")
 
-    def _place(self, id_: str, row: Logged) -> tuple[tuple[str, ...], str | None]:
+    def _place(self, id_: str, row: Logged) -> tuple[Trace, str | None]:
         """Return the trace of a step or call, and the key of its parent span: the enclosing call, else the turn. The
         key is None if the step or call belongs to no turn.
         """

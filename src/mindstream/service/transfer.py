@@ -13,7 +13,9 @@ import json
 import tempfile
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from graphlib import CycleError, TopologicalSorter
 from typing import IO, Any, Generic, Literal, NoReturn, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -177,25 +179,16 @@ class _Index:
 
     def check_evidence(self, source: str) -> None:
         """Raise InputError if chains of evidence are circular or too long."""
-        below = {id_: {each for each in ids if each in self.evidence} for id_, ids in self.evidence.items()}
-        above: dict[str, list[str]] = {}
-        for id_, ids in below.items():
-            for each in ids:
-                above.setdefault(each, []).append(id_)
-        waits = {id_: len(ids) for id_, ids in below.items()}
-        ready, length = [id_ for id_, count in waits.items() if not count], 0
-        while ready and length < MAX_CHAIN:  # first records without unchecked evidence, then those derived from them
+        left, length = set(self.evidence), 0
+        order = TopologicalSorter({id_: left.intersection(ids) for id_, ids in self.evidence.items()})
+        with suppress(CycleError):  # the records outside the circle are ordered nevertheless
+            order.prepare()
+        while length < MAX_CHAIN and (ready := order.get_ready()):  # first records whose evidence needs no check
+            left.difference_update(ready)
+            order.done(*ready)
             length += 1
-            following: list[str] = []
-            for id_ in ready:
-                del waits[id_]
-                for each in above.get(id_, ()):
-                    waits[each] -= 1
-                    if not waits[each]:
-                        following.append(each)
-            ready = following
-        if waits:
-            line = min(self.lines[id_] for id_ in waits)
+        if left:
+            line = min(self.lines[id_] for id_ in left)
             raise InputError(
                 f"{source}:{line}: evidence: the derivation of this record is circular, or has over {MAX_CHAIN} levels;"
                 " nothing was imported"

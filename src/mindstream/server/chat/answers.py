@@ -17,7 +17,6 @@ from mindstream.memory.memory import Memory
 from mindstream.minds.chat_bot import ChatResponder, answer_page, answer_pieces
 from mindstream.models.model import Usage, estimate_tokens
 from mindstream.models.prompt import Prompt, speak
-from mindstream.models.wrappers.meter import Metered
 from mindstream.server.chat.turns import COMPANION, LIFE, Turn
 from mindstream.server.problems import model_refusal
 from mindstream.server.streams import BackgroundItems
@@ -50,10 +49,6 @@ class Spent:
             self.input += usage.input_tokens
             self.output += usage.output_tokens
             self.cached += usage.cached_tokens
-
-    def add_call(self, call: Metered) -> None:
-        """Add the usage of a measured call (see `add`)."""
-        self.add(call.role, call.usage)
 
 
 class PageAnswer:
@@ -159,7 +154,9 @@ def _words(runtime: Runtime, turn: Turn, spent: Spent) -> AsyncGenerator[str]:
     """Yield the answer to a message in parts, as they are generated."""
 
     def unremembered(prompt: Prompt[str]) -> AsyncGenerator[str]:
-        return speak(runtime.models_of(turn.principal, spent.add_call).of(prompt.role), prompt)
+        return speak(
+            runtime.models_of(turn.principal, lambda call: spent.add(call.role, call.usage)).of(prompt.role), prompt
+        )
 
     if turn.is_task:
         return unremembered(PageTask(text=turn.text))
@@ -195,7 +192,7 @@ async def _of_mind(runtime: Runtime, turn: Turn, spent: Spent) -> AsyncGenerator
         if not turn.continues:
             followed = await follow(mind.memory, mind.session, page.lines, turn.text)
         opened_mind.zone.move(page.zone)
-        opened_mind.on_usage = spent.add
+        opened_mind.charge.on_usage = spent.add
         if isinstance(mind.responder, ChatResponder):
             unheard = () if followed.all_heard else page.lines
             mind.responder.page = replace(page, lines=unheard, zone=opened_mind.zone)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import AsyncGenerator
 from typing import Any, Literal
 
@@ -21,6 +19,7 @@ from mindstream.server.chat.completions import encode
 from mindstream.server.chat.turns import ChatMessage, ChatRequest, Turn, read_turn
 from mindstream.server.problems import OPENAI_RESPONSES, openai_stream_error
 from mindstream.server.streams import PING, PING_S, EventStream
+from mindstream.service.operations.operation import read_cursor, write_cursor
 from mindstream.service.operations.runtime import Runtime
 
 ID = "resp_"
@@ -82,7 +81,7 @@ def add_responses(api: FastAPI, runtime: Runtime) -> None:
 
 def response_id(session: str) -> str:
     """Return a new id of a response; it contains the name of the conversation."""
-    return f"{ID}{token(8)}{base64.urlsafe_b64encode(session.encode()).decode().rstrip('=')}"
+    return f"{ID}{token(8)}{write_cursor(session)}"
 
 
 def session_in(id_: str, model: str) -> str:
@@ -91,10 +90,9 @@ def session_in(id_: str, model: str) -> str:
     Raises:
         InputError: the id is not the id of a response of this model.
     """
-    held = id_.removeprefix(ID)[8:]
     try:
-        session = base64.b64decode(held + "=" * (-len(held) % 4), altchars=b"-_", validate=True).decode()
-    except (binascii.Error, ValueError):
+        session = read_cursor(id_.removeprefix(ID)[8:])
+    except InputError:
         session = ""
     if not session.startswith(f"{model[:30]}:"):
         raise InputError(f"previous_response_id: this is not the id of a response of the model {model[:100]!r}")

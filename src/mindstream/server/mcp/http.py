@@ -22,6 +22,7 @@ from mindstream.server.admission import METADATA, base_url, principal_of
 from mindstream.server.mcp.tools import Caller, checked_sets, require_scope
 from mindstream.server.problems import Refusal
 from mindstream.service.operations.runtime import Runtime
+from mindstream.together import background
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -58,13 +59,10 @@ class McpEndpoint:
     async def run(self) -> AsyncIterator[None]:
         """Answer requests during the `with` block."""
         self._manager = asyncio.get_running_loop().create_future()
-        answering = asyncio.ensure_future(self._answer(self._manager))
         try:
-            yield
+            async with background(self._answer(self._manager)):
+                yield
         finally:
-            answering.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await answering
             self._manager = None
 
     async def _answer(self, begun: asyncio.Future[StreamableHTTPSessionManager]) -> None:

@@ -6,7 +6,7 @@ Agent files from before July 2025 contain one agent, with `core_memory` and `mes
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from mindstream.service.importing.items import REEMBEDDED, Fields, Item, Tally, is_deleted, objects, present
@@ -24,22 +24,16 @@ def read(source: Source, tally: Tally) -> Iterator[Item]:
     alone = place in ("", "item")
     for raw in objects(source.values(*((place,) if alone else ("passages.item", MAX_FILE))), tally, "passage"):
         if "message_type" in raw or "role" in raw:
-            yield from _message(raw, "", tally)
+            yield from _message(raw, tally)
         elif "memory" in raw or "core_memory" in raw:
             yield from _agent(raw, tally)
         else:
             yield from _passage(raw, tally)
     if alone:
         return
-    for name in ("blocks", "core_memory"):
-        for raw in objects(source.values(f"{name}.item", MAX_FILE), tally, "block"):
-            yield from _block(raw, tally)
-    for raw in objects(source.values("core_memory", MAX_FILE), tally, "core_memory"):
-        yield from _blocks(raw, tally)
-    for raw in objects(source.values("agents.item", MAX_FILE), tally, "agent"):
-        yield from _agent(raw, tally)
-    for raw in objects(source.values("messages.item", MAX_FILE), tally, "message"):
-        yield from _message(raw, "", tally)
+    for where, what, read_one in PLACES:
+        for raw in objects(source.values(where, MAX_FILE), tally, what):
+            yield from read_one(raw, tally)
     for name in MACHINERY:
         for value in source.values(f"{name}.item", MAX_FILE):
             tally.lose(name, value, "configuration of the agent")
@@ -59,7 +53,7 @@ def _agent(raw: dict[str, Any], tally: Tally) -> Iterator[Item]:
     for place in ("memory", "core_memory"):
         yield from _blocks(fields.mapping(place), tally)
     for message in objects(iter(fields.list("messages")), tally, "message"):
-        yield from _message(message, name, tally)
+        yield from _message(message, tally, name)
     fields.lose_rest("configuration of the agent")
 
 
@@ -105,7 +99,7 @@ def _block(raw: dict[str, Any], tally: Tally) -> Iterator[Item]:
         yield Item(text=value, source_id=f"block {label}: {value}", by="Letta", data=data)
 
 
-def _message(raw: dict[str, Any], agent: str, tally: Tally) -> Iterator[Item]:
+def _message(raw: dict[str, Any], tally: Tally, agent: str = "") -> Iterator[Item]:
     kind = str(raw.get("message_type") or "")  # in the API's form, this holds the role: "user_message"
     role, said = str(raw.get("role") or kind.removesuffix("_message")), _said(raw)
     if role not in ("user", "assistant") or not said:
@@ -150,3 +144,13 @@ def _within(text: object) -> str:
     event = found.get("type") if isinstance(found, dict) else None
     message = found.get("message") if isinstance(found, dict) and event in (None, "user_message") else None
     return message.strip() if isinstance(message, str) else ""
+
+
+PLACES: tuple[tuple[str, str, Callable[[dict[str, Any], Tally], Iterator[Item]]], ...] = (
+    ("blocks.item", "block", _block),
+    ("core_memory.item", "block", _block),
+    ("core_memory", "core_memory", _blocks),
+    ("agents.item", "agent", _agent),
+    ("messages.item", "message", _message),
+)
+"""The places of memories in an agent file (see `Source.values`), each with its name in the tally and its reader."""

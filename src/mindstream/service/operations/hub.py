@@ -18,6 +18,7 @@ from mindstream.errors import StorageError
 from mindstream.identifiers import StreamKey
 from mindstream.log.events import Logged, MindErased, Signal
 from mindstream.memory.store.sql_store import SqlStore
+from mindstream.together import cancel_all
 
 ROOM = 2_000
 """Maximum number of rows that are queued for a slow listener. If the queue is full, a further row of the log ends the
@@ -193,8 +194,7 @@ class Hub:
         following, self._following = self._following, None
         self._store.on_commit = None
         if following is not None:
-            following.cancel()
-            await asyncio.gather(following, return_exceptions=True)
+            await cancel_all(following)
 
     async def _follow(self) -> None:
         """Deliver rows as they are written, by any process."""

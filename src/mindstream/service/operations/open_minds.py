@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from mindstream.clock import Clock, MachineZone
 from mindstream.errors import BudgetSpent, Conflict, MindstreamError
@@ -30,6 +30,7 @@ from mindstream.models.providers.adapter import has_price
 from mindstream.models.recording import costs_nothing
 from mindstream.models.wrappers.meter import Budget, Metered, WithListener
 from mindstream.service.chat.companion import TalkZone
+from mindstream.together import cancel_all
 
 IDLE_S, POLL_S = 900.0, 30.0
 """Seconds. IDLE_S: time for which a mind without requests and open work stays open. POLL_S: interval of the checks that
@@ -39,6 +40,27 @@ PAYER = "payer"
 """The name under which the id of the token that pays for a mind's reasoning is stored."""
 MAX_MINDS = 2_000
 """Maximum number of open minds. If there are more, the minds that were unused for longest are closed."""
+
+
+OnUsage: TypeAlias = Callable[[str, Usage], None]
+"""Called with the role and the usage of each model call."""
+
+
+@dataclass(slots=True)
+class Charge:
+    """How the calls of models are charged. Both attributes are read at each call.
+
+    Attributes:
+        budget: the budget to which each call is charged; None: calls are not charged.
+        on_usage: called after each call; None: there is no listener.
+    """
+
+    budget: Budget | None = None
+    on_usage: OnUsage | None = None
+
+    def to(self, model: Model) -> Model:
+        """Return a model that charges each of its calls."""
+        return _Charged(model, self)
 
 
 class MindKey(NamedTuple):
@@ -61,11 +83,9 @@ class OpenMind:
     Attributes:
         last_used: when a request last used the mind, by the clock's elapsed seconds.
         uses: number of requests that use the mind at the moment.
-        budget: the budget of the last token with which the mind was used. The mind's model calls are charged to this
-            budget. None: this token has no budget.
         payer: the id of the token that the store names as the payer; "": none.
         zone: the time zone of the mind's user; may change with each message.
-        on_usage: called with the role and the usage of each model call.
+        charge: the budget of the last token with which the mind was used, and a listener to the mind's model calls.
         answers: number of messages that are being answered, or wait for their turn.
         answering: the tasks that answer these messages.
         hearing: the tasks in `answering` whose message is not stored yet. The value says whether to cancel the task
@@ -77,10 +97,9 @@ class OpenMind:
     close: Callable[[], Awaitable[None]]
     last_used: float
     uses: int = 0
-    budget: Budget | None = None
     payer: str = ""
     zone: TalkZone = field(default_factory=lambda: TalkZone(MachineZone()))
-    on_usage: Callable[[str, Usage], None] | None = None
+    charge: Charge = field(default_factory=Charge)
     answers: int = 0
     answering: set[asyncio.Task[Any]] = field(default_factory=set)
     hearing: dict[asyncio.Task[Any], bool] = field(default_factory=dict)
@@ -240,74 +259,47 @@ class OpenMinds:
         self._closed = True
         sweeping, self._sweeping = self._sweeping, None
         if sweeping is not None:
-            sweeping.cancel()
-            await asyncio.gather(sweeping, return_exceptions=True)
+            await cancel_all(sweeping)
         minds, self._open = list(self._open.values()), {}
         await asyncio.gather(*(each.close() for each in minds), return_exceptions=True)
 
 
-class Payer:
-    """Charges a mind's model calls to the budget of the token with which the mind was used last.
-
-    Attributes:
-        of: the open mind. Its budget is read at each model call. None: calls are not charged yet.
-    """
-
-    def __init__(self) -> None:
-        self.of: OpenMind | None = None
-
-    def charge(self, model: Model) -> Model:
-        """Return a model that charges each of its calls to the budget."""
-        return _Charged(model, self)
-
-
 class _Charged(Layered):
-    """A model that charges each of its calls, including calls that repair or retry a reply. Nothing is charged until
-    `Payer.of` is set."""
+    """A model that charges each of its calls, including calls that repair or retry a reply (see `Charge`)."""
 
-    def __init__(self, inner: Model, payer: Payer) -> None:
+    def __init__(self, inner: Model, charge: Charge) -> None:
         super().__init__(inner)
-        self._payer = payer
+        self._charge = charge
 
     def layer(self, request: Request) -> Layer:
-        if (opened := self._payer.of) is None:
-            return Layer(self.inner, request)
-        inner = charged(self.inner, opened.budget)
-        return _Reported(inner, request, opened.on_usage) if opened.on_usage else Layer(inner, request)
+        budget, on_usage = self._charge.budget, self._charge.on_usage
+        if budget is None:
+            return _Reported(self.inner, request, on_usage)
+        return _Reserved(self.inner, request, budget, on_usage)
+
+
+def charged(model: Model, budget: Budget) -> Model:
+    """Return the model, wrapped so that each call is charged to the budget.
+
+    Tokens are reserved before a call, and the actual usage is recorded after it.
+    """
+    return Charge(budget).to(model)
 
 
 class _Reported(Layer):
-    def __init__(self, inner: Model, request: Request, on_usage: Callable[[str, Usage], None]) -> None:
+    def __init__(self, inner: Model, request: Request, on_usage: OnUsage | None) -> None:
         super().__init__(inner, request)
         self._on_usage = on_usage
 
     def take(self, part: Part) -> Sequence[Part]:
-        if isinstance(part, Usage):
+        if self._on_usage is not None and isinstance(part, Usage):
             self._on_usage(self.request.role, part)
         return (part,)
 
 
-def charged(model: Model, budget: Budget | None) -> Model:
-    """Return the model, wrapped so that each call is charged to the budget.
-
-    Tokens are reserved before a call, and the actual usage is recorded after it. Without a budget, return the model
-    itself.
-    """
-    return model if budget is None else _Reserving(model, budget)
-
-
-class _Reserving(Layered):
-    def __init__(self, inner: Model, budget: Budget) -> None:
-        super().__init__(inner)
-        self._budget = budget
-
-    def layer(self, request: Request) -> Layer:
-        return _Reserved(self.inner, request, self._budget)
-
-
-class _Reserved(Layer):
-    def __init__(self, inner: Model, request: Request, budget: Budget) -> None:
-        super().__init__(WithListener(inner, self._count), request)
+class _Reserved(_Reported):
+    def __init__(self, inner: Model, request: Request, budget: Budget, on_usage: OnUsage | None) -> None:
+        super().__init__(WithListener(inner, self._count), request, on_usage)
         self._name, self._budget = inner.name, budget
         self._has_usage, self._said = False, list[str]()
 
@@ -337,7 +329,7 @@ class _Reserved(Layer):
     def take(self, part: Part) -> Sequence[Part]:
         if isinstance(part, Piece | Call):
             self._said.append(part.text if isinstance(part, Piece) else part.arguments)
-        return (part,)
+        return super().take(part)
 
     def close(self, failure: BaseException | None) -> None:  # noqa: ARG002
         is_estimated = not self._has_usage and any(self._said) and not costs_nothing(self._name)

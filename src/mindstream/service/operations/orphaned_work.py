@@ -26,6 +26,7 @@ from mindstream.models.wrappers.meter import Budget
 from mindstream.reasoners.background import HOLDER, find_unanswered
 from mindstream.service.operations.open_minds import PAYER
 from mindstream.service.operations.operation import LOCAL, Principal
+from mindstream.together import background, cancel_all
 
 if TYPE_CHECKING:
     from mindstream.service.operations.runtime import Runtime
@@ -65,13 +66,8 @@ class OrphanedWork:
         Raises:
             StorageError: the data cannot be opened.
         """
-        async with open_everyone(self._runtime.settings.data) as everyone:
-            running = asyncio.ensure_future(self._run(everyone))
-            try:
-                yield
-            finally:
-                running.cancel()
-                await asyncio.gather(running, return_exceptions=True)
+        async with open_everyone(self._runtime.settings.data) as everyone, background(self._run(everyone)):
+            yield
 
     async def _run(self, everyone: SqlStore) -> None:
         with everyone.subscribe(None, self._changed.set):
@@ -89,9 +85,7 @@ class OrphanedWork:
                             await self._changed.wait()
                     await asyncio.sleep(PAUSE_S)
             finally:
-                for task in self.going:
-                    task.cancel()
-                await asyncio.gather(*self.going, return_exceptions=True)
+                await cancel_all(*self.going)
 
     async def _take(self, tenant: str) -> None:
         if tenant.startswith(OWN):

@@ -47,10 +47,11 @@ from mindstream.service.operations.long_running import (
     StoredOperations,
 )
 from mindstream.service.operations.offered import Offered, WatchedTowns
-from mindstream.service.operations.open_minds import PAYER, MindKey, OpenMind, OpenMinds, Payer, charged
+from mindstream.service.operations.open_minds import PAYER, Charge, MindKey, OpenMind, OpenMinds, charged
 from mindstream.service.operations.operation import LOCAL_PRINCIPAL, NotFound, Principal, operations_of
 from mindstream.service.privacy.retention import POLL_S, KeepRules
 from mindstream.settings import Settings
+from mindstream.together import cancel_all
 
 if TYPE_CHECKING:
     from mindstream.sharing.growth import SizePoint
@@ -281,9 +282,7 @@ class Runtime:
         """Wait for background tasks, for at most `within_s` seconds; then cancel those that have not ended."""
         if self._tasks:
             _, late = await asyncio.wait(self._tasks, timeout=within_s)
-            for task in late:
-                task.cancel()
-            await asyncio.gather(*late, return_exceptions=True)
+            await cancel_all(*late)
 
     async def drain(self, within_s: float) -> None:
         """Wait for background tasks, cancel those that run longer than `within_s` seconds, and end all event
@@ -450,7 +449,7 @@ class Runtime:
             session = recent[0].session if recent else format_iso(self.clock.now())
         key = MindKey(principal.tenant_key, stream, checked_name(session, "session"), responder, holds)
         async with self.minds.use(key) as opened:
-            opened.budget = principal.budget
+            opened.charge.budget = principal.budget
             await self._store_payer(opened, principal)
             yield opened
 
@@ -518,13 +517,13 @@ class Runtime:
     async def _open_mind(self, key: MindKey, stack: AsyncExitStack) -> OpenMind:
         tenant = self._tenants[key.tenant_key]
         await asyncio.to_thread(finish_erasures, self.settings.data, key.stream)
-        payer, zone = Payer(), TalkZone(self.default_zone())
+        charge, zone = Charge(), TalkZone(self.default_zone())
         mind = await stack.enter_async_context(
             Mind.open(
                 tenant.store,
                 user=name_of(key.stream),
                 session=key.session,
-                model=(await self._models_for(key.responder)).each(payer.charge),
+                model=(await self._models_for(key.responder)).each(charge.to),
                 responder=self.responder(key.responder, zone),
                 embed=self.named_embedder,
                 clock=self.clock,
@@ -534,8 +533,7 @@ class Runtime:
                 owner=key.holds,
             )
         )
-        opened = OpenMind(key, mind, stack.aclose, self.clock.elapsed(), zone=zone)
-        payer.of = opened
+        opened = OpenMind(key, mind, stack.aclose, self.clock.elapsed(), zone=zone, charge=charge)
         stack.enter_context(mind.memory.feed.subscribe(tenant.hub.show_live))
         return opened
 
