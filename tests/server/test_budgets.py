@@ -24,7 +24,7 @@ from mindstream.server.admission import Budgets
 from mindstream.server.issuer import Issuer
 from mindstream.server.server_state import ServerState
 from mindstream.server.tokens import Token, Tokens
-from mindstream.service.operations.open_minds import charged
+from mindstream.service.operations.open_minds import Charge
 
 LIMIT = 3_000
 """Tokens a day."""
@@ -74,7 +74,7 @@ async def side_by_side(*models: Any, times: int) -> int:
 @pytest.mark.parametrize(("tokens", "calls"), [(LIMIT, 3), (10_500, 11), (999, 1)])
 async def test_concurrent_calls_exceed_the_budget_by_one_call_at_most(tokens: int, calls: int) -> None:
     model, budget = Spends(), Budget(tokens=tokens)
-    assert await side_by_side(charged(metered(model), budget), times=40) == 40 - model.calls
+    assert await side_by_side(Charge(budget).to(metered(model)), times=40) == 40 - model.calls
     assert 1 <= model.calls <= calls and budget.spent_tokens == 1_000 * model.calls and not budget.reserved_tokens
 
 
@@ -83,7 +83,7 @@ async def test_servers_with_the_same_data_share_reservations(folder: Path, serve
     clock, model = ManualClock(), Spends()
     async with open_store(folder) as store:
         all_ = [Budgets(ServerState(lambda: store, clock), clock, Tokens(lambda: store, clock)) for _ in range(servers)]
-        await side_by_side(*[charged(metered(model), await each.of(TOKEN)) for each in all_], times=10)
+        await side_by_side(*[Charge(await each.of(TOKEN)).to(metered(model)) for each in all_], times=10)
         for each in all_:
             await each.keep()
         last = await Budgets(ServerState(lambda: store, clock), clock, Tokens(lambda: store, clock)).of(TOKEN)
@@ -94,7 +94,7 @@ async def test_servers_with_the_same_data_share_reservations(folder: Path, serve
 @pytest.mark.parametrize("end", ["fails", "closed", "cancelled"])
 async def test_a_failed_call_releases_its_reservation(end: str) -> None:
     budget = Budget(tokens=LIMIT)
-    model = charged(metered(Spends(fails=end == "fails")), budget)
+    model = Charge(budget).to(metered(Spends(fails=end == "fails")))
     if end == "fails":
         with pytest.raises(ModelError):
             await parts_of(model)
@@ -114,12 +114,12 @@ async def test_a_cost_limit_refuses_models_without_a_known_price() -> None:
     for name in ("http://127.0.0.1:9/v1#any", "http://127.0.0.1:11/v1#own", "https://llm.example.org/v1#x"):
         model = Spends(name)
         with pytest.raises(BudgetSpent, match=r"the price of .* is not known: .*--max-tokens"):
-            await parts_of(charged(metered(model), Budget(cost_usd=1)))
+            await parts_of(Charge(Budget(cost_usd=1)).to(metered(model)))
         assert not model.calls
     own = Spends("mine")  # the price is known only after the first answer
-    assert await side_by_side(charged(metered(own), Budget(cost_usd=1)), times=9) == 8
+    assert await side_by_side(Charge(Budget(cost_usd=1)).to(metered(own)), times=9) == 8
     priced, budget = Spends(usd=0.1), Budget(cost_usd=1)
-    await side_by_side(charged(metered(priced), budget), times=40)
+    await side_by_side(Charge(budget).to(metered(priced)), times=40)
     assert 10 <= priced.calls <= 11 and budget.spent_usd <= 1.11
 
 

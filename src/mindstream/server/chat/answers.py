@@ -154,9 +154,8 @@ def _words(runtime: Runtime, turn: Turn, spent: Spent) -> AsyncGenerator[str]:
     """Yield the answer to a message in parts, as they are generated."""
 
     def unremembered(prompt: Prompt[str]) -> AsyncGenerator[str]:
-        return speak(
-            runtime.models_of(turn.principal, lambda call: spent.add(call.role, call.usage)).of(prompt.role), prompt
-        )
+        models = runtime.models_of(turn.principal, lambda call: spent.add(call.role, call.usage))
+        return speak(models.of(prompt.role), prompt)
 
     if turn.is_task:
         return unremembered(PageTask(text=turn.text))

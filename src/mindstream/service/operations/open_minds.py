@@ -59,7 +59,10 @@ class Charge:
     on_usage: OnUsage | None = None
 
     def to(self, model: Model) -> Model:
-        """Return a model that charges each of its calls."""
+        """Return a model that charges each of its calls.
+
+        Tokens are reserved before a call, and the actual usage is recorded after it.
+        """
         return _Charged(model, self)
 
 
@@ -276,14 +279,6 @@ class _Charged(Layered):
         if budget is None:
             return _Reported(self.inner, request, on_usage)
         return _Reserved(self.inner, request, budget, on_usage)
-
-
-def charged(model: Model, budget: Budget) -> Model:
-    """Return the model, wrapped so that each call is charged to the budget.
-
-    Tokens are reserved before a call, and the actual usage is recorded after it.
-    """
-    return Charge(budget).to(model)
 
 
 class _Reported(Layer):

@@ -47,7 +47,7 @@ from mindstream.service.operations.long_running import (
     StoredOperations,
 )
 from mindstream.service.operations.offered import Offered, WatchedTowns
-from mindstream.service.operations.open_minds import PAYER, Charge, MindKey, OpenMind, OpenMinds, charged
+from mindstream.service.operations.open_minds import PAYER, Charge, MindKey, OpenMind, OpenMinds
 from mindstream.service.operations.operation import LOCAL_PRINCIPAL, NotFound, Principal, operations_of
 from mindstream.service.privacy.retention import POLL_S, KeepRules
 from mindstream.settings import Settings
@@ -391,7 +391,7 @@ class Runtime:
     def models_of(self, principal: Principal, on_call: Callable[[Metered], None]) -> Models:
         """Return the models, charged to the caller's budget; `on_call` is called after each model call."""
         budget = principal.budget
-        models = self.models if budget is None else self.models.each(lambda model: charged(model, budget))
+        models = self.models if budget is None else self.models.each(Charge(budget).to)
         return models.with_listener(on_call)
 
     async def memory(self, principal: Principal) -> Memory:
