@@ -14,13 +14,15 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import tempfile
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 
 from keys import key_of
-from mindstream_studio.demos import FOLDER, ORDER, Demo, Head, load_demo, write_demo
+from mindstream_studio.demos import FOLDER, ORDER, Demo, Head, load_demo
 from mindstream_town.events import TownBegan
 
 from mindstream import Coach
@@ -64,6 +66,20 @@ async def talk(models: dict[str, str], said: list[str], gate: str) -> list[Logge
                 print(f"you: {line}\n{mind.responder.title}: {' '.join(said_back)}", flush=True)
                 await mind.settled()
             return await mind.memory.store.events(key_of("you"), limit=100_000)
+
+
+def write_demo(demo: Demo, path: Path) -> None:
+    """Write a recording."""
+    lines = [demo.head.model_dump_json(exclude_defaults=True), *_rows(demo.rows)]
+    path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+
+
+def _rows(rows: Iterable[Logged]) -> Iterator[str]:
+    for row in rows:
+        named, payload = row.event.entry()
+        head = {"seq": row.seq, "mind": row.mind, "at": row.at, "by": row.by, "kind": named}
+        head |= {"system": True} if row.system else {}
+        yield json.dumps({**head, "payload": json.loads(payload)}, ensure_ascii=False)
 
 
 async def read(folder: Path, user: str | None) -> list[Logged]:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 if sys.platform == "win32":
@@ -58,3 +60,19 @@ else:
     def open_folder(folder: Path) -> int:
         """Return a descriptor of a folder that can be locked."""
         return os.open(folder, os.O_RDONLY)
+
+
+@contextmanager
+def locked_folder(folder: Path, *, wait: bool = True) -> Iterator[None]:
+    """Lock a folder against other processes during the `with` block.
+
+    Raises:
+        BlockingIOError: another process holds the lock, and `wait` is False.
+        OSError: the folder cannot be opened, or the file system cannot lock it.
+    """
+    descriptor = open_folder(folder)
+    try:
+        lock(descriptor, wait=wait)
+        yield
+    finally:
+        os.close(descriptor)

@@ -7,7 +7,6 @@ when prompts change. benchmarks/record_demo.py writes the files.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -66,20 +65,6 @@ def load_demo(name: str) -> Demo:
         raise InputError(f"there is no recording {name!r:.60}; use one of: {', '.join(demo_names())}")
     head, *rows = (FOLDER / f"{name}.jsonl").read_text("utf-8").splitlines()
     return Demo(Head.model_validate_json(head), tuple(map(_read_row, rows)))
-
-
-def write_demo(demo: Demo, path: Path) -> None:
-    """Write a recording."""
-    lines = [demo.head.model_dump_json(exclude_defaults=True), *_rows(demo.rows)]
-    path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
-
-
-def _rows(rows: Iterable[Logged]) -> Iterator[str]:
-    for row in rows:
-        named, payload = row.event.entry()
-        head = {"seq": row.seq, "mind": row.mind, "at": row.at, "by": row.by, "kind": named}
-        head |= {"system": True} if row.system else {}
-        yield json.dumps({**head, "payload": json.loads(payload)}, ensure_ascii=False)
 
 
 def _read_row(line: str) -> Logged:

@@ -7,7 +7,7 @@ file adds nothing, and an import that was killed can simply be run again.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
@@ -23,6 +23,7 @@ from mindstream.memory.store.record import (
     MAX_TEXT,
     TAINTED,
     UNIQUE,
+    Kind,
     Record,
     Triple,
     checked_record,
@@ -249,7 +250,7 @@ class Import:
         records already has the text.
         """
         now, said = self.clock.now(), set[tuple[StreamKey, str, str]]()
-        asked = {(each.stream, each.kind): list[str]() for each in records if _is_once(each, now)}
+        asked = defaultdict[tuple[StreamKey, Kind], list[str]](list)
         for each in records:
             if _is_once(each, now):
                 asked[each.stream, each.kind].append(each.text)

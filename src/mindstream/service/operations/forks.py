@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
 import shutil
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterator
@@ -19,9 +18,9 @@ from typing import TypeAlias
 
 from pydantic import BaseModel, ValidationError
 
-from mindstream import file_locks
 from mindstream.chance import token
 from mindstream.errors import Conflict, InputError
+from mindstream.file_locks import locked_folder
 from mindstream.location import Location
 from mindstream.log.files import private_folder
 from mindstream.service.operations.operation import NotFound, Principal
@@ -141,30 +140,29 @@ class ForkedTowns:
         self, principal: Principal, of: str, source: Location, step: int, taken: Collection[str]
     ) -> Iterator[tuple[Path, Description]]:
         """Reserve a name and a directory for a fork; if the `with` block fails, the directory is removed."""
-        with _locked(private_folder(self._folder)):
-            self._remove_abandoned(principal.tenant)
-            there, forks = self.folders(principal.tenant), self.all(principal)
-            if len(there) >= MAX_FORKS:
-                raise InputError(
-                    f"there are {len(there)} forks already, and at most {MAX_FORKS} are kept: delete one first"
-                )
-            pending = {each.name for folder in there if (each := _described(folder / RESERVED))}
-            names = {*taken, *forks, *pending}
-            origin = forks[of].of if of in forks else of
-            numbered = (f"{origin}-{number}" for number in range(2, len(names) + 3))
-            name = next(each for each in numbered if each not in names)
-            description = Description(tenant=principal.tenant, name=name, of=of, step=step, part=source.tenant)
-            folder = self._folder / f"{_digest(principal.tenant)}-{token(8)}"
-            folder.mkdir(mode=0o700)
-            held = _lock(folder)
-            (folder / RESERVED).write_text(description.model_dump_json())
-        try:
-            yield folder, description
-        except BaseException:
-            shutil.rmtree(folder, ignore_errors=True)
-            raise
-        finally:
-            os.close(held)
+        with contextlib.ExitStack() as copying:
+            with locked_folder(private_folder(self._folder)):
+                self._remove_abandoned(principal.tenant)
+                there, forks = self.folders(principal.tenant), self.all(principal)
+                if len(there) >= MAX_FORKS:
+                    raise InputError(
+                        f"there are {len(there)} forks already, and at most {MAX_FORKS} are kept: delete one first"
+                    )
+                pending = {each.name for folder in there if (each := _described(folder / RESERVED))}
+                names = {*taken, *forks, *pending}
+                origin = forks[of].of if of in forks else of
+                numbered = (f"{origin}-{number}" for number in range(2, len(names) + 3))
+                name = next(each for each in numbered if each not in names)
+                description = Description(tenant=principal.tenant, name=name, of=of, step=step, part=source.tenant)
+                folder = self._folder / f"{_digest(principal.tenant)}-{token(8)}"
+                folder.mkdir(mode=0o700)
+                copying.enter_context(locked_folder(folder))
+                (folder / RESERVED).write_text(description.model_dump_json())
+            try:
+                yield folder, description
+            except BaseException:
+                shutil.rmtree(folder, ignore_errors=True)
+                raise
 
     def drop(self, principal: Principal, name: str) -> None:
         """Delete a fork.
@@ -175,7 +173,7 @@ class ForkedTowns:
         found = self.all(principal).get(name)
         if found is None:
             raise NotFound(f"you have no fork named {name!r}")
-        with _locked(self._folder), contextlib.suppress(FileNotFoundError):  # another request may have dropped it
+        with locked_folder(self._folder), contextlib.suppress(FileNotFoundError):  # another request may have dropped it
             (found.place.beside / FORK).unlink()
         shutil.rmtree(found.place.beside, ignore_errors=True)
 
@@ -184,7 +182,8 @@ class ForkedTowns:
         for folder in self.folders(tenant):
             if not (folder / FORK).exists():
                 with contextlib.suppress(OSError):
-                    os.close(_lock(folder, wait=False))
+                    with locked_folder(folder, wait=False):
+                        pass
                     shutil.rmtree(folder)
 
 
@@ -198,28 +197,3 @@ def _described(file: Path) -> Description | None:
 
 def _digest(tenant: str) -> str:
     return hashlib.sha256(tenant.encode()).hexdigest()[:16]
-
-
-@contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Lock a directory against all other processes; the `with` block must be short, because they wait for its end."""
-    held = _lock(folder)
-    try:
-        yield
-    finally:
-        os.close(held)
-
-
-def _lock(folder: Path, *, wait: bool = True) -> int:
-    """Lock a directory until the returned descriptor is closed.
-
-    Raises:
-        BlockingIOError: another process holds the lock, and `wait` is false.
-    """
-    held = file_locks.open_folder(folder)
-    try:
-        file_locks.lock(held, wait=wait)
-    except OSError:
-        os.close(held)
-        raise
-    return held

@@ -7,8 +7,7 @@ import difflib
 import hashlib
 import json
 import os
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,9 +15,9 @@ from typing import Any, TypeAlias
 
 from pydantic import TypeAdapter, ValidationError
 
-from mindstream import file_locks
 from mindstream.chance import token
 from mindstream.errors import InputError, StorageError, UserError
+from mindstream.file_locks import locked_folder
 from mindstream.models.model import JsonSchema
 from mindstream.paths import read_text
 from mindstream.private_files import make_private_folder, write_private
@@ -175,7 +174,7 @@ class Pins:
         draft = self.path.with_name(f"{self.path.name}.{token()}")
         try:
             make_private_folder(self.path.parent)
-            with _locked(self.path.parent):
+            with locked_folder(self.path.parent):
                 servers = self._read().servers
                 held = dict(servers.get(server, {}))
                 for each in definitions:
@@ -198,14 +197,3 @@ class Pins:
             raise UserError(f"{where} {error}") from None
         except ValidationError:
             raise UserError(f"{where} is damaged: delete it, and you are asked again to accept each tool") from None
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Hold a lock between processes, so that definitions accepted by two processes at the same time are both stored."""
-    descriptor = file_locks.open_folder(folder)
-    try:
-        file_locks.lock(descriptor)
-        yield
-    finally:
-        os.close(descriptor)
