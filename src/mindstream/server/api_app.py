@@ -17,7 +17,6 @@ from fastapi import Body, FastAPI, Path, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, create_model
-from pydantic.fields import FieldInfo
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
@@ -266,9 +265,9 @@ def _endpoint(each: Operation, runtime: Runtime, writes: Writes) -> Callable[...
     fields = each.request.model_fields
     for name in each.path_names:
         info = fields.get(name)
-        is_text = info is None or info.annotation is str
-        text = Annotated[str, BeforeValidator(unescape_name), Path(min_length=1, max_length=100)]
-        kind = text if is_text else _with(info, Path())
+        kind: Any = Annotated[str, BeforeValidator(unescape_name), Path(min_length=1, max_length=100)]
+        if info is not None and info.annotation is not str:
+            kind = Annotated[(info.annotation, *info.metadata, Path())]
         parameters.append(_parameter(name, kind))
     rest = {name: (info.annotation, info) for name, info in fields.items() if name not in each.path_names}
     if rest:
@@ -277,11 +276,6 @@ def _endpoint(each: Operation, runtime: Runtime, writes: Writes) -> Callable[...
     endpoint.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     endpoint.__name__ = each.name.replace(".", "_")
     return endpoint
-
-
-def _with(info: FieldInfo | None, place: Any) -> Any:
-    assert info is not None
-    return Annotated[(info.annotation, *info.metadata, place)]
 
 
 def _model_of(each: Operation, rest: dict[str, Any]) -> type[BaseModel]:

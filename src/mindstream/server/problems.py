@@ -6,7 +6,6 @@ Neither contains a stack trace.
 from __future__ import annotations
 
 import inspect
-import json
 import math
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
@@ -272,8 +271,3 @@ def describe_mistakes(mistakes: object, *, is_rest: bool = False, known: Collect
 def _type(value: object) -> str:
     names = {str: "a text", bool: "a boolean", int: "a number", float: "a number", list: "a list", dict: "an object"}
     return "null" if value is None else names.get(type(value), "something else")
-
-
-def problem_json(error: BaseException) -> str:
-    """Return an error as a problem document in JSON."""
-    return json.dumps(problem_of(error)[0].model_dump())

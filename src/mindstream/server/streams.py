@@ -17,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 from mindstream.identifiers import shown_name
 from mindstream.log.events import Logged, Signal
 from mindstream.server.agui import AguiWriter
-from mindstream.server.problems import problem_json
+from mindstream.server.problems import problem_of
 from mindstream.service.operations.runtime import Runtime
 
 PING = b": ping\n\n"
@@ -161,7 +161,11 @@ async def _written(
         try:
             rows = await feed.next(PING_S)
         except Exception as error:  # noqa: BLE001 (the response has begun, so every error is sent within the stream)
-            yield agui.fail(error) if agui else format_sse_event(data_str=problem_json(error), event="problem")
+            yield (
+                agui.fail(error)
+                if agui
+                else format_sse_event(data_str=problem_of(error)[0].model_dump_json(), event="problem")
+            )
             return
     if agui:
         yield agui.finish()

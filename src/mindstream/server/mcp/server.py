@@ -145,7 +145,9 @@ async def convert_errors(ctx: Context, call_next: CallNext) -> HandlerResult:
     except (MCPError, ValidationError):
         raise  # the SDK handles these
     except Exception as error:  # noqa: BLE001 (every error becomes an MCP error)
-        raise protocol_error(error) from None
+        found, _ = problem_of(error)
+        code = wire.INTERNAL_ERROR if found.status >= 500 else wire.INVALID_PARAMS
+        raise MCPError(code, describe(error), {"type": found.type}) from None
 
 
 async def read_quoted(ctx: Context, call_next: CallNext) -> HandlerResult:
@@ -190,13 +192,6 @@ def show_reply(reply: BaseModel, *, failed: bool = False) -> wire.CallToolResult
 def show_failure(error: Exception) -> wire.CallToolResult:
     """Return an error as a tool result of one line, without details if the error is internal."""
     return wire.CallToolResult(content=[wire.TextContent(type="text", text=describe(error))], is_error=True)
-
-
-def protocol_error(error: Exception) -> MCPError:
-    """Return an error as an MCP error."""
-    found, _ = problem_of(error)
-    is_internal = found.status >= 500
-    return MCPError(wire.INTERNAL_ERROR if is_internal else wire.INVALID_PARAMS, describe(error), {"type": found.type})
 
 
 def describe(error: Exception) -> str:

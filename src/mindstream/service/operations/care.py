@@ -255,18 +255,20 @@ async def nights(runtime: Runtime, principal: Principal, request: Page) -> Night
 
 
 def _show_night(night: PastNight) -> NightShape:
-    fading, dream, merged = night.step("fading"), night.step("dream"), night.step("duplicates")
+    fading = night.step("fading") or SleptRow(step="fading")
+    dream = night.step("dream") or SleptRow(step="dream")
+    merged = night.step("duplicates") or SleptRow(step="duplicates")
     steps = [step for row in night.steps.values() if isinstance(step := row.event, SleptRow)]
     return NightShape(
         sleep=night.begun,
         at=night.steps["fading"].at,
-        looked_at=fading.looked_at if fading else 0,
-        forgotten=list(fading.records) if fading else [],
-        weakened=list(fading.weakened) if fading else [],
-        dream=dream.text if dream else "",
-        dream_id=dream.records[0] if dream and dream.records else "",
-        dreamt_by=dream.model if dream else "",
-        merged_into=list(merged.records) if merged else [],
+        looked_at=fading.looked_at,
+        forgotten=list(fading.records),
+        weakened=list(fading.weakened),
+        dream=dream.text,
+        dream_id=next(iter(dream.records), ""),
+        dreamt_by=dream.model,
+        merged_into=list(merged.records),
         errors=[step.error for step in steps if step.error],
         undone="undo" in night.steps,
     )

@@ -418,7 +418,12 @@ async def details(runtime: Runtime, principal: Principal, request: PoolName) -> 
         pool=request.pool,
         domain=state.domain,
         owner=state.owner,
-        rubrics=_rubrics(state),
+        rubrics=[
+            RubricShape.from_object(
+                each, version=number, criteria=[CriterionShape.from_object(one) for one in each.criteria]
+            )
+            for number, each in enumerate(state.rubrics, 1)
+        ],
         sources=sources,
         versions=[VersionShape.from_object(each, helps=each.held_out) for each in state.versions],
     )
@@ -458,15 +463,6 @@ async def trust(runtime: Runtime, principal: Principal, request: TrustRequest) -
     async with open_pool(runtime, principal, request.pool) as pool:
         await pool.trust(request.source, request.trusted, principal.user)
     return Done()
-
-
-def _rubrics(state: PoolState) -> list[RubricShape]:
-    return [
-        RubricShape.from_object(
-            each, version=number, criteria=[CriterionShape.from_object(one) for one in each.criteria]
-        )
-        for number, each in enumerate(state.rubrics, 1)
-    ]
 
 
 def _readable(state: PoolState, reader: str) -> list[Standing]:
