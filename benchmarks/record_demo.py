@@ -22,7 +22,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 from keys import key_of
-from mindstream_studio.demos import FOLDER, ORDER, Demo, Head, load_demo
+from mindstream_studio.commands.demo import FOLDER, ORDER, Demo, Head, load_demo
 from mindstream_town.events import TownBegan
 
 from mindstream import Coach

@@ -19,7 +19,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from mindstream_evals.sharing.agents import load_cast
-from mindstream_studio.demos import load_demo
+from mindstream_studio.commands.demo import load_demo
 from mindstream_town.saves.importing import pack
 from pydantic import JsonValue
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from mindstream_studio.demos import FOLDER, ORDER, demo_names, load_demo
+from mindstream_studio.commands.demo import FOLDER, ORDER, demo_names, load_demo
 
 from mindstream.errors import InputError
 from mindstream.log.events import Unknown

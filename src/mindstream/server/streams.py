@@ -161,11 +161,8 @@ async def _written(
         try:
             rows = await feed.next(PING_S)
         except Exception as error:  # noqa: BLE001 (the response has begun, so every error is sent within the stream)
-            yield (
-                agui.fail(error)
-                if agui
-                else format_sse_event(data_str=problem_of(error)[0].model_dump_json(), event="problem")
-            )
+            told = json.dumps(problem_of(error)[0].model_dump())
+            yield agui.fail(error) if agui else format_sse_event(data_str=told, event="problem")
             return
     if agui:
         yield agui.finish()

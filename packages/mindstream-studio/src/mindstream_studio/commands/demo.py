@@ -1,23 +1,29 @@
-"""`mindstream demo`: play a recording made with a language model; with --talk, then hold a conversation."""
+"""`mindstream demo`: play a recording made with a language model; with --talk, then hold a conversation.
+
+A recording is a JSON Lines file: a head (`Head`), then rows of the log. Rows contain events but no prompts, so that
+they stay valid when prompts change. benchmarks/record_demo.py writes the files.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import shutil
 import signal
 import sys
 import tempfile
 import tomllib
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import replace
-from datetime import datetime, timedelta
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 from mindstream_town.commands.screen import describe
 from mindstream_town.events import Talked, TownEvent
+from pydantic import BaseModel
 from rich.console import Console
 from rich.text import Text
 
@@ -28,13 +34,70 @@ from mindstream.cli.shell.flags import PLAIN, AsJson, command, flag, switch, wor
 from mindstream.cli.shell.keys import is_watched, silent_keys, until_key
 from mindstream.cli.shell.output import clean, complain, confirm, print_json, say, short
 from mindstream.clock import STARTED
-from mindstream.log.events import Heard, Logged, Piece, Said, Thought, Waiting
+from mindstream.errors import InputError
+from mindstream.log.events import Heard, Logged, Piece, Said, Thought, Waiting, read_event
 from mindstream.planning.journal import RunPlanned, Solved, Solving, StepBegan, StepFound
 from mindstream.planning.plan import Evidence, Plan, PlannedStep
 from mindstream.service.probe import Found, find_models
 from mindstream.settings import Settings
 from mindstream.sharing.events import ExemplarJudged, ExemplarOffered, PoolCreated, RubricFrozen
-from mindstream_studio.demos import Demo, load_demo
+
+FOLDER = Path(__file__).parents[1] / "recordings"
+ORDER = ("coach", "plan", "life", "town", "pool")
+
+
+class Head(BaseModel, extra="forbid", frozen=True):
+    """The description of a recording.
+
+    Attributes:
+        title: the content in one line.
+        recorded: day of the recording.
+        who: kind of model that answered.
+        source: origin of an example; "": none.
+        timed: whether the times are the times of the events; False: they are times of a playback.
+        start: time of a town's step 0, as ISO 8601.
+    """
+
+    demo: str
+    format: int = 1
+    title: str
+    recorded: date
+    who: str
+    source: str = ""
+    timed: bool = True
+    start: str = ""
+
+
+@dataclass(frozen=True)
+class Demo:
+    """A recording: its head and its rows."""
+
+    head: Head
+    rows: tuple[Logged, ...]
+
+
+def demo_names() -> list[str]:
+    """Return the names of the shipped recordings, in the recommended order."""
+    return [name for name in ORDER if (FOLDER / f"{name}.jsonl").is_file()]
+
+
+def load_demo(name: str) -> Demo:
+    """Read a shipped recording.
+
+    Raises:
+        InputError: there is no such recording.
+    """
+    if name not in demo_names():
+        raise InputError(f"there is no recording {name!r:.60}; use one of: {', '.join(demo_names())}")
+    head, *rows = (FOLDER / f"{name}.jsonl").read_text("utf-8").splitlines()
+    return Demo(Head.model_validate_json(head), tuple(map(_read_row, rows)))
+
+
+def _read_row(line: str) -> Logged:
+    row = json.loads(line)
+    told = read_event(row["kind"], json.dumps(row["payload"]))
+    return Logged(row["seq"], row["mind"], row["at"], row["by"], told, row.get("system", False))
+
 
 MORNING = "Feb 13 10:00"
 """Time in the shipped town at which the simulation of `demo town` ends."""
