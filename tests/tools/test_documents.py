@@ -15,7 +15,7 @@ from pypdf import PdfWriter
 
 from mindstream.errors import ToolError
 from mindstream.models.model import Call
-from mindstream.tools.documents import Documents, Portion, extract, open_documents, passages
+from mindstream.tools.documents import Documents, Passage, extract, open_documents, passages
 
 GARDEN = "# Garden\n\nTomatoes want sun.\n\n# Shed\n\nThe blue key opens the shed.\n"
 
@@ -213,7 +213,7 @@ Prices from May.
 | South quay | 14 | 7 |
 ### Winter
 No boats run in winter at all."""
-    portions = [Portion("boat.md, lines 3-12", "Ferry", text)]
+    portions = [Passage(text, "boat.md, lines 3-12", "Ferry")]
     assert await extract(portions, "South quay adult", 1) == (
         "boat.md, lines 3-12 (Ferry › Fares):\n| Route | Adult | Child |\n"
         "| North quay | 12 | 6 |\n| South quay | 14 | 7 |"
@@ -228,7 +228,7 @@ async def test_omitted_lines_are_marked() -> None:
         + "| pears, of which there are many in autumn | 3 |\n" * 12
         + "| blue plums | 7 |"
     )
-    found = await extract([Portion("a.md", "", text)], "blue", 2)
+    found = await extract([Passage(text, "a.md")], "blue", 2)
     assert found == "a.md:\n(2 of 14 rows are shown)\n| What | Price |\n| blue apples | 12 |\n…\n| blue plums | 7 |"
 
 
@@ -237,8 +237,8 @@ async def test_a_table_or_list_that_is_cut_at_its_beginning_or_end_says_so(shape
     """A reader must not take the first or last row that is shown for the first or last one of the table."""
     rows = [shape.format(n=n, words="plain words about other things" if n != 5 else "the blue one") for n in range(12)]
     head = ["| Kind | Which |", "|---|---|"] if shape.startswith("|") else []
-    found = await extract([Portion("a.md", "", "\n".join([*head, *rows]))], "blue one", 2)
+    found = await extract([Passage("\n".join([*head, *rows]), "a.md")], "blue one", 2)
     shown = [line for line in found.splitlines() if "kind" in line]
     assert f"({len(shown)} of 12 {'rows' if head else 'items'} are shown)" in found and len(shown) < 12
-    whole = await extract([Portion("a.md", "", "\n".join([*head, *rows[:3]]))], "blue one", 2)
+    whole = await extract([Passage("\n".join([*head, *rows[:3]]), "a.md")], "blue one", 2)
     assert "are shown" not in whole

@@ -98,6 +98,5 @@ class MindDelegate:
 
     async def _said_of(self, heard: Logged) -> list[Logged]:
         """Return the answers and follow-ups to an utterance."""
-        memory = self.mind.memory
-        rows = [row async for row in memory.log(heard.seq, [Said.kind, FollowUp.kind])]
+        rows = [row async for row in self.mind.memory.log(heard.seq, [Said.kind, FollowUp.kind])]
         return [row for row in rows if isinstance(row.event, Said | FollowUp) and row.event.answers == heard.seq]

@@ -176,5 +176,4 @@ def _entry(record: Record) -> MemoryEntry:
 def _words(content: types.Content | None) -> str:
     """Return the text of a content, without calls, pictures and thoughts."""
     parts = (content.parts if content else None) or []
-    said = " ".join(part.text for part in parts if part.text and not part.thought)
-    return fit_text(said)
+    return fit_text(" ".join(part.text for part in parts if part.text and not part.thought))

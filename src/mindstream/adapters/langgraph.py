@@ -302,8 +302,7 @@ class MindstreamSaver(BaseCheckpointSaver[str]):
         newest = max(found, key=_place)
         versions = self.serde.loads_typed(_row(newest)[0])["channel_versions"]
         keys = [_key(VALUE, thread, namespace, channel, version) for channel, version in versions.items()]
-        values = await memory.records(keys)
-        return self._sheet([newest, *values, *await _writes(memory, [newest])]).get_tuple(config)
+        return self._sheet([newest, *await memory.records(keys), *await _writes(memory, [newest])]).get_tuple(config)
 
     async def _find(
         self, config: RunnableConfig | None, memory: Memory, limit: int | None = None, **asked: Any

@@ -170,8 +170,7 @@ class Conversation:
     read, set = both(_read)[0], both(_set)[0]
 
     async def _records(self, memory: Memory) -> list[Record]:
-        now = memory.clock.now()
-        found = await memory.store.latest(memory.key, ["chat"], ALL, now=now, episode=self.session)
+        found = await memory.store.latest(memory.key, ["chat"], ALL, now=memory.clock.now(), episode=self.session)
         return [record for record in found if self.framework in record.data]
 
     async def _write(self, messages: Sequence[Message], memory: Memory, old: Sequence[Record] = ()) -> None:

@@ -212,8 +212,7 @@ async def _do(
         if did:
             message = did.format_map({**life.changed, "resume": next_step("life resume")})
         else:
-            task = life.local.ledger.tasks[life.changed["number"]]
-            (message,) = list_tasks([task], call.runtime.clock.now())
+            (message,) = list_tasks([life.local.ledger.tasks[life.changed["number"]]], call.runtime.clock.now())
         await _tell(call, settings, json, {"did": message, **life.changed, **(row or {})})
 
 

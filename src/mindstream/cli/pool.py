@@ -362,8 +362,7 @@ async def helped(
 ) -> None:
     """Rate an answer for which an exemplar was shown; exemplars that help often are ranked higher."""
     async with pools.calling_pool(settings, name) as call:
-        quality = float(value == "yes")
-        known = (await call("pools.helped", pool=name, ids=[id], value=quality, query=query)).local[id]
+        known = (await call("pools.helped", pool=name, ids=[id], value=float(value == "yes"), query=query)).local[id]
     say(f"{id}: {known.total:g} of {count_of(known.count, 'answer')} rated good")
 
 
@@ -418,8 +417,7 @@ def withdraw(
 
     async def run() -> int:
         async with pools.open_pool(settings, name) as pool:
-            by = settings.user
-            return len(await pool.withdraw(*ids or (), writer=writer, by=by, because=because, erase=erase))
+            return len(await pool.withdraw(*ids or (), writer=writer, by=settings.user, because=because, erase=erase))
 
     gone = count_of(asyncio.run(run()), "exemplar")
     say(f"{gone} withdrawn; neither they nor anything derived from them is served any more")

@@ -479,8 +479,7 @@ class SafetyClassifier:
                 entries = [Entry(each, AGENT) for each in verdict.events(session, heard)]
                 if text := verdict.whole or verdict.ask:  # there is no text if the alarm was taken back
                     record = await build_chat_record(stream, text, AGENT, session)
-                    follow_up = FollowUp(text=text, answers=heard, record=record.id)
-                    entries.insert(0, Entry(follow_up, AGENT, (record,)))
+                    entries.insert(0, Entry(FollowUp(text=text, answers=heard, record=record.id), AGENT, (record,)))
                 await stream.commit(*entries)
         except StorageError as error:
             await self._log(error)

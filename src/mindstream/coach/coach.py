@@ -415,8 +415,7 @@ class Answering:
         answer.waited, answer.speaking = True, False
         answer.decision = replace(answer.decision, waits=True)
         try:
-            filler = await self._talker.filler(answer.situation.text)
-            await exchange.show(await self._log.wait(answer, filler))
+            await exchange.show(await self._log.wait(answer, await self._talker.filler(answer.situation.text)))
             self._reasoners.release(answer.heard)
             try:
                 async with asyncio.timeout(deadline_s):
@@ -549,8 +548,7 @@ class Answering:
             async with asyncio.timeout(silence_s):
                 return await coming
         except TimeoutError:
-            name = self._talker.model.name
-            raise ModelUnavailable(f"{name} sent no output for {silence_s:g} seconds") from None
+            raise ModelUnavailable(f"{self._talker.model.name} sent no output for {silence_s:g} seconds") from None
 
     def _note_reply(self, answer: Answer) -> None:
         """Note that the talker's model, perhaps a fallback, has answered."""
@@ -803,8 +801,7 @@ class Coach:
             return Entry(LeftUnsaid(text=words, answers=heard), AGENT)
         for each in unanswered:  # the process that was to answer has died: this follow-up becomes the answer
             await stream.store.release_work(stream.key, heard, each.owner, (each.slot,))
-        session = context.utterances[-1].session
-        record = await build_chat_record(stream, words, AGENT, session)
+        record = await build_chat_record(stream, words, AGENT, context.utterances[-1].session)
         return Entry(FollowUp(text=words, answers=heard, record=record.id), AGENT, (record,))
 
     async def _said(self, heard: int) -> Said | None:

@@ -96,8 +96,7 @@ async def say(stream: Memory, text: str) -> None:
     await look(stream)
     new = RecordDraft(text=words, kind="chat", by=stream.name, episode=SESSION, data={"by_user": True})
     record = (await stream.build_records([new]))[0]
-    heard = Heard(text=words, session=SESSION, record=record.id)
-    await stream.commit(Entry(heard, stream.name, (record,)))
+    await stream.commit(Entry(Heard(text=words, session=SESSION, record=record.id), stream.name, (record,)))
 
 
 async def answer(stream: Memory, text: str, id_: str = "", session: str = "") -> Questioned:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import tzinfo
 
-from mindstream.clock import Moment, format_spoken
+from mindstream.clock import format_spoken
 from mindstream.errors import BudgetSpent, InputError, ModelError, ReplyInvalid
 from mindstream.life.agent import StepCalls, StepModel
 from mindstream.life.events import Folded, Proposed, Replied, TurnEnded
@@ -205,21 +206,13 @@ async def look_for_work(steps: Steps, model: Model, zone: tzinfo) -> None:
         work = WorkFound(because=str(error))
     state.drop_step(id_)
     found = [text for text in work.tasks[:MOST] if not _is_known(steps, text)]
-    until = None if found else _time_of_next_look(work.until, now, zone)
+    until = None
+    with suppress(InputError):  # the words of M2 name no time, or one that has passed or does not exist
+        until = None if found else read_moment(work.until, now, zone)
     steps.note(Proposed(tasks=tuple(found), because=cut(work.because, LINE), until=until))
     for text in found:
         steps.note(state.ledger.add(text))
     await steps.flush()
-
-
-def _time_of_next_look(words: str, now: Moment, zone: tzinfo) -> Moment | None:
-    """Return when M2 (the role that decides) wants to look for work again. None: its words name no time, or one that
-    has passed or does not exist.
-    """
-    try:
-        return read_moment(words, now, zone)
-    except InputError:
-        return None
 
 
 def _is_known(steps: Steps, text: str) -> bool:

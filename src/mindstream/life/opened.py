@@ -93,8 +93,7 @@ LIVING = "living this life (which can be watched, answered, paused and stopped)"
 
 async def begin(stream: Memory, event: LifeBegan, *tasks: TaskChanged) -> None:
     """Log a goal and tasks. The process that runs the life, or the next process that opens it, uses them."""
-    entries = (Entry(each, stream.name) for each in (event, *tasks))
-    await stream.commit(*entries, wake=lease.for_anybody(SLOT))
+    await stream.commit(*(Entry(each, stream.name) for each in (event, *tasks)), wake=lease.for_anybody(SLOT))
 
 
 async def find_lease(stream: Memory) -> Moment | None:

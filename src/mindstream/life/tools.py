@@ -204,8 +204,7 @@ class LedgerTools:
     def _done(self, said: str, event: TaskChanged) -> Done:
         ledger = self._steps.state.ledger.model_copy(deep=True)
         ledger.apply(event)
-        now = self._steps.memory.clock.now()
-        left = "\n".join(ledger.lines(now, self._zone)) or "nothing is left to do"
+        left = "\n".join(ledger.lines(self._steps.memory.clock.now(), self._zone)) or "nothing is left to do"
         return Done(Observation(f"{said}; the ledger now:\n{left}"), events=(event,))
 
     def _task(self, given: Arguments) -> Task:
@@ -254,8 +253,7 @@ def recall_tool(steps: Steps, language: str, n: int = RETURNED) -> OwnTool:
     async def recall(given: Arguments, where: Where) -> Done:  # noqa: ARG001
         found = await stream.recall(given.query, n, kinds=("note", "dream"), where=MARK, touch=False)
         text = "\n".join(_line(each.record) for each in found) or NOTHING[language]
-        foreign = any(is_tainted(each.record) for each in found)
-        return Done(Observation(text, untrusted=foreign), touch=found.touch)
+        return Done(Observation(text, untrusted=any(is_tainted(each.record) for each in found)), touch=found.touch)
 
     return OwnTool(spec_of("R", language), recall)
 

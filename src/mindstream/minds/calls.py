@@ -151,8 +151,7 @@ class RefusedMessages:
             self._records = found | (self._records or set())
         if not self._records:
             return []
-        records = await self._memory.records(sorted(self._records))
-        return [record.text for record in records if record.text]
+        return [record.text for record in await self._memory.records(sorted(self._records)) if record.text]
 
     async def candidates(self, request: Request) -> list[Record]:
         """Return the newest messages of the user in a refused request, newest first, at most CANDIDATES.

@@ -189,8 +189,7 @@ class ChatResponder(FunctionResponder):
         except PromptBlocked as error:
             if said:
                 raise
-            failed = Failed(text=describe(error), where=self.name)
-            await host.memory.commit(Entry(failed, self.name))
+            await host.memory.commit(Entry(Failed(text=describe(error), where=self.name), self.name))
             yield REFUSED.get(language_of(text), REFUSED["en"])
             return
         if not said:

@@ -564,8 +564,8 @@ def fit(parts: Sequence[Part], budget: int, tokens: Callable[[str], int] = estim
     places: dict[str, list[int]] = {}
     for part in parts:
         kept: list[int] = []
-        order = range(len(part.items)) if part.keep == "first" else range(len(part.items) - 1, -1, -1)
-        for n in order:
+        order = range(len(part.items))
+        for n in order if part.keep == "first" else reversed(order):
             size = tokens(str(part.items[n]))
             if size > room:
                 break

@@ -352,8 +352,7 @@ def rule(prompt: type[P]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 @cache
 def _text_of(prompt: type[Prompt[Any]]) -> str:
-    module = sys.modules[prompt.__module__]
-    path = Path(module.__file__ or ".").with_name(f"{prompt.label()}.md")
+    path = Path(sys.modules[prompt.__module__].__file__ or ".").with_name(f"{prompt.label()}.md")
     try:
         return path.read_text("utf-8")
     except OSError as error:

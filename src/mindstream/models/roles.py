@@ -159,8 +159,7 @@ class Models:
             model = inner
             if engine and isinstance(inner, Rules | Provider):
                 model = EngineModel(name, engine, patience.get(name), windows.get(name))
-            keeps = keeps_words and not isinstance(inner, Rules)
-            model = Meter(model, on_call, clock, keeps_words=keeps)
+            model = Meter(model, on_call, clock, keeps_words=keeps_words and not isinstance(inner, Rules))
             if isinstance(inner, Provider):
                 model = Limit(model, at_once)
                 model = Budgeted(model, budget) if budget else model

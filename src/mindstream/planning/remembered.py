@@ -83,9 +83,9 @@ def _ended_well(solution: Solution) -> bool:
 
     A plan that was revised, or has a failed step, does not count.
     """
-    is_whole = len(solution.evidence) == len(solution.plan.steps) and not solution.missing
-    is_whole = is_whole and not solution.unanswered and not solution.stopped and not solution.changes
-    return bool(solution.answer) and is_whole and bool(solution.plan.steps) and solution.how != "react"
+    if solution.missing or solution.unanswered or solution.stopped or solution.changes or solution.how == "react":
+        return False
+    return bool(solution.answer and solution.plan.steps) and len(solution.evidence) == len(solution.plan.steps)
 
 
 def _plan_for(task: str, before: str, data: Mapping[str, JsonValue]) -> Plan | None:

@@ -388,8 +388,7 @@ class PlanningRun:
     async def _know(self, step: PlannedStep, failed: Evidence) -> str:
         """Return an answer from the model's own knowledge, in place of the result of a step that failed."""
         call = f"{step.tool}: {describe_arguments(failed.arguments or step.arguments)[:CALL]}"
-        prompt = KnowInstead(why=step.why, call=call)
-        return (await ask(self.models["solver"], prompt, "solver")).text.strip()
+        return (await ask(self.models["solver"], KnowInstead(why=step.why, call=call), "solver")).text.strip()
 
     async def carry_out(self, steps: Sequence[PlannedStep], executor: Executor | None = None) -> None:
         """Run steps and store their evidence. A step with a fault is not called: it fails, and the fault is the reason.

@@ -136,8 +136,7 @@ class Turns:
             self._on.discard(heard)
 
     async def _answers(self) -> list[Work]:
-        found = await self._memory.store.open_work(self._memory.key)
-        return [work for work in found if work.slot == self.slot]
+        return [work for work in await self._memory.store.open_work(self._memory.key) if work.slot == self.slot]
 
     async def find(self, heard: int) -> tuple[int, list[Work]] | None:
         """Return the id of the work item for answering an utterance, and all open work items for answers.
@@ -761,8 +760,7 @@ class Background:
     async def _context(self, slot: Slot, run: Run) -> RunContext:
         rows = await rows_of(self.memory, run.work)
         context = await build_context(self.memory, slot.name, rows, self._newer(slot, run))
-        tools = with_approval(self._tools, self._approve, lambda: bool(context.strangers))
-        return replace(context, tools=tools)
+        return replace(context, tools=with_approval(self._tools, self._approve, lambda: bool(context.strangers)))
 
     async def _conclusion(self, slot: Slot, run: Run, context: RunContext) -> RunResult:
         with span(tracing.INVOKE_AGENT, slot.name, {tracing.AGENT: slot.name, tracing.CONVERSATION: context.session}):

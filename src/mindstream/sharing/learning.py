@@ -413,8 +413,7 @@ async def publish(stream: Memory, version: Version, row: RetrieverTrained) -> No
         Conflict: another process has stored a version first; the caller should load that version and train again.
     """
     named = version.model_copy(update={"number": row.number, "parent": row.parent})
-    data = named.model_dump_json().encode()
-    await stream.commit(Entry(row, NAME), checkpoint=Checkpoint(NAME, row.number, data))
+    await stream.commit(Entry(row, NAME), checkpoint=Checkpoint(NAME, row.number, named.model_dump_json().encode()))
 
 
 Tell = Callable[[int], None]

@@ -279,100 +279,89 @@ async def learn(
         ModelError: the model gave no usable answer; nothing was written.
     """
     async with erasures.reading(pool.memory.store):  # words that are erased meanwhile are not written back
-        return await _learn(pool, model, task, work, verdict, normal_name(writer), shown, untrusted)
-
-
-async def _learn(
-    pool: Pool,
-    model: Model,
-    task: str,
-    work: Sequence[Line],
-    verdict: Verdict,
-    writer: str,
-    shown: Sequence[str],
-    untrusted: bool,
-) -> Learned:
-    state = await pool.member_state(writer)
-    task, words = (redaction.clean(each).text for each in (task, verdict.words))
-    verdict = replace(verdict, words=words)
-    stranger = next((each for each in (verdict.by, writer) if each and not state.is_named(each)), "")
-    readable = {each.id: each for each in await lessons_of(pool, writer, stranger, retired=True)}
-    known = dict(enumerate(await choose_lessons(pool, task, writer, stranger, NOTE_TOKENS), 1))
-    seen = [readable[id_] for id_ in shown if id_ in readable]
-    untrusted = untrusted or any(each.untrusted for each in seen)
-    reply = LessonEdits()
-    if model.name != Rules.name and not (verdict.right and not words and seen):
-        names = {each.id: f"L{number}" for number, each in known.items()}
-        lines = tuple(each.line(names) for each in known.values())
-        prompt = KeepLessons(lessons=lines, task=task, work=shorten_work(work), verdict=str(verdict))
-        reply = await ask(model, prompt, "scorer")
-    digest = question_id(task)
-    sources = (task[:MAX_LESSON], *([words[:MAX_LESSON]] if words else []))
-    is_said = not verdict.relayed and (bool(verdict.by and words) or sum(each.by == "user" for each in work) > 1)
-    said = [words, *[each.text for each in work if each.by == "user"][1:]]
-    mentioned = frozenset(term for text in said for term in terms(text))
-    written, touched = dict[str, LessonWritten](), dict[str, tuple[str, ...]]()
-    for edit in reply.edits:
-        of = [known[n] for n in edit.lessons if n in known]
-        own = [each for each in of if not stranger or (each.asked_by == stranger and each.private)]
-        action = edit.action
-        if untrusted and action in ("confirm", "contradict", "retire"):
-            # only lessons that share words with the correction
-            own = [each for each in own if mentioned.intersection(terms(each.text))]
-        if action == "retire":
-            # lessons with more than `most` confirmations, or all lessons if untrusted, are contradicted, not retired
-            most = 0 if verdict.relayed else 1
-            firm = [each for each in own if untrusted or len(each.confirmed_by) > most]
-            touched["contradict"] = (*touched.get("contradict", ()), *(each.id for each in firm))
-            own = [each for each in own if each not in firm]
-        if action in ("confirm", "contradict", "retire"):
-            touched[action] = (*touched.get(action, ()), *(each.id for each in own))
-            continue
-        text, applies = (" ".join(redaction.clean(each).text.split()) for each in (edit.text, edit.applies))
-        # if an agent only reports a check (`relayed`), it is unknown whether the check ran
-        is_checked = edit.basis == "check" and not verdict.by and not verdict.relayed
-        is_sound = is_checked or (edit.basis == "person" and is_said)
-        old = own[0] if own and action != "add" else None
-        wanted = set(terms(text))
-        is_withheld = untrusted and len(wanted & mentioned) < SUPPORTED * len(wanted)
-        if old and ((old.state == "confirmed" and not is_sound) or (untrusted and not old.private)):
-            # a guess never replaces a confirmed lesson; third-party text never replaces a shared one
-            action, old = "add", None
-        if not text or (old is None and action != "add"):
-            continue
-        same = [
-            each
-            for each in own[1:]
-            if old and each.private == old.private and state.same_readers(each.writer, old.writer)
-            if is_sound or each.state != "confirmed"
-        ]
-        earlier = written.get(old.id) if old else None  # set if this reply changes the lesson twice
-        id_ = old.id if old else chance.token()
-        written[id_] = LessonWritten(
-            id=id_,
-            text=text,
-            applies=applies,
-            state="confirmed" if is_sound else "assumed",
-            sources=sources,
-            writer=writer,
-            asked_by=stranger,
-            said_by=verdict.by,
-            task=digest if is_sound else "",
-            replaces=(*(earlier.replaces if earlier else ()), *(each.id for each in same)),
-            disputes=() if old else tuple(each.id for each in of),
-            private=old.private if old else bool(stranger) or is_withheld,
-            untrusted=untrusted,
-            reads=(*(earlier.reads if earlier else [old.version] if old else ()), *(each.version for each in same)),
+        writer = normal_name(writer)
+        state = await pool.member_state(writer)
+        task, words = (redaction.clean(each).text for each in (task, verdict.words))
+        verdict = replace(verdict, words=words)
+        stranger = next((each for each in (verdict.by, writer) if each and not state.is_named(each)), "")
+        readable = {each.id: each for each in await lessons_of(pool, writer, stranger, retired=True)}
+        known = dict(enumerate(await choose_lessons(pool, task, writer, stranger, NOTE_TOKENS), 1))
+        seen = [readable[id_] for id_ in shown if id_ in readable]
+        untrusted = untrusted or any(each.untrusted for each in seen)
+        reply = LessonEdits()
+        if model.name != Rules.name and not (verdict.right and not words and seen):
+            names = {each.id: f"L{number}" for number, each in known.items()}
+            lines = tuple(each.line(names) for each in known.values())
+            prompt = KeepLessons(lessons=lines, task=task, work=shorten_work(work), verdict=str(verdict))
+            reply = await ask(model, prompt, "scorer")
+        digest = question_id(task)
+        sources = (task[:MAX_LESSON], *([words[:MAX_LESSON]] if words else []))
+        is_said = not verdict.relayed and (bool(verdict.by and words) or sum(each.by == "user" for each in work) > 1)
+        said = [words, *[each.text for each in work if each.by == "user"][1:]]
+        mentioned = frozenset(term for text in said for term in terms(text))
+        written = dict[str, LessonWritten]()
+        touched: dict[str, list[str]] = {"confirm": [], "contradict": [], "retire": []}
+        for edit in reply.edits:
+            of = [known[n] for n in edit.lessons if n in known]
+            own = [each for each in of if not stranger or (each.asked_by == stranger and each.private)]
+            action = edit.action
+            if untrusted and action in touched:
+                # only lessons that share words with the correction
+                own = [each for each in own if mentioned.intersection(terms(each.text))]
+            if action == "retire":
+                # lessons with more than `most` confirmations, or all if untrusted, are contradicted, not retired
+                most = 0 if verdict.relayed else 1
+                firm = [each for each in own if untrusted or len(each.confirmed_by) > most]
+                touched["contradict"] += [each.id for each in firm]
+                own = [each for each in own if each not in firm]
+            if action in touched:
+                touched[action] += [each.id for each in own]
+                continue
+            text, applies = (" ".join(redaction.clean(each).text.split()) for each in (edit.text, edit.applies))
+            # if an agent only reports a check (`relayed`), it is unknown whether the check ran
+            is_checked = edit.basis == "check" and not verdict.by and not verdict.relayed
+            is_sound = is_checked or (edit.basis == "person" and is_said)
+            old = own[0] if own and action != "add" else None
+            wanted = set(terms(text))
+            is_withheld = untrusted and len(wanted & mentioned) < SUPPORTED * len(wanted)
+            if old and ((old.state == "confirmed" and not is_sound) or (untrusted and not old.private)):
+                # a guess never replaces a confirmed lesson; third-party text never replaces a shared one
+                action, old = "add", None
+            if not text or (old is None and action != "add"):
+                continue
+            same = [
+                each
+                for each in own[1:]
+                if old and each.private == old.private and state.same_readers(each.writer, old.writer)
+                if is_sound or each.state != "confirmed"
+            ]
+            earlier = written.get(old.id) if old else None  # set if this reply changes the lesson twice
+            id_ = old.id if old else chance.token()
+            written[id_] = LessonWritten(
+                id=id_,
+                text=text,
+                applies=applies,
+                state="confirmed" if is_sound else "assumed",
+                sources=sources,
+                writer=writer,
+                asked_by=stranger,
+                said_by=verdict.by,
+                task=digest if is_sound else "",
+                replaces=(*(earlier.replaces if earlier else ()), *(each.id for each in same)),
+                disputes=() if old else tuple(each.id for each in of),
+                private=old.private if old else bool(stranger) or is_withheld,
+                untrusted=untrusted,
+                reads=(*(earlier.reads if earlier else [old.version] if old else ()), *(each.version for each in same)),
+            )
+        confirms, contradicts, retires = map(tuple, touched.values())
+        confirms = () if verdict.relayed else confirms
+        mine = tuple(each.id for each in seen if not stranger or each.asked_by == stranger)
+        judged = TaskJudged(
+            task=digest, right=verdict.right, shown=mine, confirms=confirms, contradicts=contradicts, by=verdict.by
         )
-    confirms, contradicts, retires = (touched.get(each, ()) for each in ("confirm", "contradict", "retire"))
-    confirms = () if verdict.relayed else confirms
-    mine = tuple(each.id for each in seen if not stranger or each.asked_by == stranger)
-    judged = TaskJudged(
-        task=digest, right=verdict.right, shown=mine, confirms=confirms, contradicts=contradicts, by=verdict.by
-    )
-    retired = [LessonRetired(ids=retires, because=f"after the task: {task[:100]}")] if retires else []
-    await pool.memory.commit(*(Entry(each, writer) for each in (*written.values(), judged, *retired)))
-    return Learned(tuple(written), confirms, contradicts, retires, reply.steps)
+        retired = [LessonRetired(ids=retires, because=f"after the task: {task[:100]}")] if retires else []
+        await pool.memory.commit(*(Entry(each, writer) for each in (*written.values(), judged, *retired)))
+        return Learned(tuple(written), confirms, contradicts, retires, reply.steps)
 
 
 async def write_lesson(

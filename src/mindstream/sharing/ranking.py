@@ -82,8 +82,7 @@ class Served:
         gains = WEIGHT * values(self.helped, ids) + AGAIN * values(self.again, [(self.asked, each) for each in ids])
         if not gains.any():
             return ranking
-        scores = ranking.scores + gains
-        return best(ranking.rows, scores, n, {**ranking.parts, "helped": gains})
+        return best(ranking.rows, ranking.scores + gains, n, {**ranking.parts, "helped": gains})
 
 
 def mask_of(columns: Columns, served: Set[str]) -> Mask:

@@ -226,8 +226,7 @@ class ApprovedTool:
         Raises:
             ToolError: it was not approved.
         """
-        request = ToolRequest(tool=call.tool, arguments=call.arguments, foreign=self.is_foreign())
-        if not await self.approve(request):
+        if not await self.approve(ToolRequest(tool=call.tool, arguments=call.arguments, foreign=self.is_foreign())):
             raise ToolError(f"{call.tool} was not called: it changes the world, and the call was not approved")
 
     async def __call__(self, call: Call) -> str:

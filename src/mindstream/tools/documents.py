@@ -78,7 +78,7 @@ class Passage:
     """A part of a document.
 
     Attributes:
-        place: the position in the document: `lines 3-9`, `page 2`.
+        place: the position in the document (`lines 3-9`, `page 2`), or in the folder (`boat.md, lines 3-9`).
         under: the headings above the passage that it does not contain, the title first.
     """
 
@@ -90,6 +90,29 @@ class Passage:
     def headed(self) -> str:
         """The text with the headings in front, so that it can be understood by itself."""
         return f"# {self.under}\n\n{self.text}" if self.under else self.text
+
+    def lines(self) -> Iterator[Line]:
+        """Yield the passage's lines, each with the headings above the line.
+
+        A line is a paragraph, some whole sentences of a long paragraph, a list item, or a table row.
+        """
+        above = open_headings([], 1, self.under) if self.under else []
+        texts = self.text.splitlines()
+        headings = {
+            at: (level, words)
+            for at, level, words in find_headings(texts)
+            if texts[at].lstrip().startswith("#") or not "".join(texts[at + 1 : at + 2]).strip()
+        }
+        for number, (kind, lines) in enumerate(_blocks(texts, headings)):
+            if isinstance(kind, int):
+                above = open_headings(above, max(headings[kind][0], 1), headings[kind][1])
+                continue
+            columns = lines.pop(0) if kind == "table" else ""
+            parts = _sentences(" ".join(lines)) if kind == "text" else lines
+            under = JOINT.join(words for _, words in above)
+            shown = [text for text in parts if not RULE.fullmatch(text)]
+            of = {"table": count_of(len(shown), "row"), "list": count_of(len(shown), "item")}.get(kind, "")
+            yield from (Line(text, under, number, of, columns) for text in shown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +295,7 @@ WHOLE = 400
 SIMILARITY = 0.5
 """Weight of the similarity of vectors in the score of a line, relative to shared words."""
 RANK = 0.3
-"""Approximate advantage in score that a line of the first portion, which fits best, has over a line of the last one."""
+"""Approximate advantage in score that a line of the first passage, which fits best, has over a line of the last one."""
 MIN_LINES, MIN_SCORE = 2, 0.4
 """MIN_LINES: number of lines that are always returned. MIN_SCORE: share of the best line's score that each further line
 needs."""
@@ -287,7 +310,7 @@ class Line:
 
     Attributes:
         under: the headings above the line.
-        block: the number of the table, list or paragraph with this line, in its `Portion` of the document.
+        block: the number of the table, list or paragraph with this line, in its passage.
         of: the number of rows of the table, or of items of the list, as in "7 rows"; "": in a paragraph.
         columns: the header row of the table; "": outside of tables.
     """
@@ -302,38 +325,6 @@ class Line:
     def headed(self) -> str:
         """The line with its headings and columns; this text is compared with a query."""
         return " ".join(filter(None, (self.under, self.columns, self.text)))
-
-
-@dataclass(frozen=True, slots=True)
-class Portion:
-    """A part of a document. `place`: where the part is (`boat.md, lines 3-9`). `under`: the headings above the part."""
-
-    place: str
-    under: str
-    text: str
-
-    def lines(self) -> Iterator[Line]:
-        """Yield the portion's lines, each with the headings above the line.
-
-        A line is a paragraph, some whole sentences of a long paragraph, a list item, or a table row.
-        """
-        above = open_headings([], 1, self.under) if self.under else []
-        texts = self.text.splitlines()
-        headings = {
-            at: (level, words)
-            for at, level, words in find_headings(texts)
-            if texts[at].lstrip().startswith("#") or not "".join(texts[at + 1 : at + 2]).strip()
-        }
-        for number, (kind, lines) in enumerate(_blocks(texts, headings)):
-            if isinstance(kind, int):
-                above = open_headings(above, max(headings[kind][0], 1), headings[kind][1])
-                continue
-            columns = lines.pop(0) if kind == "table" else ""
-            parts = _sentences(" ".join(lines)) if kind == "text" else lines
-            under = JOINT.join(words for _, words in above)
-            shown = [text for text in parts if not RULE.fullmatch(text)]
-            of = {"table": count_of(len(shown), "row"), "list": count_of(len(shown), "item")}.get(kind, "")
-            yield from (Line(text, under, number, of, columns) for text in shown)
 
 
 def _blocks(lines: Sequence[str], headings: Mapping[int, object]) -> Iterator[tuple[int | str, list[str]]]:
@@ -374,28 +365,28 @@ def _sentences(paragraph: str) -> Iterator[str]:
         yield held
 
 
-async def extract(portions: Sequence[Portion], query: str, count: int) -> str:
-    """Return about `count` lines of the portions, in their order, below their places and headings.
+async def extract(found: Sequence[Passage], query: str, count: int) -> str:
+    """Return about `count` lines of the passages found, in their order, below their places and headings.
 
     The score of a line has three parts:
 
     - the words that the line with its headings and columns shares with the query (BM25);
     - the similarity of the vectors of the line (with its headings and columns) and of the query;
-    - the rank of the line's portion (the first portion is the best).
+    - the rank of the line's passage (the first passage is the best).
 
     Lines far below the best score are left out, except for the best MIN_LINES. A short table, list or paragraph is
     returned whole. Above a table or list that is not returned whole, a line says how many of its rows or items are
     shown.
     """
-    lines = [(rank, line) for rank, each in enumerate(portions) for line in each.lines()]
+    lines = [(rank, line) for rank, each in enumerate(found) for line in each.lines()]
     if not lines:
-        return "\n\n".join(f"{portion.place}:\n{portion.text}" for portion in portions[:1])
+        return "\n\n".join(f"{passage.place}:\n{passage.text}" for passage in found[:1])
     index = Lexical()
     for _, line in lines:
         index.add(terms(line.headed))
     words = index.scores(terms(query))
     vectors = await shared_embedder().embed([query, *(line.headed for _, line in lines)])
-    ranks = np.array([rank for rank, _ in lines]) / len(portions)
+    ranks = np.array([rank for rank, _ in lines]) / len(found)
     scores = words / max(float(words.max(initial=0.0)), 1e-9) + SIMILARITY * (vectors[1:] @ vectors[0]) - RANK * ranks
     best = np.argsort(-scores, kind="stable")[:count]
     fitting = {*best[:MIN_LINES], *(at for at in best[MIN_LINES:] if scores[at] >= MIN_SCORE * scores[best[0]])}
@@ -403,7 +394,7 @@ async def extract(portions: Sequence[Portion], query: str, count: int) -> str:
         whole = set(block)
         if whole & fitting and sum(len(lines[at][1].text) for at in whole) <= WHOLE:
             fitting |= whole
-    by_head = groupby(sorted(fitting), key=lambda at: (portions[lines[at][0]].place, lines[at][1].under))
+    by_head = groupby(sorted(fitting), key=lambda at: (found[lines[at][0]].place, lines[at][1].under))
     return "\n\n".join("\n".join(_shown(*head, {at: lines[at][1] for at in held})) for head, held in by_head)
 
 
@@ -585,7 +576,7 @@ class Documents:
             found = await self.memory.recall(query, PASSAGES, kinds=["document"], touch=False)
             if not found:
                 raise ToolError(" ".join(["there is nothing to read in the folder", *self._skipped()]))
-            held = [_portion(each.record) for each in found]
+            held = [_passage(each.record) for each in found]
             return "\n\n".join([await extract(held, query, LINES), *self._skipped()])
 
         search_documents.__doc__ = f"Give the lines that fit a query best, of: {self._named()}."
@@ -609,10 +600,10 @@ class Documents:
         return tuple(tool(each, traits) for each in (search_documents, list_documents, read_document))
 
 
-def _portion(record: Record) -> Portion:
+def _passage(record: Record) -> Passage:
     head, _, text = record.text.partition(":\n")
     under = str(record.data.get("under") or "")
-    return Portion(head, under, text.removeprefix(f"# {under}\n\n"))
+    return Passage(text.removeprefix(f"# {under}\n\n"), head, under)
 
 
 def _part(lines: tuple[str, ...], from_line: int) -> str:

@@ -229,8 +229,7 @@ class FunctionTool:
 
     async def __call__(self, call: Call) -> str:
         try:
-            given = arguments_of(call)
-            arguments = self._arguments.validate_python(ArgsKwargs((), given))
+            arguments = self._arguments.validate_python(ArgsKwargs((), arguments_of(call)))
         except ValidationError as error:
             raise ToolError(
                 f"{self.spec.name}: the arguments do not fit the tool's schema: {complaints(error)}"

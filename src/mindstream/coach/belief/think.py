@@ -93,8 +93,7 @@ def _asked(pack: Pack, query: str, of: str) -> tuple[set[str], set[str], list[fl
     topics = set(topics_in(pack, query)) | {topic.id for topic in pack.topics if topic.id in query.split()}
 
     def embedded() -> Floats:
-        texts = [_words(each) for each in (pack.steps if of == "steps" else pack.resources)]
-        return vectors(texts)
+        return vectors([_words(each) for each in (pack.steps if of == "steps" else pack.resources)])
 
     return topics, set(terms(query)), (pack.cached(("vectors", of), embedded) @ vectors([query])[0]).tolist()
 
@@ -168,8 +167,7 @@ def resource_tool(pack: Pack, language: Language) -> FunctionTool:
 
     def find_resources(query: str) -> list[dict[str, str | None]]:
         """Something to read, watch or hear, where they ask; name no other titles."""
-        found = find_in(pack, query, language, RESOURCES)
-        return [resource.model_dump() for resource in found]
+        return [resource.model_dump() for resource in find_in(pack, query, language, RESOURCES)]
 
     return tool(find_resources)
 

@@ -347,8 +347,7 @@ def _in_file() -> NDArray[np.float16]:
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
         part = json.loads(file.read(length))["embedding.weight"]
-    mapped = np.memmap(path, np.float16, "r", 8 + length + part["data_offsets"][0], tuple(part["shape"]))
-    return np.asarray(mapped)
+    return np.asarray(np.memmap(path, np.float16, "r", 8 + length + part["data_offsets"][0], tuple(part["shape"])))
 
 
 @cache

@@ -228,8 +228,7 @@ class OpenAIChat:
 
     async def _with_calls(self, request: Request) -> AsyncGenerator[Arrival]:
         exchange = _Exchange(self, request)
-        typed = await exchange.begin()
-        async for arrival in read_calls(one_by_one(exchange), request, typed):
+        async for arrival in read_calls(one_by_one(exchange), request, await exchange.begin()):
             yield arrival
 
     async def ask(self, request: Request) -> tuple[Response, EventReader, list[Any], bool]:

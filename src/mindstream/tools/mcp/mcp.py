@@ -276,8 +276,7 @@ class McpTool:
     _originals: Mapping[str, str]
 
     async def __call__(self, call: Call) -> str:
-        given = read_arguments(call, self.spec, self._originals)
-        text, failed = await self._connection.call(self.accepted, given)
+        text, failed = await self._connection.call(self.accepted, read_arguments(call, self.spec, self._originals))
         if failed:
             raise ToolError(f"{self.spec.name}: {mask(text[:MAX_ERROR]) or 'the tool failed without an error message'}")
         return text
