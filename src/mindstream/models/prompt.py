@@ -97,13 +97,13 @@ def _render(words: str, label: str) -> Render:
     except TemplateSyntaxError as error:
         raise SettingsError(f"{where}, line {error.lineno}: {error.message}") from None
     except (TemplateError, RecursionError, MemoryError, SyntaxError, ValueError) as error:
-        raise SettingsError(f"{where} is not a template: {error or type(error).__name__}") from None
+        raise SettingsError(f"{where} is not a template: {str(error) or type(error).__name__}") from None
 
     def rendered(fields: Mapping[str, Any]) -> str:
         try:
             return render(template, fields)
         except Exception as error:  # noqa: BLE001 (a template is untrusted code; its author gets all its errors)
-            raise SettingsError(f"{where}: {error or type(error).__name__}") from None
+            raise SettingsError(f"{where}: {str(error) or type(error).__name__}") from None
 
     return rendered
 

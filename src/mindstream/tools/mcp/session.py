@@ -50,7 +50,7 @@ class GuardedTransport(PublicTransport):
             response = await super().handle_async_request(request)
             await _read_refusal(response)
         except (httpx2.HTTPError, OSError, ValueError) as error:
-            return _failure(f"{host} cannot be reached: {error or type(error).__name__}")
+            return _failure(f"{host} cannot be reached: {str(error) or type(error).__name__}")
         ended = _ended_session(request, response)
         if fault := "has ended the session" if ended else _response_fault(response):
             await response.aclose()
@@ -85,7 +85,7 @@ class _Bounded(httpx2.AsyncByteStream):
                     rest.clear()
                 rest += begun
         except httpx2.HTTPError as error:
-            raise httpx2.StreamError(f"the answer broke off: {error or type(error).__name__}") from None
+            raise httpx2.StreamError(f"the answer broke off: {str(error) or type(error).__name__}") from None
         is_stream = self._response.headers.get("content-type", "").lower().startswith("text/event-stream")
         yield readable(bytes(rest)) + (b"\n\n" if is_stream else b"")  # some servers do not end their last event
 
