@@ -548,7 +548,10 @@ class GroupWriter:
             if self._thread.ident is None:
                 self._thread.start()
         self._waiting.put(pending)
-        return await pending.future
+        try:
+            return await pending.future
+        finally:
+            del pending  # the traceback of a failure refers to this frame, and the frame to the failure
 
     def close(self) -> None:
         """Finish all waiting writes and end the thread."""

@@ -389,6 +389,7 @@ async def _read(model: Model, request: Request) -> AsyncGenerator[Part]:
     """Read a reply through its layers. A layer may repeat the request to the model that it wraps."""
     asked: tuple[Model, Request] | None = (model, request)
     stack, failure = _Stack(), None
+    other: BaseException | None = None
     try:
         while asked is not None:
             try:
@@ -414,11 +415,13 @@ async def _read(model: Model, request: Request) -> AsyncGenerator[Part]:
         if failure is not None:
             raise failure
     except BaseException as error:
-        if (other := stack.close(error)) is not error:
+        other = stack.close(error)
+        if other is not error:
             raise other from None
         raise
     finally:
-        del failure  # its traceback refers to this frame: without `del`, only the garbage collector would free both
+        # their tracebacks refer to this frame: without `del`, only the garbage collector would free all of them
+        del failure, other
 
 
 class _Stack:

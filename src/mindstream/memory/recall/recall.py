@@ -207,7 +207,8 @@ class Touches:
             try:
                 return await self._store.commit(whole)
             except Conflict as conflict:
-                refused, error = revisions, conflict
+                # without its traceback, which refers to this frame: only the garbage collector would free both
+                refused, error = revisions, conflict.with_traceback(None)
                 await asyncio.sleep(0)
         raise error
 

@@ -6,6 +6,7 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from mindstream import tracing
 from mindstream.clock import Clock, Moment, SystemClock
@@ -172,18 +173,14 @@ class WithListener(Layered):
         self._on_call = on_call
 
     def layer(self, request: Request) -> Layer:
-        return _Reported(self.inner, request, self._on_call)
+        listeners = [self._on_call, request.on_call] if request.on_call else [self._on_call]
+        # Not a method of the layer: a request that refers to its layer is only freed by the garbage collector.
+        return Layer(self.inner, request.but(on_call=partial(_report, listeners)))
 
 
-class _Reported(Layer):
-    def __init__(self, inner: Model, request: Request, on_call: Callable[[Metered], None]) -> None:
-        super().__init__(inner, request.but(on_call=self._report))
-        self._on_call, self._further = on_call, request.on_call
-
-    def _report(self, call: Metered) -> None:
-        self._on_call(call)
-        if self._further is not None:
-            self._further(call)
+def _report(listeners: Sequence[Callable[[Metered], None]], call: Metered) -> None:
+    for listener in listeners:
+        listener(call)
 
 
 MIN_REPLY = 200

@@ -292,18 +292,27 @@ class _Reported(Layer):
         return (part,)
 
 
-class _Reserved(_Reported):
-    def __init__(self, inner: Model, request: Request, budget: Budget, on_usage: OnUsage | None) -> None:
-        super().__init__(WithListener(inner, self._count), request, on_usage)
-        self._name, self._budget = inner.name, budget
-        self._has_usage, self._said = False, list[str]()
+class _Usage:
+    """Records the usage of a call in a budget. It does not refer to the call's layer, so that no cycle of references
+    keeps the request in memory after the call.
+    """
 
-    def _count(self, call: Metered) -> None:
+    def __init__(self, budget: Budget) -> None:
+        self._budget, self.is_known = budget, False
+
+    def count(self, call: Metered) -> None:
         """Count a call; called for each attempt, including those that repair or retry a reply."""
         if call.usage is not None:
-            self._has_usage = True
+            self.is_known = True
             self._budget.spend(call.usage)
             self._budget.unpriced += call.usage.cost_usd is None and not costs_nothing(call.model)
+
+
+class _Reserved(_Reported):
+    def __init__(self, inner: Model, request: Request, budget: Budget, on_usage: OnUsage | None) -> None:
+        self._usage = _Usage(budget)
+        super().__init__(WithListener(inner, self._usage.count), request, on_usage)
+        self._name, self._budget, self._said = inner.name, budget, list[str]()
 
     async def begin(self) -> None:
         budget = self._budget
@@ -327,7 +336,7 @@ class _Reserved(_Reported):
         return super().take(part)
 
     def close(self, failure: BaseException | None) -> None:  # noqa: ARG002
-        is_estimated = not self._has_usage and any(self._said) and not costs_nothing(self._name)
+        is_estimated = not self._usage.is_known and any(self._said) and not costs_nothing(self._name)
         estimate = Usage(self.request.tokens, estimate_tokens("".join(self._said))) if is_estimated else None
         self._budget.end(self._reserved, estimate)
 
