@@ -537,23 +537,27 @@ class Columns:
     def held(self, ids: Iterable[str]) -> dict[str, Record]:
         """Return those records that are held, by id, in their current state and without vectors."""
         found = dict[str, Record]()
-        created, accessed, since, until, forgotten = (
-            each.values.item
-            for each in (self.created, self.accessed, self.valid_from, self.valid_until, self.forgotten)
-        )
-        level, lasting = self.level.values.item, self.lasting.values.item
+        created, accessed, level = self.created.values.item, self.accessed.values.item, self.level.values.item
+        lasting, valid_from, is_open = self.lasting.values.item, self.valid_from.values.item, self.open.values.item
         for id_ in ids:
             kept = self.whole.get(id_)
             if isinstance(kept, Record):
                 found[id_] = kept
             elif kept is not None and (at := self.position.get(id_)) is not None:
                 (kind, by, episode, depth, embedder, data), text, seq = kept
+                since = valid_from(at)
+                until, forgotten = (None, None) if is_open(at) else self._ends(at)
                 found[id_] = filled_record((
                     id_, self.stream, kind, text, created(at), accessed(at), by, episode, None, level(at), lasting(at),
-                    _finite(since(at)), _finite(until(at)), None, _finite(forgotten(at)), None, (), (),
-                    depth, None, None, dict(data), seq, embedder, None,
+                    None if since == -OPEN else since, until, None, forgotten, None, (), (), depth, None, None,
+                    dict(data), seq, embedder, None,
                 ))  # fmt: skip
         return found
+
+    def _ends(self, at: int) -> tuple[Moment | None, Moment | None]:
+        """Return `valid_until` and `forgotten` of a row; None: not set."""
+        until, forgotten = self.valid_until.values.item(at), self.forgotten.values.item(at)
+        return None if until == OPEN else until, None if forgotten == OPEN else forgotten
 
     def around(self, ids: Iterable[str]) -> list[str]:
         """Return the ids of some records and of their neighbours, in the order of the rows.
@@ -840,11 +844,6 @@ def _revisable(record: Record) -> tuple[tuple[str, float], ...]:
         ("forgotten", OPEN if record.forgotten is None else record.forgotten),
         ("open", record.valid_until is None and record.forgotten is None),
     )
-
-
-def _finite(time: Moment) -> Moment | None:
-    """Return a time in the form of a record's field: None for infinity."""
-    return None if time in (OPEN, -OPEN) else time
 
 
 def _growing(dtype: type[T], count: int) -> Iterator[GrowingArray[T]]:
