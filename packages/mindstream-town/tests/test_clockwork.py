@@ -93,5 +93,6 @@ async def test_a_folder_contains_one_town(tmp_path: Path) -> None:
         async with Town.open(tmp_path, hamlet()):
             pass
     async with Town.open(tmp_path) as town:
-        with pytest.raises(InputError, match="has no object"):
-            await town.set_object("Hamlet:nowhere", "leaking")
+        for no_object in ("Hamlet:nowhere", "Hamlet:Oak Cafe:cafe"):
+            with pytest.raises(InputError, match="has no object"):
+                await town.set_object(no_object, "leaking")

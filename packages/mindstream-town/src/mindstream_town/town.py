@@ -55,6 +55,7 @@ from mindstream_town.scheduler import Queued, Slots
 from mindstream_town.setting import Setting
 from mindstream_town.source import dump_source, setting_of
 from mindstream_town.state import ResidentState, applied
+from mindstream_town.world.tree import OBJECT
 from mindstream_town.world.whereabouts import Condition
 
 if TYPE_CHECKING:
@@ -453,7 +454,8 @@ class Town:
             InputError: there is no such object.
             ModelError: the model of the decider is not available.
         """
-        if place not in self.setting.addresses:
+        address = self.setting.addresses.get(place)
+        if address is None or address.level != OBJECT:
             raise InputError(f"{self.setting.name} has no object {place!r}")
         if danger is None:
             danger = bool(condition) and await self._is_danger(place, condition)

@@ -341,16 +341,20 @@ async def list_pools(runtime: Runtime, principal: Principal, request: EmptyReque
 async def create(runtime: Runtime, principal: Principal, request: CreateRequest) -> PoolShape:
     """Create a pool that the user owns."""
     async with open_pool(runtime, principal, request.pool, new=True) as pool:
-        if await pool.exists():
-            raise Conflict(f"the pool {request.pool!r} cannot be created, because the name is taken: choose another")
-        await pool.create(
-            request.domain or request.pool,
-            principal.user,
-            members=request.members,
-            shared=not request.private,
-            form=request.form,
-            as_published=request.as_published,
-        )
+        try:
+            await pool.create(
+                request.domain or request.pool,
+                principal.user,
+                members=request.members,
+                shared=not request.private,
+                form=request.form,
+                as_published=request.as_published,
+            )
+        except InputError:
+            if await pool.exists():
+                taken = f"the pool {request.pool!r} cannot be created, because the name is taken: choose another"
+                raise Conflict(taken) from None
+            raise
         return (await _shape(pool)).made_from(pool)
 
 
