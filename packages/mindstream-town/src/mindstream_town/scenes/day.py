@@ -361,7 +361,7 @@ def _shown_for_plan(turn: ResidentTurn, records: Sequence[Record]) -> tuple[Memo
     of these remarks may follow the weekday:
     - the resident keeps the memory to itself;
     - some people still have to be told of the memory;
-    - no one has heard it yet.
+    - the resident has not passed it on yet.
     """
     written = [f"{datetime.fromtimestamp(each.created, UTC):%A}" for each in records]
     waiting = {id_: f"{STILL_UNTOLD} {', '.join(names)}" for id_, names in still_to_tell(turn.state).items()}
@@ -886,7 +886,7 @@ DEED, OUTCOME, THEN, CORRECTS = "deed", "outcome", "then", "corrects"
 """Keys in `Record.data`. `deed` marks an act of the resident. `outcome` marks the result of an act. `then` contains
 what the resident will do about an insight. `corrects` contains the ids of memories that this memory shows to be
 false."""
-UNHEARD = "no one has heard it yet"
+UNHEARD = "not passed on yet"
 STILL_UNTOLD, TELL_NOW = "still to be told to", "to be told now"
 KEPT, SETTLED = "kept to oneself", "settled already"
 IMPORTANT = 6

@@ -613,7 +613,7 @@ def _heard(turn: ResidentTurn, other: ResidentTurn, record: Record) -> str:
     """Return a remark about a memory that is shown for a talk with another resident; "": none.
 
     The remark says that the other resident has been told the memory before, that the resident has to tell the memory
-    now, or that no one has heard the memory yet.
+    now, or that the resident has told it to no one yet.
     """
     if record.id in turn.state.shared.get(other.name, frozenset()):
         return "told before"
