@@ -55,7 +55,7 @@ class Profile(BaseModel, frozen=True, extra="forbid"):
     talks: bool = True
     lives: Literal["scenes", "paper"] = "scenes"
     day_calls: int = Field(12, ge=2, le=1_000)
-    day_tokens: int = Field(17_500, ge=1_000)
+    day_tokens: int = Field(16_000, ge=1_000)
     compat: bool = False
 
     def dump(self) -> str:

@@ -99,3 +99,12 @@ def are_alike(one: set[str], other: set[str]) -> bool:
     They are alike if the larger set contains at least the share ALIKE of the smaller set.
     """
     return len(one & other) >= ALIKE * min(len(one), len(other))
+
+
+def are_copies(one: set[str], other: set[str]) -> bool:
+    """Return whether two texts say the same in almost the same words. Each text is given as the set of its runs of four
+    letters.
+
+    They do if each set contains at least the share ALIKE of the other.
+    """
+    return len(one & other) >= ALIKE * max(len(one), len(other))

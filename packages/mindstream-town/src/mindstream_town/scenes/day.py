@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from math import ceil, inf
-from typing import Any
+from typing import Any, cast
 
 from mindstream.clock import DAY_S
 from mindstream.log.events import Reflected
@@ -32,6 +32,7 @@ from mindstream_town.residents.places import (
 from mindstream_town.residents.plan import FREE, blocks_of, minutes_between, plan_note
 from mindstream_town.residents.prompt_context import (
     are_alike,
+    are_copies,
     cut_at_word,
     household,
     housemates,
@@ -553,10 +554,17 @@ async def known_from_the_start(turn: ResidentTurn) -> list[Record]:
 
 
 async def disproved(turn: ResidentTurn) -> set[str]:
-    """Return the ids of memories that newer memories of the resident show to be false."""
+    """Return the ids of memories that newer memories of the resident show to be false, and of copies of these memories
+    that are older than the newest correction."""
     newest = await _latest(turn, "thought", most=MAX_CORRECTIONS)
-    corrected = (each.data.get(CORRECTS) for each in newest)
-    return {str(id_) for ids in corrected if isinstance(ids, list) for id_ in ids}
+    corrections = [each for each in newest if isinstance(each.data.get(CORRECTS), list)]
+    false = {str(id_) for each in corrections for id_ in cast("list[object]", each.data[CORRECTS])}
+    if not false:
+        return false
+    until = max(each.created for each in corrections)
+    words = [runs(each.text) for each in await turn.resident.memory.records(sorted(false))]
+    older = [each for each in await _latest(turn, *OF_A_DAY) if each.created < until]
+    return false | {each.id for each in older if any(are_copies(runs(each.text), other) for other in words)}
 
 
 async def important_today(turn: ResidentTurn) -> list[Record]:
@@ -916,7 +924,6 @@ async def remember_deed(turn: ResidentTurn) -> None:
     The memory names:
     - the people in sight;
     - the partners of an appointment who did not come;
-    - the partners of an appointment who came, if none of them talked with the resident;
     - the people there that the resident had to speak to (`whom_to_speak_to`), but did not talk with;
     - the act's partners (`Act.whom`) that the resident did not meet;
     - the hosts of a visit, if none of them was at home.
@@ -934,16 +941,14 @@ async def remember_deed(turn: ResidentTurn) -> None:
     setting, seen = turn.setting, people_in_sight(turn.percepts)
     when = f"{setting.when(act.since):%H:%M}-{setting.when(turn.step):%H:%M}"
     where = ", ".join(each for each in (words_of(act.place) if act.place else "", when) if each)
-    more = [", ".join(seen)] if seen else []
+    more = [f"there: {', '.join(seen)}"] if seen else []
     present, met = await _present(turn, act), _met_at(turn, act)
     partners = [each for each in act.agreed if each != turn.name] if _is_over(turn, act) else []
     absent = [each for each in partners if each not in present]
     if absent:
         more.append(f"{', '.join(absent)} did not come")
     asked = whom_to_speak_to(setting, act, turn.name) & present
-    quiet = [] if met & {*partners} else partners
-    unasked = sorted({*quiet, *asked} & present - met)
-    if unasked:
+    if unasked := sorted(asked - met):
         more.append(f"no talk with {', '.join(unasked)} came about")
     hosts = _hosts(turn, act)
     alone = {*act.whom} - present - {*absent} - hosts if _is_over(turn, act) else set[str]()
@@ -1174,9 +1179,9 @@ REST_AT_HOME, REST, REST_BEFORE_ERRAND = 180, 100, 10
 """Minimum minutes between two scenes of the same two residents. REST_AT_HOME: if they are of one household. REST: if
 not. REST_BEFORE_ERRAND: in either case, if one of them has come to speak to the other (`is_errand_to`)."""
 AN_HOUR, MOST_AN_HOUR = 60, 2
-RESERVED, MAX_RESERVED_NEWS = 2, 2
-"""RESERVED: number of a day's model calls that are reserved for the evening. MAX_RESERVED_NEWS: maximum number of
-further calls that are reserved for news which the resident has to tell others."""
+RESERVED, OF_A_TALK = 2, 2
+"""RESERVED: number of a day's model calls that are reserved for the evening. OF_A_TALK: a talk with lines uses about as
+many tokens as this number of reserved calls."""
 RESERVED_TOKENS, EVENING_TOKENS = 1_000, 2_400
 """RESERVED_TOKENS: tokens that are kept free for each reserved call (`reserved_calls`), enough for a resident's part of
 a short request. EVENING_TOKENS: approximate maximum tokens of an evening's reflection."""
@@ -1192,7 +1197,7 @@ def keep_appointment(setting: Setting, step: int, state: ResidentState, other: R
     """Return whether an appointment of two residents with each other is due now (`is_appointment_due`), and their daily
     budgets suffice for a talk."""
     due = is_appointment_due(setting, step, state, other)
-    return due and all(has_left(each, setting.profile) for each in (state, other))
+    return due and all(has_left(each, setting.profile, reserved=OF_A_TALK) for each in (state, other))
 
 
 def settles_in_short(setting: Setting, step: int, state: ResidentState, other: ResidentState) -> bool:
@@ -1201,8 +1206,7 @@ def settles_in_short(setting: Setting, step: int, state: ResidentState, other: R
 
     - An appointment (`is_appointment_due`) is settled in this way if a budget allows no talk.
     - An errand (`is_errand_to`) is settled in this way if a budget allows no talk.
-    - An errand that is too unimportant for a talk (WORTH_LINES) is settled in this way if neither resident has news for
-      the other (`has_to_tell`).
+    - An errand that is too unimportant for a talk (WORTH_LINES) is always settled in this way.
 
     Both budgets must allow the request (`_affords_short`). An errand that may reveal a secret is settled only in a
     talk, because the request would show the act.
@@ -1220,10 +1224,7 @@ def settles_in_short(setting: Setting, step: int, state: ResidentState, other: R
     ):
         return False
     weight = _weight_of(errands)
-    is_minor = weight < WORTH_LINES and not any(
-        has_to_tell(setting, step, one, two.name) for one, two in (both, both[::-1])
-    )
-    return bool(errands) and (is_minor or not all(affords(each, setting, step, weight) for each in both))
+    return bool(errands) and (weight < WORTH_LINES or not all(affords(each, setting, step, weight) for each in both))
 
 
 def _affords_short(state: ResidentState, setting: Setting, step: int, weight: int) -> bool:
@@ -1232,7 +1233,10 @@ def _affords_short(state: ResidentState, setting: Setting, step: int, weight: in
     From weight DECISIVE on, the request may use all tokens that are left, whatever they are reserved for.
     """
     calls, tokens = state.asked
-    ahead = reserved_calls(setting, step, state, above=weight) * RESERVED_TOKENS if weight < DECISIVE else 0
+    of_errand = not (state.act and state.act.agreed)  # the request at an appointment is among the reserved calls
+    ahead = (
+        (reserved_calls(setting, step, state, above=weight) + of_errand) * RESERVED_TOKENS if weight < DECISIVE else 0
+    )
     evening = EVENING_TOKENS // 2 if weight < DECISIVE else 0
     return calls < setting.profile.day_calls and tokens + ahead + evening < setting.profile.day_tokens
 
@@ -1242,11 +1246,11 @@ def tells_in_passing(setting: Setting, step: int, state: ResidentState, other: R
 
     It does if all of these hold:
     - It has news for the other (`has_to_tell`).
-    - The budget of one of the two allows no talk, neither about the news nor about an errand of one to the other.
+    - The budget of one of the two allows no talk: about an errand of one to the other, or else at a chance meeting.
     """
     if not has_to_tell(setting, step, state, other.name):
         return False
-    weight = max(NEWS, _weight_of(_errands(setting, step, state, other)))
+    weight = _weight_of(_errands(setting, step, state, other))
     return not all(affords(each, setting, step, weight) for each in (state, other))
 
 
@@ -1327,8 +1331,8 @@ def may_meet(setting: Setting, step: int, state: ResidentState, other: ResidentS
     - At an appointment with each other, the two may do so even if they are busy or have met shortly before.
     - A resident that has come to speak to the other (`is_errand_to`) may begin one scene during the act for which it
       has come. The last scene of the two must then be at least REST_BEFORE_ERRAND minutes ago.
-    - A resident that has to tell the other something (`has_to_tell`) may do so even if the share of the budget that is
-      free at this hour (`pace`) is spent. The limit of scenes per hour still applies.
+    - A resident that has to tell the other something (`has_to_tell`) may do so even if no budget allows a talk
+      (`tells_in_passing`).
     """
     if not setting.profile.talks or setting.when(step).hour >= LATEST_HOUR:
         return False
@@ -1340,11 +1344,8 @@ def may_meet(setting: Setting, step: int, state: ResidentState, other: ResidentS
     if not in_short and not all(affords(each, setting, step, _weight_of(errands)) for each in both):
         errands = []  # the two cannot speak about the errand; the news can still be told
     tells = not errands and any(has_to_tell(setting, step, one, two.name) for one, two in (both, both[::-1]))
-    if tells and any(_is_at_limit(setting, step, one) for one in both):
-        return False
-    weight = _weight_of(errands) or NEWS * tells
     in_short |= tells and any(tells_in_passing(setting, step, one, two) for one, two in (both, both[::-1]))
-    if not in_short and not all(affords(each, setting, step, weight) for each in both):
+    if not in_short and not all(affords(each, setting, step, _weight_of(errands)) for each in both):
         return False
     if not all(can_be_spoken_to(each, setting, step) and _is_guest_or_home(each, setting, step) for each in both):
         return False
@@ -1362,14 +1363,13 @@ def _weight_of(errands: Sequence[ResidentState]) -> int:
     return max((each.act.weight or WORTH_AT_HOME for each in errands if each.act), default=0)
 
 
-NEWS, WORTH_A_TALK, WORTH_AT_HOME, WORTH_LINES, DECISIVE = 3, 4, 5, 6, 8
-"""Weights of talks, and minimum weights of acts that are done with others (1 to 10).
+WORTH_A_TALK, WORTH_AT_HOME, WORTH_LINES, DECISIVE = 4, 5, 6, 8
+"""Minimum weights of acts that are done with others (1 to 10).
 
-NEWS: weight of a talk in which a resident tells what it has to tell (`has_to_tell`). WORTH_A_TALK: weight from which an
-act needs a talk with its partners; plans give 4 to acts that ask, tell or settle something. WORTH_AT_HOME: the same,
-for partners of the same household. WORTH_LINES: weight from which an act needs a talk with lines; below, a short
-request gives the result. DECISIVE: weight from which a short request may use the evening's tokens. An act with an open
-question, or an act that was agreed on, needs a talk at any weight.
+WORTH_A_TALK: weight from which an act needs a talk with its partners; plans give 4 to acts that ask, tell or settle
+something. WORTH_AT_HOME: the same, for partners of the same household. WORTH_LINES: weight from which an act needs a
+talk with lines; below, a short request gives the result. DECISIVE: weight from which a short request may use the
+evening's tokens. An act with an open question, or an act that was agreed on, needs a talk at any weight.
 """
 
 
@@ -1440,11 +1440,10 @@ def affords(state: ResidentState, setting: Setting, step: int, errand: int = 0) 
     share of the budget that is free at this hour (`pace`).
 
     Args:
-        errand: the weight of the act, or of the news (NEWS), for which one of the two has to speak to the other; 0:
-            they meet by chance.
+        errand: the weight of the act for which one of the two has to speak to the other; 0: they meet by chance.
     """
     # a chance meeting must leave one more model call unspent than an errand must
-    ahead = reserved_calls(setting, step, state, above=errand) + (not errand)
+    ahead = reserved_calls(setting, step, state, above=errand) + OF_A_TALK + (not errand)
     if not has_left(state, setting.profile, reserved=ahead):
         return False
     return bool(errand) or (
@@ -1466,22 +1465,14 @@ def reserved_calls(setting: Setting, step: int, state: ResidentState, *, above: 
     Reserved are:
     - one call for each appointment that is not over, whatever its weight;
     - one call for each later part of the plan for which the resident has to speak to another, if the weight of the part
-      is greater than `above`;
-    - if the weight NEWS is greater than `above`: one call for each person to whom the resident has to tell something,
-      at most MAX_RESERVED_NEWS.
+      is greater than `above`.
     """
     minute = setting.minute(step)
-    ahead = [
-        each
+    return sum(
+        bool(each.end > minute and {*each.agreed} - {state.name})
+        or bool(each.weight > above and each.start > minute and whom_to_speak_to(setting, each, state.name))
         for each in state.blocks
-        if (each.end > minute and {*each.agreed} - {state.name})
-        or (each.weight > above and each.start > minute and whom_to_speak_to(setting, each, state.name))
-    ]
-    if above >= NEWS or not state.tells:
-        return len(ahead)
-    waiting = {name for names in still_to_tell(state).values() for name in names}
-    told = [name for name in waiting if has_to_tell(setting, step, state, name)]
-    return len(ahead) + min(len(told), MAX_RESERVED_NEWS)
+    )
 
 
 def _is_guest_or_home(state: ResidentState, setting: Setting, step: int) -> bool:

@@ -31,7 +31,15 @@ from mindstream_town.residents.converse import (
 from mindstream_town.residents.person import Appointment, appointment_of
 from mindstream_town.residents.places import avoided_by, home_to_visit, is_home, words_of
 from mindstream_town.residents.plan import FREE, take_up
-from mindstream_town.residents.prompt_context import cut_at_word, housemates, repeats, show, weather_on
+from mindstream_town.residents.prompt_context import (
+    are_copies,
+    cut_at_word,
+    housemates,
+    repeats,
+    runs,
+    show,
+    weather_on,
+)
 from mindstream_town.residents.turn import Resident, ResidentTurn
 from mindstream_town.scenes.day import (
     CORRECTS,
@@ -149,7 +157,7 @@ async def begin_scene(first: ResidentTurn, second: ResidentTurn, near: Sequence[
             prompt=json.dumps(prompt, ensure_ascii=False),
             side=_side(turn, other, plan, present).model_dump_json(exclude_defaults=True),
             mind=tuple(each.id for each in mind),
-            heard=tuple(_heard(turn, other, each) for each in mind),
+            heard=tuple(_heard(turn, other, each, minds[turn is first]) for each in mind),
             plan=tuple(plan.values()),
             places=tuple(places),
             lets_on=bool(_lets_on(turn, other)),
@@ -495,7 +503,7 @@ def _is_in_plan(turn: ResidentTurn, at: Appointment) -> bool:
     return block is not None and bool(block.agreed) and {*block.agreed} == {*at.who, at.host} - {""}
 
 
-MAX_JUDGED, JUDGED_AGAIN = 24, 240
+MAX_JUDGED, JUDGED_AGAIN = 24, 480
 """A resident with secrets judges whether conversations may show its memories (see `_brief`). MAX_JUDGED: maximum number
 of memories judged at a time, in addition to the memories that the next conversation would show. JUDGED_AGAIN: minimum
 minutes after a judgement until the resident judges new memories of the same day."""
@@ -609,12 +617,19 @@ def _side(turn: ResidentTurn, other: ResidentTurn, plan: Mapping[int, Block], pr
     )
 
 
-def _heard(turn: ResidentTurn, other: ResidentTurn, record: Record) -> str:
-    """Return a remark about a memory that is shown for a talk with another resident; "": none.
+def _heard(turn: ResidentTurn, other: ResidentTurn, record: Record, known: Iterable[Record]) -> str:
+    """Return a remark about a memory that is shown for a talk with another resident; "": none, or the other resident
+    knows the same.
 
     The remark says that the other resident has been told the memory before, that the resident has to tell the memory
     now, or that the resident has told it to no one yet.
+
+    Args:
+        known: the memories of the other resident that are shown for the talk.
     """
+    words = runs(record.text)
+    if any(are_copies(words, runs(each.text)) for each in known):
+        return ""
     if record.id in turn.state.shared.get(other.name, frozenset()):
         return "told before"
     if other.name in still_to_tell(turn.state).get(record.id, ()):
