@@ -570,7 +570,7 @@ async def test_the_result_of_an_appointment_is_asked_for_without_secrets(tmp_pat
 
     def agree(ask: TalkScene) -> dict[str, Any]:
         who = {side.who for side in ask.sides}
-        if "Ada Brook" not in who or not who < three or ask.when[-5:] > "12:00":
+        if "Ada Brook" not in who or not who < three or ask.when[-5:] > "14:00":
             return talk(ask)
         supper = {"what": "eating soup", "place": "cafe of Oak Cafe", "from": "18:00", "to": "19:00"}
         return talk(ask, agreed=[supper | {"who": sorted(who)}])
