@@ -387,6 +387,76 @@ async def test_chance_meetings_leave_budget_for_an_appointment(tmp_path: Path) -
     assert agreed and (played or played_together), "the budget of the day was not spent on chance meetings"
 
 
+WIDE = f"""
+[town]
+name = "Longport"
+start = 2024-06-03T00:00:00
+
+[map]
+rows = '''
+{"#" * 66}
+#{"w" * 4}#{"." * 24}#{"h" * 4}#{"." * 24}#{"e" * 4}#
+#{"w" * 4}#{"." * 24}#{"h" * 4}#{"." * 24}#{"e" * 4}#
+##.###{"." * 24}##.###{"." * 24}##.###
+#{"q" * 64}#
+#{"q" * 64}#
+{"#" * 66}
+'''
+things = '''
+{"." * 66}
+{"." * 31}bt{"." * 33}
+{"." * 66}
+{"." * 66}
+{"." * 66}
+{"." * 66}
+{"." * 66}
+'''
+[map.places]
+w = "West Shed:room"
+e = "East Shed:room"
+h = "Home:room"
+q = "Quay:stones"
+[map.objects]
+b = "bed"
+t = "table"
+
+[[residents]]
+name = "Ann Lee"
+home = "Home:room"
+relations = [{{ who = "Bo Lee", as = "brother" }}]
+
+[[residents]]
+name = "Bo Lee"
+home = "Home:room"
+relations = [{{ who = "Ann Lee", as = "sister" }}]
+"""
+
+
+async def test_those_who_have_an_appointment_in_a_large_place_find_each_other(tmp_path: Path) -> None:
+    """They come from the two ends of a quay that is longer than they can see."""
+
+    def plans(ask: PlanScenes) -> dict[str, Any]:
+        plan, shed = day(""), f"room of {'West' if ask.who == 'Ann Lee' else 'East'} Shed"
+        for item in plan["items"]:
+            item |= {"place": shed} if "09:00" <= item["from"] < "14:00" else {}
+        return plan
+
+    def agree(ask: TalkScene) -> dict[str, Any]:
+        walk = {
+            "what": "walking on the quay",
+            "place": "stones of Quay",
+            "day": "2024-06-03",
+            "who": ["Ann Lee", "Bo Lee"],
+        }
+        return talk(ask, agreed=[] if ask.together else [walk | {"from": "12:00", "to": "13:00"}])
+
+    mind = SceneMind(plan_scenes=plans, talk_scene=agree)
+    async with Town.open(tmp_path, setting_of(parse_town(WIDE, Path()), seed=1), model=Models(mind)) as town:
+        await town.run(until=14 * HOUR)
+        kept = await remembered(town, "Ann Lee", ("observation",))
+    assert any("walking on the quay" in each for each in kept) and not any("did not come" in each for each in kept)
+
+
 async def test_an_appointment_without_a_conversation_is_remembered_with_those_who_were_there(tmp_path: Path) -> None:
     mind = SceneMind(talk_scene=lambda ask: agrees_on(ask, LUNCH, "12:00", "13:00"))
     async with Town.open(tmp_path, liucun(), model=Models(mind)) as town:

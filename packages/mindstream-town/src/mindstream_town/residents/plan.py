@@ -28,7 +28,7 @@ from mindstream_town.residents.turn import ResidentTurn
 from mindstream_town.world.routes import path_around, read_walk, write_walk
 from mindstream_town.world.tiles import TileWorld
 from mindstream_town.world.tree import ARENA, OBJECT, SECTOR, Address, Spot, sector_of
-from mindstream_town.world.world import DAY_MINUTES, clock, minute_of
+from mindstream_town.world.world import DAY_MINUTES, World, clock, minute_of
 
 ASIDE = 3
 """Maximum distance in spots between a resident and the object that it uses."""
@@ -615,7 +615,7 @@ def begin(turn: ResidentTurn, block: Block, because: str = "") -> None:
     """
     until = turn.setting.step_at(turn.day, block.end)
     spot = turn.spot
-    place, path = block.place, walk_to(turn, block.place)
+    place, path = block.place, walk_to(turn, block.place, gathers=bool(block.agreed))
     if is_unanswered_visit(turn, block):
         arrives = turn.step + len(read_walk(path)) - 1 if path else turn.step
         until = min(until, arrives + KNOCK * turn.profile.a_minute)
@@ -663,8 +663,11 @@ def _around(turn: ResidentTurn, path: list[Spot]) -> list[Spot]:
     return [path[0], *other] if other else path
 
 
-def walk_to(turn: ResidentTurn, place: str) -> str | None:
+def walk_to(turn: ResidentTurn, place: str, *, gathers: bool = False) -> str | None:
     """Return the encoded walk from the resident's position to a place; None if the place cannot be reached.
+
+    The walk ends at the part of the place that is nearest. To an appointment in a room or outdoors (`gathers`), it ends
+    in the middle of the place if the town runs in scenes, so that the partners see each other in a large place.
 
     If the town runs in scenes on a map of tiles, the walk goes around the homes and workplaces of people that the
     resident avoids. It does not if the way around is more than MOST_DETOUR times as long.
@@ -674,11 +677,21 @@ def walk_to(turn: ResidentTurn, place: str) -> str | None:
         return None
     spot, routes = turn.spot, turn.setting.world.routes
     try:
-        path = [spot, *routes.path(spot, address)]
+        if gathers and turn.lives_in_scenes and address.level == ARENA:
+            path = [spot, *routes.path(spot, _middle_of(turn.setting.world, address))]
+        else:
+            path = [spot, *routes.path(spot, address)]
         path += routes.path(path[-1], stand_at(turn, address, path[-1]))
     except InputError:
         return None
     return write_walk(_around(turn, path))
+
+
+def _middle_of(world: World, address: Address) -> Spot:
+    """Return the spot of a place that is nearest to the middle of all its spots."""
+    spots = world.spots(address)
+    across, down = (sum(each) // len(spots) for each in zip(*spots, strict=True))
+    return min(spots, key=lambda each: (abs(each[0] - across) + abs(each[1] - down), each))
 
 
 DONE = 12

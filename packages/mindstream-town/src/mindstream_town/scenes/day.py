@@ -296,7 +296,7 @@ def is_secret(turn: ResidentTurn, record: Record) -> bool:
     return bool(record.data.get(SECRET)) or record.id in turn.state.keeps
 
 
-MAX_PLAN_MEMORIES, MAX_IMPORTANT = 12, 3
+MAX_PLAN_MEMORIES, MAX_IMPORTANT = 16, 3
 """Maximum memories in the prompt of a day's plan, and of these maximum number of the most important ones of the last 24
 hours."""
 MAX_HABITS_AT_HOME, MAX_HABITS, MAX_ACQUAINTANCES = 600, 300, 8
@@ -502,7 +502,7 @@ async def _come_to_mind(turn: ResidentTurn, date: datetime) -> tuple[list[Record
         *await turn.recall(f"What has {turn.name} planned, agreed on or promised?", MAX_PER_QUESTION, kinds=OF_PEOPLE),
         *await turn.recall(turn.at_heart, MAX_PER_QUESTION, kinds=OF_PEOPLE),
     ]
-    news = [each for each in await known_from_the_start(turn) if _is_untold(turn, each)][:MAX_NEWS]
+    news = [each for each in await known_from_the_start(turn) if _is_untold(turn, each)][: 2 * MAX_NEWS]
     insights = await _newest_insights(turn)
     recent = (await important_today(turn))[:MAX_IMPORTANT]
     records = [*(each for each, _ in today), *untold, *insights, *news, *later, *recent]

@@ -94,7 +94,7 @@ from mindstream_town.world.tree import ARENA, SECTOR
 
 LONGEST = 500
 """Maximum characters of a memory in the prompt, including its appointment."""
-OF_OTHER, OF_TODAY, NEWEST, OF_PLACE, DATED, SHOWN, SHORT = 5, 2, 5, 1, 2, 8, 4
+OF_OTHER, OF_TODAY, NEWEST, OF_PLACE, DATED, SHOWN, SHORT = 5, 2, 5, 1, 2, 10, 6
 ON_THE_WAY = "outdoors, on the way"
 FILLERS = (FREE, AT_HOME)
 """Acts that fill the gaps of a plan."""
