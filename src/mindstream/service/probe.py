@@ -54,24 +54,23 @@ async def probe(name: str) -> str:
     at = address(name)
     if at.vendor == "gguf":
         return f"{name} can be loaded from {at.model}"
-    home = (at.url or HOMES[at.vendor]).rstrip("/")
-    if at.vendor == "anthropic" and not home.endswith("/v1"):
-        home += "/v1"
-    offered = _names(await _list_models(at, home))
+    home, offered = await _offered(at)
     if offered and at.model not in offered and f"{at.model}:latest" not in offered and at.model != "default":
         some = ", ".join(sorted(offered)[:5]) + (", …" if len(offered) > 5 else "")
         raise ModelRefused(f"{name}: the endpoint {home} does not offer {at.model!r}; it offers {some}")
     return f"{name} can be reached at {home}"
 
 
-async def offered(name: str) -> set[str]:
-    """Return the names of the models that an OpenAI-compatible endpoint offers.
+async def _offered(at: Address) -> tuple[str, set[str]]:
+    """Return the URL of an endpoint's API, and the names of the models that the endpoint offers.
 
     Raises:
         ModelError: the endpoint cannot be reached, or refuses the request.
     """
-    at = address(name)
-    return _names(await _list_models(at, (at.url or HOMES[at.vendor]).rstrip("/")))
+    home = (at.url or HOMES[at.vendor]).rstrip("/")
+    if at.vendor == "anthropic" and not home.endswith("/v1"):
+        home += "/v1"
+    return home, _names(await _list_models(at, home))
 
 
 async def _list_models(at: Address, home: str) -> object:
@@ -239,7 +238,7 @@ async def _ollama() -> AsyncIterator[Found]:
         async with asyncio.timeout(PORT_S):
             _, writer = await asyncio.open_connection(home.hostname, home.port or 80)
         writer.close()
-        names = [name for name in sorted(await offered("ollama:any")) if "embed" not in name]
+        names = [name for name in sorted((await _offered(at))[1]) if "embed" not in name]
     except (OSError, TimeoutError, MindstreamError):
         return
     if names:

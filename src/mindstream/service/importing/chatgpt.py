@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mindstream.clock import Moment
-from mindstream.service.importing.items import Fields, Item, Tally, objects, present, read_moment
+from mindstream.service.importing.items import Fields, Item, Tally, branch, objects, present, read_moment
 from mindstream.service.importing.reading import Source
 
 SPOKEN = ("text", "multimodal_text")
@@ -45,14 +45,14 @@ def _conversation(raw: dict[str, Any], tally: Tally) -> Iterator[Item]:
     at = fields.name("current_node")
     fields.lose_rest("only messages, title and dates are read")
     nodes = {id_: node for id_, node in mapping.items() if isinstance(node, dict)}
-    branch = _branch(nodes, at if at in nodes else _newest(nodes))
-    dates = (read_moment(_object(nodes[id_].get("message")).get("create_time")) for id_ in branch)
+    shown = branch({id_: node.get("parent") for id_, node in nodes.items()}, at if at in nodes else _newest(nodes))
+    dates = (read_moment(_object(nodes[id_].get("message")).get("create_time")) for id_ in shown)
     at_last = next((at for at in (created, *dates, updated) if at is not None), None)
-    for id_ in branch:
+    for id_ in shown:
         for item in _message(nodes[id_], episode, title, at_last, tally):
             at_last = at_last if item.created is None else item.created
             yield item
-    for id_ in nodes.keys() - set(branch):
+    for id_ in nodes.keys() - set(shown):
         if isinstance(nodes[id_].get("message"), dict):
             tally.lose("messages of other branches", _words(nodes[id_]["message"]), "another branch was chosen")
 
@@ -64,15 +64,6 @@ def _newest(nodes: Mapping[str, Any]) -> str:
     """
     dated = {id_: node["message"] for id_, node in nodes.items() if isinstance(node.get("message"), dict)}
     return max(reversed(dated), key=lambda id_: read_moment(dated[id_].get("create_time")) or 0, default="")
-
-
-def _branch(nodes: Mapping[str, Any], at: object) -> list[str]:
-    """Return the ids of a branch, from its beginning to `at`."""
-    found: dict[str, None] = {}
-    while isinstance(at, str) and at in nodes and at not in found:  # a damaged file may contain cycles
-        found[at] = None
-        at = nodes[at].get("parent")
-    return list(reversed(found))
 
 
 def _message(node: dict[str, Any], episode: str, title: str, at_last: Moment | None, tally: Tally) -> Iterator[Item]:

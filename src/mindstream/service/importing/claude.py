@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from mindstream.service.importing.chatgpt import conversations
-from mindstream.service.importing.items import Fields, Item, Tally, objects, present
+from mindstream.service.importing.items import Fields, Item, Tally, branch, objects, present
 from mindstream.service.importing.reading import Source
 
 SPOKEN = ("text", "voice_note")
@@ -32,7 +32,7 @@ def _conversation(raw: dict[str, Any], tally: Tally) -> Iterator[Item]:
     episode, title, leaf = fields.name("uuid"), fields.name("name"), fields.name("current_leaf_message_uuid")
     began, messages = fields.moment("created_at"), fields.list("chat_messages")
     fields.lose_rest("only messages, name and dates are read")
-    said = list(objects(iter(messages), tally, "message"))
+    said = list(objects(messages, tally, "message"))
     chosen = _branch(said, leaf)
     for message in said:
         if chosen is None or str(message.get("uuid")) in chosen:
@@ -53,11 +53,7 @@ def _branch(messages: list[dict[str, Any]], leaf: str) -> set[str] | None:
     if not any(isinstance(parent, str) and parent in parents for parent in parents.values()):
         return None
     at: object = leaf if leaf in parents else max(messages, key=lambda each: str(each.get("created_at"))).get("uuid")
-    found: set[str] = set()
-    while isinstance(at, str) and at in parents and at not in found:  # a damaged file may contain cycles
-        found.add(at)
-        at = parents[at]
-    return found
+    return set(branch(parents, at))
 
 
 def _message(raw: dict[str, Any], episode: str, title: str, tally: Tally) -> Item | None:
@@ -68,7 +64,7 @@ def _message(raw: dict[str, Any], episode: str, title: str, tally: Tally) -> Ite
         fields.text("text", "content"),
     )
     said: list[str] = []
-    for block in objects(iter(blocks), tally, "message.content"):
+    for block in objects(blocks, tally, "message.content"):
         text = block.get("text")
         if block.get("type") in SPOKEN and isinstance(text, str):
             said.append(text)
@@ -76,7 +72,7 @@ def _message(raw: dict[str, Any], episode: str, title: str, tally: Tally) -> Ite
             tally.lose(f"message.content: {block.get('type')}", block, "not part of the conversation")
     blocks_said = len(said)
     attached = [
-        each for name in ("files", "attachments") for each in objects(iter(fields.list(name)), tally, f"message.{name}")
+        each for name in ("files", "attachments") for each in objects(fields.list(name), tally, f"message.{name}")
     ]
     files = [str(each["file_name"]) for each in attached if each.get("file_name")]
     for each in attached:

@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from email.utils import mktime_tz, parsedate_tz
 from typing import Any
@@ -227,7 +227,20 @@ def is_deleted(raw: Mapping[str, Any]) -> bool:
     return any(flags) or any(str(each).casefold() in ("delete", "deleted") for each in words)
 
 
-def objects(values: Iterator[object], tally: Tally, what: str) -> Iterator[dict[str, Any]]:
+def branch(parents: Mapping[str, object], at: object) -> list[str]:
+    """Return the ids of the messages of a branch, from its beginning to `at`.
+
+    Args:
+        parents: for each message, the id of its parent.
+    """
+    found: dict[str, None] = {}
+    while isinstance(at, str) and at in parents and at not in found:  # a damaged file may contain cycles
+        found[at] = None
+        at = parents[at]
+    return list(reversed(found))
+
+
+def objects(values: Iterable[object], tally: Tally, what: str) -> Iterator[dict[str, Any]]:
     """Yield the values that are objects; count the others as lost."""
     for value in values:
         if isinstance(value, dict):

@@ -48,11 +48,11 @@ def _agent(raw: dict[str, Any], tally: Tally) -> Iterator[Item]:
     fields = Fields(raw, tally, "agent.")
     name = fields.text("name")
     for place in ("blocks", "core_memory"):
-        for block in objects(iter(fields.list(place)), tally, "block"):
+        for block in objects(fields.list(place), tally, "block"):
             yield from _block(block, tally)
     for place in ("memory", "core_memory"):
         yield from _blocks(fields.mapping(place), tally)
-    for message in objects(iter(fields.list("messages")), tally, "message"):
+    for message in objects(fields.list("messages"), tally, "message"):
         yield from _message(message, tally, name)
     fields.lose_rest("configuration of the agent")
 
@@ -105,7 +105,7 @@ def _message(raw: dict[str, Any], tally: Tally, agent: str = "") -> Iterator[Ite
     if role not in ("user", "assistant") or not said:
         tally.lose(f"messages: {role}", raw.get("content") or raw, "no text of the user or the agent")
         return
-    for part in objects(iter(_parts(raw)), tally, "message.content"):
+    for part in objects(_parts(raw), tally, "message.content"):
         if part.get("type") != "text":
             tally.lose(f"message.content: {part.get('type')}", part, "not part of the conversation")
     fields = Fields(raw, tally, "message.")

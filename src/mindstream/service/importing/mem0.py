@@ -22,12 +22,12 @@ def read(source: Source, tally: Tally) -> Iterator[Item]:
     """Yield the memories and the relations of a file; if the file is a list of pages, page by page."""
     place = source.place(*LISTS, *(f"{outer}.{inner}" for outer in LISTS for inner in LISTS))
     for memories, relations in map(_unpacked, source.values(place)):
-        for raw in objects(iter(memories), tally, "memory"):
+        for raw in objects(memories, tally, "memory"):
             if is_deleted(raw):
                 tally.lose("items", raw.get("memory"), "it was deleted in mem0")
             else:
                 yield _memory(raw, tally)
-        for raw in objects(iter(relations), tally, "relations"):
+        for raw in objects(relations, tally, "relations"):
             yield from _relation(raw, tally)
     if place not in ("", "item"):
         for raw in objects(source.values("relations.item", MAX_FILE), tally, "relations"):

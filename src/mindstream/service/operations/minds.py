@@ -18,6 +18,7 @@ from mindstream.log.events import Heard, Logged, Waiting
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.columns import KIND_CODES
 from mindstream.memory.store.record import MAX_UTTERANCE, Kind, Record
+from mindstream.minds.mind import take_all
 from mindstream.models.roles import DEFAULT
 from mindstream.models.rules import Rules
 from mindstream.reasoners.background import stop_elsewhere
@@ -163,9 +164,7 @@ async def answer_again(runtime: Runtime, principal: Principal, request: AgainReq
 async def _answer_again(runtime: Runtime, principal: Principal, heard: Logged, session: str, pack: str) -> None:
     async with runtime.mind(principal, session, pack) as opened:
         with opened.answers_now():
-            async with aclosing(opened.mind.answer_again(heard)) as rows:
-                async for _ in rows:
-                    pass
+            await take_all(opened.mind.answer_again(heard))
 
 
 class MindRequest(Ask):
