@@ -20,7 +20,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from mindstream_studio.recorded import add_recorded
 from mindstream_studio.serve import add_studio, read_pages
 
 from mindstream.server.api_app import app
@@ -51,7 +50,6 @@ def serving(data: Path) -> Iterator[str]:
     """Serve the studio from a thread; yield its address."""
     api_app = app(data, model="rules")
     add_studio(api_app)
-    add_recorded(api_app)
     socket = listen("127.0.0.1", 0)
     server = Server(api_app, configure(api_app))
     thread = threading.Thread(target=lambda: asyncio.run(server.serve_app([socket])), daemon=True)

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from mindstream_studio.recorded import add_recorded
 from mindstream_studio.serve import STATIC, add_studio
 from served import Served
 
@@ -39,7 +38,6 @@ def serve_studio(data: Path, **more: Any) -> Served:
     """Return a server with the studio; a context manager."""
     served = Served(data, **more)
     add_studio(served.api_app)
-    add_recorded(served.api_app)
     return served
 
 

@@ -20,7 +20,6 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A server with the recordings, and no other data."""
     serving = Served(tmp_path_factory.mktemp("studio") / "data", model="rules")
     add_studio(serving.api_app)
-    add_recorded(serving.api_app)
     with serving as running:
         yield running
 

@@ -12,11 +12,9 @@ if TYPE_CHECKING:
 
 
 def _add_pages(api_app: ApiApp) -> None:
-    from mindstream_studio.recorded import add_recorded
     from mindstream_studio.serve import add_studio
 
     add_studio(api_app)
-    add_recorded(api_app)
 
 
 PLUGIN = Plugin(

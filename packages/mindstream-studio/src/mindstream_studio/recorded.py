@@ -105,9 +105,6 @@ RECORDINGS = (
 class Recorded:
     """The API over the recordings: an ASGI application that its first request opens and `running` closes."""
 
-    listed = tuple(each.model_dump() for each in RECORDINGS)
-    """Descriptions of the recordings, available before they are unpacked."""
-
     def __init__(self, packed: Path = PACKED) -> None:
         self._packed, self._opening = packed, asyncio.Lock()
         self._inner: ASGIApp | None = None

@@ -17,14 +17,13 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from mindstream.server.admission import principal_of
 from mindstream.service.operations.operation import LOCAL_PRINCIPAL
 from mindstream_studio.joining import join_pages
+from mindstream_studio.recorded import RECORDINGS, add_recorded
 
 if TYPE_CHECKING:
     from mindstream.server.api_app import ApiApp
 
 STATIC = Path(__file__).parent / "static"
 PREFIX = "/studio/"
-RECORDED = "/recorded"
-"""Path of the shipped recordings, if they are mounted (see recorded.py)."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -70,7 +69,8 @@ def read_page(path: Path, text: str | None = None) -> PageFile:
 
 
 def add_studio(api_app: ApiApp) -> None:
-    """Mount the pages on a server; browsers check for a newer version at each request."""
+    """Mount the pages and the shipped recordings on a server. Browsers check for a newer version of a page at each
+    request."""
     pages, api = read_pages(STATIC), api_app.api
     data = str(api_app.runtime.settings.data.resolved())
 
@@ -89,10 +89,7 @@ def add_studio(api_app: ApiApp) -> None:
     async def about(request: Request) -> Response:
         """Describe the recordings; to programs on this machine that need no token, also tell the location of the
         data."""
-        inner = next(
-            (getattr(route, "app", None) for route in api.routes if getattr(route, "path", "") == RECORDED), None
-        )
-        described: dict[str, Any] = {"recordings": list(getattr(inner, "listed", ()))}
+        described: dict[str, Any] = {"recordings": [each.model_dump() for each in RECORDINGS]}
         if principal_of(request.scope) == LOCAL_PRINCIPAL:
             described["data"] = data
         return JSONResponse(described, headers={"cache-control": "no-store"})
@@ -103,3 +100,4 @@ def add_studio(api_app: ApiApp) -> None:
     api.add_route(PREFIX.rstrip("/"), front, include_in_schema=False)
     api.add_route(PREFIX + "about.json", about, include_in_schema=False)
     api.add_route(PREFIX + "{path:path}", page, include_in_schema=False)
+    add_recorded(api_app)

@@ -77,7 +77,6 @@ def studio(
     from mindstream.server.api_app import app as make
     from mindstream.server.run import new_loop, serve
     from mindstream.service.operations.offered import Offered, read_towns
-    from mindstream_studio.recorded import add_recorded
     from mindstream_studio.serve import add_studio
 
     warn_if_unpriced(settings)
@@ -85,7 +84,6 @@ def studio(
     offered = Offered(split_names([tools]) or (), tuple(docs or ()), tuple(mcp or ()), read_towns(town or ()))
     api_app = make(settings.data, settings=settings, offered=offered)
     add_studio(api_app)
-    add_recorded(api_app)
     with asyncio.Runner(loop_factory=new_loop()) as runner:
         runner.run(serve(api_app, "127.0.0.1", port, show))
 
