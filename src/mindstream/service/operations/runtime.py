@@ -205,7 +205,7 @@ class Runtime:
 
     async def _end(self, key: StreamKey, before: int | None) -> None:
         await self.minds.drop(key, before)
-        for place, memory in [each for each in self._memories.items() if each[0][1] == key]:
+        for place, memory in [each for each in self._memories.items() if each[1].key == key]:
             if before is None or memory.was_opened_before(before):
                 del self._memories[place]
                 await memory.close()
@@ -402,11 +402,11 @@ class Runtime:
             InputError: the request is about no user.
             StorageError: the data cannot be read or written.
         """
-        store = self.tenant(principal).store
-        stream = store.key(principal.name)
-        place = (principal.tenant_key, stream)
+        place = (principal.tenant_key, principal.user)
         memory = self._memories.get(place)
         if memory is None:
+            store = self.tenant(principal).store
+            stream = store.key(principal.name)
             await asyncio.to_thread(finish_erasures, self.settings.data, stream)
             vectors, of_another = await choose_embedder(store, stream, self.named_embedder)
             policy = await adopt_policy(store, stream, self.clock.now(), policy_given(self.settings))
