@@ -513,7 +513,7 @@ class Columns:
     def _revise_held(self, id_: str, new: Mapping[str, float | str]) -> None:
         """Change values of a held record, before they are changed in the columns."""
         if new.keys().isdisjoint(UNSHARED) and not isinstance(self.whole.get(id_), Record):
-            self.whole.renew(id_)  # the compact form does not contain these values
+            self.whole[id_] = self.whole.pop(id_)  # only its place changes: the compact form has none of these values
             return
         held = copied(self.held([id_])[id_])
         for name, value in new.items():

@@ -6,7 +6,6 @@ stream's columns anyway, and values that many records have in common, such as th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import islice
 from typing import TypeAlias
 
@@ -26,52 +25,37 @@ Compact: TypeAlias = tuple[Common, str, int]
 """A record without the values that columns have: the values in common with other records, the text, and seq."""
 
 
-class HeldRecords:
+class HeldRecords(dict[str, Record | Compact]):
     """Held records by id, in the order in which they were last held.
 
     A record is held in compact form if its only other values are in the columns (see `Columns.held`); otherwise the
     record itself is held.
     """
 
+    __slots__ = ("_common",)
+
     def __init__(self) -> None:
-        self._held: dict[str, Record | Compact] = {}
+        super().__init__()
         self._common: dict[tuple[object, ...], Common] = {}
-
-    def __len__(self) -> int:
-        return len(self._held)
-
-    def __contains__(self, id_: str) -> bool:
-        return id_ in self._held
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._held)
-
-    def get(self, id_: str) -> Record | Compact | None:
-        """Return a held record, or its compact form; None: it is not held."""
-        return self._held.get(id_)
 
     def hold(self, id_: str, record: Record) -> None:
         """Hold a record as the last one. `id_`: its id, as the object that other parts of the process hold."""
-        self._held.pop(id_, None)
-        self._held[id_] = self._compact(record) or record
-
-    def renew(self, id_: str) -> None:
-        """Make a held record the last one."""
-        self._held[id_] = self._held.pop(id_)
+        self.pop(id_, None)
+        self[id_] = self._compact(record) or record
 
     def drop(self, id_: str) -> None:
         """Drop a record, if it is held. Values that it has in common with others are no longer used for new records."""
-        if self._held.pop(id_, None) is not None:
+        if self.pop(id_, None) is not None:
             self._common.clear()
 
     def drop_oldest(self, count: int = 1) -> None:
         """Drop the records that were held longest ago."""
-        for id_ in list(islice(self._held, count)):
-            del self._held[id_]
+        for id_ in list(islice(self, count)):
+            del self[id_]
 
     def clear(self) -> None:
         """Drop all records."""
-        self._held.clear()
+        super().clear()
         self._common.clear()
 
     def _compact(self, record: Record) -> Compact | None:
