@@ -630,6 +630,25 @@ async def test_an_appointment_of_three_has_one_result_for_all_of_them(tmp_path: 
     assert asked.when.endswith("18:30"), "when half of the time has passed, so that all can be there"
 
 
+async def test_an_errand_to_several_people_is_settled_once(tmp_path: Path) -> None:
+    """Ada, Ben and Emil haul a boat; each plan names the other two."""
+    three = {"Ada Brook", "Ben Hale", "Emil Kern"}
+
+    def plans(ask: PlanScenes) -> dict[str, Any]:
+        plan = out_all_day(ask)
+        items = [each for each in plan["items"] if not "10:00" <= each["from"] < "12:00"]
+        hauling: dict[str, Any] = {"from": "10:00", "to": "12:00", "what": f"hauling the boat, {ask.who}"}
+        hauling |= {"place": "cafe of Oak Cafe", "with": sorted(three - {ask.who}), "weight": 5}
+        both = [*items, hauling] if ask.who in three else plan["items"]
+        return {"items": sorted(both, key=lambda each: each["from"])}
+
+    mind = SceneMind(plan_scenes=plans, settle=lambda _: {"text": "The boat is on the slip.", "weight": 5})
+    async with Town.open(tmp_path, five(), model=Models(mind)) as town:
+        await town.run(until=12 * HOUR)
+    asked = [{side.who for side in ask.sides} for ask in mind.of(Settle) if ask.did.startswith("hauling")]
+    assert asked == [three]
+
+
 async def test_the_result_of_an_appointment_is_asked_for_without_secrets(tmp_path: Path) -> None:
     """Ada keeps a memory to herself, and would say something of it to Ben, not to Emil."""
     three = {"Ada Brook", "Ben Hale", "Emil Kern"}
@@ -1181,6 +1200,34 @@ async def test_an_errand_for_which_the_budget_allows_no_talk_is_settled_in_short
     for name in (HOST, HERMIT):
         (block,) = (each for each in town.residents[name].state.blocks if "挖地" in each.what)
         assert (block.start, {*block.agreed}) == (20 * 60, {HOST, HERMIT}), "both agreed to it"
+
+
+async def test_a_secret_meant_for_one_person_is_told_on_the_visit_for_it_after_an_earlier_meeting(
+    tmp_path: Path,
+) -> None:
+    """The host meets the hermit in the morning, and tells it the secret at four, for which it has come."""
+    news, told = "陈伯要把茶馆送给石婆婆。", "陈伯要把茶馆送给你。"
+
+    def plans(ask: PlanScenes) -> Any:
+        plan = errand_at_four(7)(ask)
+        for each in plan["items"]:
+            each |= {"because": number_of_memory(ask, news)} if each["what"] == ASK else {}
+        return plan
+
+    mind = SceneMind(plan_scenes=plans, let_on=lambda _: {"lets_on": [{"to": HERMIT, "says": told}]})
+    secret = seeds(f'{{ text = "{news}", secret = true }}')
+    async with Town.open(tmp_path, liucun(secret), model=Models(mind)) as town:
+        await town.run(until=18 * HOUR)
+    talks = [ask for ask in mind.of(TalkScene) if {side.who for side in ask.sides} == {HOST, HERMIT}]
+    (first, *_, last) = talks
+    assert first.when[-5:] < "12:00" and last.when[-5:] >= "16:00"
+    assert any(told in line for side in last.sides for line in side.memories)
+    assert mind.of(LetOn)[0].plan[-1] == f"{ASK}, with {HERMIT}"
+
+
+def number_of_memory(ask: PlanScenes, text: str) -> list[int]:
+    """Return the numbers of the memories in a day's plan that contain a text."""
+    return [n for n, each in enumerate(ask.memories, 1) if text in each.text]
 
 
 async def test_an_errand_of_little_weight_is_settled_in_short_and_corrects_what_was_false(tmp_path: Path) -> None:

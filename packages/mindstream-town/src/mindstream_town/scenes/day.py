@@ -1246,11 +1246,11 @@ def tells_in_passing(setting: Setting, step: int, state: ResidentState, other: R
 
     It does if all of these hold:
     - It has news for the other (`has_to_tell`).
-    - The budget of one of the two allows no talk: about an errand of one to the other, or else at a chance meeting.
+    - The budget of one of the two allows no talk, neither about the news nor about an errand of one to the other.
     """
     if not has_to_tell(setting, step, state, other.name):
         return False
-    weight = _weight_of(_errands(setting, step, state, other))
+    weight = max(NEWS, _weight_of(_errands(setting, step, state, other)))
     return not all(affords(each, setting, step, weight) for each in (state, other))
 
 
@@ -1314,8 +1314,8 @@ def partners_of_errand(setting: Setting, state: ResidentState, step: int) -> fro
     if act is None or act.secret or (state.briefing and act.what in state.briefing.plan):
         return frozenset()
     partners = whom_to_speak_to(setting, act, state.name)
-    is_errand = len(partners) > 1 and any(is_errand_to(setting, state, name, step) for name in partners)
-    return partners if is_errand else frozenset()
+    left = frozenset(name for name in partners if is_errand_to(setting, state, name, step))
+    return left if len(partners) > 1 else frozenset()
 
 
 def _wait_of(block: Block) -> int:
@@ -1331,8 +1331,8 @@ def may_meet(setting: Setting, step: int, state: ResidentState, other: ResidentS
     - At an appointment with each other, the two may do so even if they are busy or have met shortly before.
     - A resident that has come to speak to the other (`is_errand_to`) may begin one scene during the act for which it
       has come. The last scene of the two must then be at least REST_BEFORE_ERRAND minutes ago.
-    - A resident that has to tell the other something (`has_to_tell`) may do so even if no budget allows a talk
-      (`tells_in_passing`).
+    - A resident that has to tell the other something (`has_to_tell`) may do so even if the share of the budget that is
+      free at this hour (`pace`) is spent, and in passing if no budget allows a talk (`tells_in_passing`).
     """
     if not setting.profile.talks or setting.when(step).hour >= LATEST_HOUR:
         return False
@@ -1345,7 +1345,8 @@ def may_meet(setting: Setting, step: int, state: ResidentState, other: ResidentS
         errands = []  # the two cannot speak about the errand; the news can still be told
     tells = not errands and any(has_to_tell(setting, step, one, two.name) for one, two in (both, both[::-1]))
     in_short |= tells and any(tells_in_passing(setting, step, one, two) for one, two in (both, both[::-1]))
-    if not in_short and not all(affords(each, setting, step, _weight_of(errands)) for each in both):
+    weight = _weight_of(errands) or NEWS * tells
+    if not in_short and not all(affords(each, setting, step, weight) for each in both):
         return False
     if not all(can_be_spoken_to(each, setting, step) and _is_guest_or_home(each, setting, step) for each in both):
         return False
@@ -1363,13 +1364,14 @@ def _weight_of(errands: Sequence[ResidentState]) -> int:
     return max((each.act.weight or WORTH_AT_HOME for each in errands if each.act), default=0)
 
 
-WORTH_A_TALK, WORTH_AT_HOME, WORTH_LINES, DECISIVE = 4, 5, 6, 8
-"""Minimum weights of acts that are done with others (1 to 10).
+NEWS, WORTH_A_TALK, WORTH_AT_HOME, WORTH_LINES, DECISIVE = 3, 4, 5, 6, 8
+"""Weights of talks, and minimum weights of acts that are done with others (1 to 10).
 
-WORTH_A_TALK: weight from which an act needs a talk with its partners; plans give 4 to acts that ask, tell or settle
-something. WORTH_AT_HOME: the same, for partners of the same household. WORTH_LINES: weight from which an act needs a
-talk with lines; below, a short request gives the result. DECISIVE: weight from which a short request may use the
-evening's tokens. An act with an open question, or an act that was agreed on, needs a talk at any weight.
+NEWS: weight of a talk in which a resident tells what it has to tell (`has_to_tell`). WORTH_A_TALK: weight from which an
+act needs a talk with its partners; plans give 4 to acts that ask, tell or settle something. WORTH_AT_HOME: the same,
+for partners of the same household. WORTH_LINES: weight from which an act needs a talk with lines; below, a short
+request gives the result. DECISIVE: weight from which a short request may use the evening's tokens. An act with an open
+question, or an act that was agreed on, needs a talk at any weight.
 """
 
 
@@ -1386,10 +1388,12 @@ def whom_to_speak_to(setting: Setting, act: Act | Block, name: str) -> frozenset
 
 
 def is_errand_to(setting: Setting, state: ResidentState, other: str, step: int) -> bool:
-    """Return whether a resident has reached the place of a planned act for which it has to speak to another."""
-    act = state.act
-    has_come = act is not None and act.why == "plan" and not act.asleep and act.has_arrived(step)
-    return act is not None and has_come and other in whom_to_speak_to(setting, act, state.name)
+    """Return whether a resident has reached the place of a planned act for which it still has to speak to another."""
+    act, block = state.act, state.block_at(setting.minute(step))
+    if act is None or act.why != "plan" or act.asleep or not act.has_arrived(step):
+        return False
+    is_left = block is None or block.what != act.what or other in block.whom  # a talk removes the partners of the block
+    return is_left and other in whom_to_speak_to(setting, act, state.name)
 
 
 def has_to_tell(setting: Setting, step: int, state: ResidentState, other: str) -> bool:
@@ -1440,7 +1444,8 @@ def affords(state: ResidentState, setting: Setting, step: int, errand: int = 0) 
     share of the budget that is free at this hour (`pace`).
 
     Args:
-        errand: the weight of the act for which one of the two has to speak to the other; 0: they meet by chance.
+        errand: the weight of the act, or of the news (NEWS), for which one of the two has to speak to the other; 0:
+            they meet by chance.
     """
     # a chance meeting must leave one more model call unspent than an errand must
     ahead = reserved_calls(setting, step, state, above=errand) + OF_A_TALK + (not errand)

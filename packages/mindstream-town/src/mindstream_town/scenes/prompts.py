@@ -227,14 +227,16 @@ class LetOn(Prompt[Briefing]):
     memories: tuple[str, ...] = ()
     """Memories for which the person has not yet decided whether a conversation may show them."""
     plan: tuple[str, ...] = ()
-    """The current act and the rest of the day's plan, without secret acts, sleep and free time."""
+    """The current act and the rest of the day's plan, without sleep and free time. Secret acts with other people come
+    last and have no number; other secret acts are left out."""
     when: str
 
 
 @rule(LetOn)
 def keep_it(ask: LetOn) -> Briefing:
     """Rule: reveal nothing, and show neither memories nor plans."""
-    return Briefing(hides=[int(line.partition(".")[0]) for line in (*ask.memories, *ask.plan)])
+    numbers = (line.partition(".")[0] for line in (*ask.memories, *ask.plan))
+    return Briefing(hides=[int(number) for number in numbers if number.isdigit()])
 
 
 class SceneLine(Frozen):

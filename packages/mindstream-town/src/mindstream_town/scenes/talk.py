@@ -94,7 +94,9 @@ from mindstream_town.world.tree import ARENA, SECTOR
 
 LONGEST = 500
 """Maximum characters of a memory in the prompt, including its appointment."""
-OF_OTHER, OF_TODAY, NEWEST, OF_PLACE, DATED, SHOWN, SHORT = 5, 2, 5, 1, 2, 10, 6
+OF_OTHER, OF_TODAY, NEWEST, OF_PLACE, DATED, SHOWN = 5, 2, 5, 1, 2, 10
+SHORT, MIN_SHORT = 12, 3
+"""Maximum number of memories in a short request, of all people there; each of many may have MIN_SHORT."""
 ON_THE_WAY = "outdoors, on the way"
 FILLERS = (FREE, AT_HOME)
 """Acts that fill the gaps of a plan."""
@@ -252,7 +254,8 @@ async def settle_in_short(people: Sequence[ResidentTurn]) -> None:
         await _tell(turn, other)
     minds = [await _come_to_mind(turn, people[turn is first], place) for turn in people]
     await together(*(_brief(turn, mind) for turn, mind in zip(people, minds, strict=True)))
-    minds = [[each for each in mind if _may_show(turn, each)][:SHORT] for turn, mind in zip(people, minds, strict=True)]
+    most = max(MIN_SHORT, SHORT // len(people))
+    minds = [[each for each in mind if _may_show(turn, each)][:most] for turn, mind in zip(people, minds, strict=True)]
     lets_on = [_lets_on(turn, people[turn is first]) if len(people) == 2 else () for turn in people]
     is_hidden = hides_act(first, act)
     prompt = {
@@ -503,7 +506,7 @@ def _is_in_plan(turn: ResidentTurn, at: Appointment) -> bool:
     return block is not None and bool(block.agreed) and {*block.agreed} == {*at.who, at.host} - {""}
 
 
-MAX_JUDGED, JUDGED_AGAIN = 24, 480
+MAX_JUDGED, JUDGED_AGAIN = 16, 480
 """A resident with secrets judges whether conversations may show its memories (see `_brief`). MAX_JUDGED: maximum number
 of memories judged at a time, in addition to the memories that the next conversation would show. JUDGED_AGAIN: minimum
 minutes after a judgement until the resident judges new memories of the same day."""
@@ -540,6 +543,7 @@ async def _brief(turn: ResidentTurn, mind: Sequence[Record]) -> None:
     unjudged += [each for each in others if each.id not in shows | hides][:MAX_JUDGED]
     ahead = [each for each in state.blocks if each.end > turn.minute and each.why == "plan" and not each.asleep]
     plan = [each.what for each in (state.act, *ahead) if each and not each.secret and each.what not in FILLERS]
+    struck_anyway = [f"{each.what}, with {', '.join(each.whom)}" for each in ahead if each.secret and each.whom]
     known = acquaintances(turn).values()
     described = [
         each for line in public_identity(turn) for each in ((line,) if line in known else sentences(line)) if each
@@ -559,7 +563,7 @@ async def _brief(turn: ResidentTurn, mind: Sequence[Record]) -> None:
             recent=_numbered(recent),
             secrets=tuple(each.text for each in secrets),
             memories=_numbered((n, cut_at_word(text, LONGEST)) for n, text in memories),
-            plan=_numbered(acts),
+            plan=(*_numbered(acts), *(() if again else struck_anyway)),
             when=turn.date_and_time,
         )
     )
@@ -650,11 +654,12 @@ def _lets_on(turn: ResidentTurn, other: ResidentTurn) -> tuple[str, ...]:
     """Return what a resident would reveal of its own secrets to another resident today.
 
     Return () if there is nothing to reveal, or if the resident has no briefing. Return () also if the two have met
-    today: the resident could have revealed it then.
+    today, because the resident could have revealed it then; not if it has now come on purpose (`is_sought`).
     """
     briefing = briefing_of(turn)
     has_met = turn.state.scenes.get(other.name, -1) >= turn.setting.step_at(turn.day, 0)
-    return briefing.lets_on.get(other.name, ()) if briefing and not has_met else ()
+    is_due = not has_met or is_sought(turn, other.name)
+    return briefing.lets_on.get(other.name, ()) if briefing and is_due else ()
 
 
 def _doing(turn: ResidentTurn) -> str:
