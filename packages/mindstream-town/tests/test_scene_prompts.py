@@ -1225,6 +1225,33 @@ async def test_a_secret_meant_for_one_person_is_told_on_the_visit_for_it_after_a
     assert mind.of(LetOn)[0].plan[-1] == f"{ASK}, with {HERMIT}"
 
 
+async def test_a_long_memory_is_told_and_agreed_on_in_full(tmp_path: Path) -> None:
+    """A town's file may have memories, and an agreement may have parts, that are longer than a text of a reply."""
+    news, part = "河边的船漏了,先要拿出木板,再要涂上油。" * 25, "先把木板拿到河边,再把船翻过来,然后涂上油。" * 9
+
+    def tell(ask: TalkScene) -> dict[str, Any]:
+        sides = {side.who: side for side in ask.sides}
+        if {*sides} != {HOST, GUEST}:
+            return talk(ask)
+        lines = [{"who": HOST, "says": "听我说。", "tells": number_of(sides[HOST].memories, news[:20])}]
+        parts = [{"who": who, "what": part[: 190 + n]} for n, who in enumerate((HOST, GUEST))]
+        both = {
+            "what": "修船",
+            "who": [HOST, GUEST],
+            "parts": parts,
+            "day": "2024-06-03",
+            "from": "20:00",
+            "to": "21:00",
+        }
+        return talk(ask, lines=lines, agreed=[both | {"place": INN_WORDS}])
+
+    mind = SceneMind(talk_scene=tell)
+    async with Town.open(tmp_path, liucun(seeds(f'"{news}"')), model=Models(mind)) as town:
+        await town.run(until=12 * HOUR)
+        kept = await remembered(town, GUEST)
+    assert news in kept and any(part[:190] in each and part[:191] in each for each in kept)
+
+
 def number_of_memory(ask: PlanScenes, text: str) -> list[int]:
     """Return the numbers of the memories in a day's plan that contain a text."""
     return [n for n, each in enumerate(ask.memories, 1) if text in each.text]

@@ -741,7 +741,9 @@ async def _keep(
     told = [record for record in minds[1 - at] if record.id in passed]
     taken = taken_of(one, other, scene, kept, places, talked=bool(lines))
     heard = await _heard_now(one, told, [*(each.text for each in taken.memo), *(each.text for each in scene.results)])
-    taken = taken.model_copy(update={"memo": [*taken.memo, *(Learned(text=each.text) for each in heard)]})
+    # the limits of a reply's texts do not apply to memories, which a town's file or a user may have written
+    in_full = [Learned.model_construct(text=each.text) for each in heard]
+    taken = taken.model_copy(update={"memo": [*taken.memo, *in_full]})
     every = await _new_agreements(one, other, taken, told, places)
     weights = [*(float(each.weight) for each in kept), *(each.importance or IMPORTANCE for each in heard)]
     thoughts = {
@@ -860,7 +862,7 @@ def taken_of(
         told = [f"{name}: {what[name]}" for name in what] if len({*parts.values()}) > 1 else [each.what]
         told = [*what.values()] if len(who) == 1 else told
         agreed.append(
-            Agreed(
+            Agreed.model_construct(
                 text=f"Agreed by {', '.join(who)}: {'; '.join(told)}",
                 what=what.get(one.name, each.what),
                 who=who,
