@@ -16,7 +16,7 @@ from mindstream_town.residents.person import Person, Relation
 from mindstream_town.residents.places import home_to_visit, is_common
 from mindstream_town.residents.plan import FREE, PROMISED
 from mindstream_town.residents.prompt_context import cut_at_word
-from mindstream_town.scenes.day import OF_A_TALK, RESERVED, SETTLED, affords, line_of, reserved_calls, without_repeats
+from mindstream_town.scenes.day import RESERVED, SETTLED, affords, line_of, reserved_calls, without_repeats
 from mindstream_town.scenes.prompts import (
     Evening,
     LetOn,
@@ -1033,7 +1033,7 @@ async def test_the_last_call_for_a_talk_is_left_for_the_one_that_matters_most(tm
         while town.residents["Ada Brook"].state.is_talking(town.step):
             await town.run(until=town.step + 60)
         setting, state = town.setting, town.residents["Ada Brook"].state
-    last = setting.profile.day_calls - RESERVED - OF_A_TALK - 1
+    last = setting.profile.day_calls - RESERVED - 1
     for calls, small, great in ((last - 1, True, True), (last, False, True), (last + 1, False, False)):
         asked = state.model_copy(update={"asked": (calls, 5_000)})
         assert [affords(asked, setting, town.step, errand=weight) for weight in (2, 9)] == [small, great]

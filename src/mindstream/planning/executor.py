@@ -13,7 +13,6 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from json.encoder import encode_basestring as _quote
-from types import MappingProxyType
 
 from pydantic import JsonValue
 
@@ -319,8 +318,8 @@ class Executor:
         traits = traits_of(tool)
         foreign = bool(needed) and any(each.foreign for each in needed.values())
 
-        def failed(why: str, arguments: Mapping[str, JsonValue] = MappingProxyType({})) -> Evidence:
-            return Evidence(step.id, why, True, foreign, step.tool, arguments)
+        def failed(why: str, arguments: Mapping[str, JsonValue] | None = None) -> Evidence:
+            return Evidence(step.id, why, True, foreign, step.tool, arguments or {})
 
         if tool is None:
             return failed(f"there is no tool {step.tool!r}; the tools are: {', '.join(self._tools) or 'none'}")

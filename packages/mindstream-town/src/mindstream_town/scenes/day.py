@@ -1179,12 +1179,12 @@ REST_AT_HOME, REST, REST_BEFORE_ERRAND = 180, 100, 10
 """Minimum minutes between two scenes of the same two residents. REST_AT_HOME: if they are of one household. REST: if
 not. REST_BEFORE_ERRAND: in either case, if one of them has come to speak to the other (`is_errand_to`)."""
 AN_HOUR, MOST_AN_HOUR = 60, 2
-RESERVED, OF_A_TALK = 2, 2
-"""RESERVED: number of a day's model calls that are reserved for the evening. OF_A_TALK: a talk with lines uses about as
-many tokens as this number of reserved calls."""
-RESERVED_TOKENS, EVENING_TOKENS = 1_000, 2_400
-"""RESERVED_TOKENS: tokens that are kept free for each reserved call (`reserved_calls`), enough for a resident's part of
-a short request. EVENING_TOKENS: approximate maximum tokens of an evening's reflection."""
+RESERVED = 2
+"""Number of a day's model calls that are reserved for the evening."""
+TALK_TOKENS, RESERVED_TOKENS, EVENING_TOKENS = 2_000, 1_000, 2_400
+"""TALK_TOKENS: approximate tokens of a resident's part of a talk with lines. RESERVED_TOKENS: tokens that are kept free
+for each reserved call (`reserved_calls`), enough for a resident's part of a short request. EVENING_TOKENS: approximate
+maximum tokens of an evening's reflection."""
 LATEST_GATHERING = 45
 """An appointment of more than two residents: its result is asked for at most this many minutes after its beginning."""
 LATEST_HOUR = 23
@@ -1197,7 +1197,7 @@ def keep_appointment(setting: Setting, step: int, state: ResidentState, other: R
     """Return whether an appointment of two residents with each other is due now (`is_appointment_due`), and their daily
     budgets suffice for a talk."""
     due = is_appointment_due(setting, step, state, other)
-    return due and all(has_left(each, setting.profile, reserved=OF_A_TALK) for each in (state, other))
+    return due and all(has_left(each, setting.profile, own=TALK_TOKENS) for each in (state, other))
 
 
 def settles_in_short(setting: Setting, step: int, state: ResidentState, other: ResidentState) -> bool:
@@ -1448,8 +1448,8 @@ def affords(state: ResidentState, setting: Setting, step: int, errand: int = 0) 
             they meet by chance.
     """
     # a chance meeting must leave one more model call unspent than an errand must
-    ahead = reserved_calls(setting, step, state, above=errand) + OF_A_TALK + (not errand)
-    if not has_left(state, setting.profile, reserved=ahead):
+    ahead = reserved_calls(setting, step, state, above=errand) + (not errand)
+    if not has_left(state, setting.profile, reserved=ahead, own=TALK_TOKENS):
         return False
     return bool(errand) or (
         not _is_at_limit(setting, step, state) and has_left(state, setting.profile, pace(setting.minute(step)))
@@ -1507,14 +1507,15 @@ def pace(minute: int) -> float:
     return AT_FIRST + (AT_LAST - AT_FIRST) * min(1.0, max(0.0, passed))
 
 
-def has_left(state: ResidentState, profile: Profile, share: float = 1.0, reserved: int = 0) -> bool:
-    """Return whether this share of the daily budget allows another talk in addition to `reserved` calls.
+def has_left(state: ResidentState, profile: Profile, share: float = 1.0, reserved: int = 0, own: int = 0) -> bool:
+    """Return whether this share of the daily budget allows another talk, of `own` tokens, in addition to `reserved`
+    calls.
 
     The part of the budget that is reserved for the evening is not counted.
     """
     calls, tokens = state.asked
     most = ceil(share * (profile.day_calls - RESERVED)), share * (profile.day_tokens - EVENING_TOKENS)
-    return calls + reserved < most[0] and tokens + reserved * RESERVED_TOKENS < most[1]
+    return calls + reserved < most[0] and tokens + own + reserved * RESERVED_TOKENS < most[1]
 
 
 def _rest(setting: Setting, one: str, other: str) -> int:
