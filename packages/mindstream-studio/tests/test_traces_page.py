@@ -145,3 +145,4 @@ def test_without_kept_prompts_the_page_names_the_setting(studio: OpenStudio, tmp
         seen.open("traces", user="ann", call=calls(plain, "ann", role="talker")[0]["seq"])
         seen.page.get_by_text("MINDSTREAM_KEEP_PROMPTS=1").wait_for()
         seen.page.get_by_text("rules", exact=True).wait_for()
+        seen.leave()
