@@ -55,6 +55,18 @@ def test_changes_by_a_caller_do_not_affect_a_held_record() -> None:
     assert columns.held([record.id])[record.id].data == {"by_user": True}
 
 
+def test_a_record_that_was_read_before_is_returned_with_its_later_changes() -> None:
+    columns, record, other = Columns(ANN), message(0), message(1)
+    columns.take(Changes([record, other]))
+    first = columns.held([record.id, other.id])
+    assert columns.held([other.id])[other.id] is first[other.id]
+    columns.ahead = 10**9  # changed records are not held anew while so many others are still to be read
+    columns.take(Changes([changed := replace(record, accessed=4e9, level=3)]))
+    assert columns.held([record.id, other.id]) == {record.id: changed, other.id: other}
+    columns.take(Changes([], gone=[record.id]))
+    assert columns.held([record.id, other.id]) == {other.id: other}
+
+
 def test_records_with_different_data_are_held_while_combinations_are_forgotten() -> None:
     columns, count = Columns(ANN), 3 * MAX_COMMON
     columns.take(Changes([message(n, data={"n": n}) for n in range(count)]))

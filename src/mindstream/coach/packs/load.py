@@ -314,20 +314,16 @@ def fresh(options: Sequence[str], said: Sequence[str], *key: object) -> str:
     """
     if not options:
         return ""
-    new = [option for option in options if not any(_stands_in(option, text) for text in said)]
-    if new:
-        return chance.pick(new, "fresh", *key)
-    lately = {
-        option: max((n for n, text in enumerate(said) if _stands_in(option, text)), default=-1) for option in options
-    }
-    return min(options, key=lambda option: lately[option])
+    lately = {option: _last_said(option, said) for option in options}
+    new = [option for option in options if lately[option] < 0]
+    return chance.pick(new, "fresh", *key) if new else min(options, key=lambda option: lately[option])
 
 
-def _stands_in(option: str, text: str) -> bool:
-    fixed = max(
-        option.replace("{", "\0{").replace("}", "}\0").split("\0"), key=lambda part: 0 if "{" in part else len(part)
-    )
-    return fixed.strip() in text if fixed.strip() else False
+def _last_said(option: str, said: Sequence[str]) -> int:
+    """Return the index of the last text that contains the longest part of an option between placeholders; -1: none."""
+    parts = option.replace("{", "\0{").replace("}", "}\0").split("\0")
+    fixed = max(parts, key=lambda part: 0 if "{" in part else len(part)).strip()
+    return max((n for n, text in enumerate(said) if fixed in text), default=-1) if fixed else -1
 
 
 def list_in(language: Language, items: Sequence[object]) -> str:

@@ -354,12 +354,26 @@ def topics_in(pack: Pack, text: str) -> list[str]:
     """
     plain = simplify(both_ends(text)).lower()
     said = frozenset(terms(plain))
+    words = pack.cached(("words", ""), lambda: _words_by_part(pack))
+    named = sorted(
+        word
+        for part in said.union(plain)
+        for word in words.get(part, ())
+        if (word[2] in plain if word[2] else word[3] <= said)
+    )
     found: dict[str, frozenset[str]] = {}
-    for topic, chinese, parts in pack.cached(("words", ""), lambda: list(_words(pack))):
-        stands = chinese in plain if chinese else parts <= said
-        if stands and len(parts) > len(found.get(topic, ())):
+    for _, topic, _, parts in named:
+        if len(parts) > len(found.get(topic, ())):
             found[topic] = parts
     return [topic for topic, parts in found.items() if not any(parts < other for other in found.values())]
+
+
+def _words_by_part(pack: Pack) -> dict[str, list[tuple[int, str, str, frozenset[str]]]]:
+    """Return the words of all topics (see `_words`), numbered, each under one of its parts."""
+    found: dict[str, list[tuple[int, str, str, frozenset[str]]]] = {}
+    for number, (topic, chinese, parts) in enumerate(_words(pack)):
+        found.setdefault(max(parts, key=len), []).append((number, topic, chinese, parts))
+    return found
 
 
 def _words(pack: Pack) -> Iterator[tuple[str, str, frozenset[str]]]:

@@ -481,6 +481,7 @@ class Columns:
                 self._append(record)
                 continue
             self._revise(at, record)
+            self.whole.forget_built(record.id)
             vector = None if self.compared.values[at] else self._comparable(record)
             if vector is not None:  # the record got its vector after it was written
                 around = (int(self.before.values[at]), int(self.after.values[at]))
@@ -513,7 +514,7 @@ class Columns:
     def _revise_held(self, id_: str, new: Mapping[str, float | str]) -> None:
         """Change values of a held record, before they are changed in the columns."""
         if new.keys().isdisjoint(UNSHARED) and not isinstance(self.whole.get(id_), Record):
-            self.whole[id_] = self.whole.pop(id_)  # only its place changes: the compact form has none of these values
+            self.whole.touch(id_)  # the compact form has none of these values
             return
         held = copied(self.held([id_])[id_])
         for name, value in new.items():
@@ -543,15 +544,18 @@ class Columns:
             kept = self.whole.get(id_)
             if isinstance(kept, Record):
                 found[id_] = kept
+            elif kept is not None and (record := self.whole.built_before(id_, kept)) is not None:
+                found[id_] = record
             elif kept is not None and (at := self.position.get(id_)) is not None:
                 (kind, by, episode, depth, embedder, data), text, seq = kept
                 since = valid_from(at)
                 until, forgotten = (None, None) if is_open(at) else self._ends(at)
-                found[id_] = filled_record((
+                found[id_] = record = filled_record((
                     id_, self.stream, kind, text, created(at), accessed(at), by, episode, None, level(at), lasting(at),
                     None if since == -OPEN else since, until, None, forgotten, None, (), (), depth, None, None,
                     dict(data), seq, embedder, None,
                 ))  # fmt: skip
+                self.whole.keep_built(record)
         return found
 
     def _ends(self, at: int) -> tuple[Moment | None, Moment | None]:
