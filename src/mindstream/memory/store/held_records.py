@@ -37,7 +37,7 @@ class HeldRecords(dict[str, Record | Compact]):
     The records that were last built from their compact form are remembered, until one of their values changes.
     """
 
-    __slots__ = ("_common", "_built")
+    __slots__ = ("_built", "_common")
 
     def __init__(self) -> None:
         super().__init__()
