@@ -16,7 +16,17 @@ from mindstream_town.residents.person import Person, Relation
 from mindstream_town.residents.places import home_to_visit, is_common
 from mindstream_town.residents.plan import FREE, PROMISED
 from mindstream_town.residents.prompt_context import cut_at_word
-from mindstream_town.scenes.day import RESERVED, SETTLED, affords, line_of, reserved_calls, without_repeats
+from mindstream_town.scenes.day import (
+    EVENING_TOKENS,
+    RESERVED,
+    RESERVED_TOKENS,
+    SETTLED,
+    TALK_TOKENS,
+    affords,
+    line_of,
+    reserved_calls,
+    without_repeats,
+)
 from mindstream_town.scenes.prompts import (
     Evening,
     LetOn,
@@ -1038,6 +1048,28 @@ async def test_the_last_call_for_a_talk_is_left_for_the_one_that_matters_most(tm
         asked = state.model_copy(update={"asked": (calls, 5_000)})
         assert [affords(asked, setting, town.step, errand=weight) for weight in (2, 9)] == [small, great]
         assert not affords(asked, setting, town.step), "a chance meeting gets less"
+    most = setting.profile.day_tokens - TALK_TOKENS
+    for tokens, small, great in (
+        (most - EVENING_TOKENS - RESERVED_TOKENS - 1, True, True),
+        (most - EVENING_TOKENS - RESERVED_TOKENS, False, True),
+        (most - 1, False, True),
+        (most, False, False),
+    ):
+        asked = state.model_copy(update={"asked": (4, tokens)})
+        assert [affords(asked, setting, town.step, errand=weight) for weight in (2, 9)] == [small, great]
+
+
+async def test_an_appointment_reserves_nothing_against_its_own_talk(tmp_path: Path) -> None:
+    async with Town.open(tmp_path, five(), model=Models(SceneMind())) as town:
+        await town.run(until=9 * HOUR)
+        setting, state, minute = town.setting, town.residents["Ada Brook"].state, town.setting.minute(town.step)
+    met = Block(start=minute - 5, minutes=30, what="x", place="y", agreed=("Ada Brook", "Emil Kern"))
+    state = state.model_copy(update={"blocks": (met,)})
+    assert reserved_calls(setting, town.step, state) == 1
+    assert reserved_calls(setting, town.step, state, partner="Ben Hale") == 1
+    assert reserved_calls(setting, town.step, state, partner="Emil Kern") == 0
+    later = state.model_copy(update={"blocks": (met.model_copy(update={"start": minute + 5}),)})
+    assert reserved_calls(setting, town.step, later, partner="Emil Kern") == 1
 
 
 async def test_what_one_talk_has_settled_is_neither_asked_again_nor_remembered_as_missed(tmp_path: Path) -> None:

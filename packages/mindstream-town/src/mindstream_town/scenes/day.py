@@ -1195,9 +1195,12 @@ within this time counts as part of the act or the appointment."""
 
 def keep_appointment(setting: Setting, step: int, state: ResidentState, other: ResidentState) -> bool:
     """Return whether an appointment of two residents with each other is due now (`is_appointment_due`), and their daily
-    budgets suffice for a talk."""
-    due = is_appointment_due(setting, step, state, other)
-    return due and all(has_left(each, setting.profile, own=TALK_TOKENS) for each in (state, other))
+    budgets suffice for a talk. From weight WORTH_LINES on, the talk may use the evening's tokens."""
+    both = (state, other)
+    weight = max((each.act.weight for each in both if each.act), default=0)
+    return is_appointment_due(setting, step, state, other) and all(
+        has_left(each, setting.profile, own=TALK_TOKENS, matters=weight >= WORTH_LINES) for each in both
+    )
 
 
 def settles_in_short(setting: Setting, step: int, state: ResidentState, other: ResidentState) -> bool:
@@ -1224,7 +1227,7 @@ def settles_in_short(setting: Setting, step: int, state: ResidentState, other: R
     ):
         return False
     weight = _weight_of(errands)
-    return bool(errands) and (weight < WORTH_LINES or not all(affords(each, setting, step, weight) for each in both))
+    return bool(errands) and (weight < WORTH_LINES or not _afford_talk(setting, step, state, other, weight))
 
 
 def _affords_short(state: ResidentState, setting: Setting, step: int, weight: int) -> bool:
@@ -1251,7 +1254,7 @@ def tells_in_passing(setting: Setting, step: int, state: ResidentState, other: R
     if not has_to_tell(setting, step, state, other.name):
         return False
     weight = max(NEWS, _weight_of(_errands(setting, step, state, other)))
-    return not all(affords(each, setting, step, weight) for each in (state, other))
+    return not _afford_talk(setting, step, state, other, weight)
 
 
 def _errands(setting: Setting, step: int, state: ResidentState, other: ResidentState) -> list[ResidentState]:
@@ -1341,12 +1344,12 @@ def may_meet(setting: Setting, step: int, state: ResidentState, other: ResidentS
         return True
     both = (state, other)
     errands = _errands(setting, step, state, other)
-    if not in_short and not all(affords(each, setting, step, _weight_of(errands)) for each in both):
+    if not in_short and not _afford_talk(setting, step, state, other, _weight_of(errands)):
         errands = []  # the two cannot speak about the errand; the news can still be told
     tells = not errands and any(has_to_tell(setting, step, one, two.name) for one, two in (both, both[::-1]))
     in_short |= tells and any(tells_in_passing(setting, step, one, two) for one, two in (both, both[::-1]))
     weight = _weight_of(errands) or NEWS * tells
-    if not in_short and not all(affords(each, setting, step, weight) for each in both):
+    if not in_short and not _afford_talk(setting, step, state, other, weight):
         return False
     if not all(can_be_spoken_to(each, setting, step) and _is_guest_or_home(each, setting, step) for each in both):
         return False
@@ -1436,9 +1439,17 @@ def can_be_spoken_to(state: ResidentState, setting: Setting, step: int) -> bool:
     )
 
 
-def affords(state: ResidentState, setting: Setting, step: int, errand: int = 0) -> bool:
+def _afford_talk(setting: Setting, step: int, state: ResidentState, other: ResidentState, errand: int) -> bool:
+    """Return whether the daily budgets of both residents allow a talk of the two now (`affords`)."""
+    both = (state, other)
+    return all(affords(one, setting, step, errand, two.name if errand else "") for one, two in (both, both[::-1]))
+
+
+def affords(state: ResidentState, setting: Setting, step: int, errand: int = 0, partner: str = "") -> bool:
     """Return whether a resident's daily budget allows a talk now. Enough must be left for today's appointments and for
     later planned talks that matter more.
+
+    From weight WORTH_LINES on, a talk may use the evening's tokens.
 
     At a chance meeting, the resident must also be below the limit of scenes per hour, and the talk must fit into the
     share of the budget that is free at this hour (`pace`).
@@ -1446,10 +1457,12 @@ def affords(state: ResidentState, setting: Setting, step: int, errand: int = 0) 
     Args:
         errand: the weight of the act, or of the news (NEWS), for which one of the two has to speak to the other; 0:
             they meet by chance.
+        partner: the name of the other, if the talk is what a current appointment with it is for: nothing is reserved
+            for that appointment then.
     """
     # a chance meeting must leave one more model call unspent than an errand must
-    ahead = reserved_calls(setting, step, state, above=errand) + (not errand)
-    if not has_left(state, setting.profile, reserved=ahead, own=TALK_TOKENS):
+    ahead = reserved_calls(setting, step, state, above=errand, partner=partner) + (not errand)
+    if not has_left(state, setting.profile, reserved=ahead, own=TALK_TOKENS, matters=errand >= WORTH_LINES):
         return False
     return bool(errand) or (
         not _is_at_limit(setting, step, state) and has_left(state, setting.profile, pace(setting.minute(step)))
@@ -1464,17 +1477,21 @@ def _is_in_bed(setting: Setting, step: int, state: ResidentState) -> bool:
     )
 
 
-def reserved_calls(setting: Setting, step: int, state: ResidentState, *, above: float = inf) -> int:
+def reserved_calls(setting: Setting, step: int, state: ResidentState, *, above: float = inf, partner: str = "") -> int:
     """Return the number of model calls that are reserved for the rest of today.
 
     Reserved are:
-    - one call for each appointment that is not over, whatever its weight;
+    - one call for each appointment that is not over, whatever its weight, except the current one with `partner`;
     - one call for each later part of the plan for which the resident has to speak to another, if the weight of the part
       is greater than `above`.
     """
     minute = setting.minute(step)
     return sum(
-        bool(each.end > minute and {*each.agreed} - {state.name})
+        bool(
+            each.end > minute
+            and {*each.agreed} - {state.name}
+            and not (each.start <= minute and partner in each.agreed)
+        )
         or bool(each.weight > above and each.start > minute and whom_to_speak_to(setting, each, state.name))
         for each in state.blocks
     )
@@ -1507,15 +1524,24 @@ def pace(minute: int) -> float:
     return AT_FIRST + (AT_LAST - AT_FIRST) * min(1.0, max(0.0, passed))
 
 
-def has_left(state: ResidentState, profile: Profile, share: float = 1.0, reserved: int = 0, own: int = 0) -> bool:
+def has_left(
+    state: ResidentState,
+    profile: Profile,
+    share: float = 1.0,
+    reserved: int = 0,
+    own: int = 0,
+    matters: bool = False,
+) -> bool:
     """Return whether this share of the daily budget allows another talk, of `own` tokens, in addition to `reserved`
     calls.
 
-    The part of the budget that is reserved for the evening is not counted.
+    The calls that are reserved for the evening are not counted; the evening's tokens are counted only for a talk that
+    matters.
     """
     calls, tokens = state.asked
-    most = ceil(share * (profile.day_calls - RESERVED)), share * (profile.day_tokens - EVENING_TOKENS)
-    return calls + reserved < most[0] and tokens + own + reserved * RESERVED_TOKENS < most[1]
+    most = share * (profile.day_tokens - (0 if matters else EVENING_TOKENS))
+    is_called = calls + reserved < ceil(share * (profile.day_calls - RESERVED))
+    return is_called and tokens + own + reserved * RESERVED_TOKENS < most
 
 
 def _rest(setting: Setting, one: str, other: str) -> int:
