@@ -37,6 +37,7 @@ from mindstream_town.scenes.prompts import (
     TalkScene,
     WhatCame,
 )
+from mindstream_town.scenes.talk import BETWEEN
 from mindstream_town.setting import Setting
 from mindstream_town.source import setting_of
 from mindstream_town.state import ResidentState
@@ -1092,7 +1093,7 @@ async def test_what_one_talk_has_settled_is_neither_asked_again_nor_remembered_a
         later = [each for each in town.residents["Ada Brook"].state.blocks if each.start == 10 * 60]
         await town.run(until=11 * HOUR)
         deeds = await remembered(town, "Ada Brook", ("observation",))
-    assert [(each.what, each.whom) for each in later] == [("asking Emil Kern for oars", ())]
+    assert [(each.what, each.whom) for each in later] == [("serving guests", ())], "her duty, in place of asking again"
     assert [each for each in deeds if "oars" in each] and not any("no talk with Emil" in each for each in deeds), deeds
 
 
@@ -1257,6 +1258,42 @@ async def test_a_secret_meant_for_one_person_is_told_on_the_visit_for_it_after_a
     assert mind.of(LetOn)[0].plan[-1] == f"{ASK}, with {HERMIT}"
 
 
+async def test_what_two_learned_together_may_reveal_a_secret_and_is_shown_to_no_one_else(tmp_path: Path) -> None:
+    """At nine the host tells the guest of its secret; nothing that it learns later is known to be free of it. At four
+    it asks the hermit for the hoe, alone, and at six they speak again; at seven it speaks with the guest."""
+    result = "石婆婆因为茶馆的事借出锄头。"
+
+    def plans(ask: PlanScenes) -> Any:
+        plan, whom = errand_at_four(5)(ask), {"18:00": HERMIT, "19:00": GUEST}
+        for each in plan["items"]:
+            if ask.who == HOST and each["from"] in whom:
+                each |= {"what": f"商量明天的事 {each['from']}", "with": [whom[each["from"]]], "weight": 7}
+            elif ask.who == (HERMIT if each["from"] < "16:00" else GUEST) and "10:00" <= each["from"] < "19:00":
+                each |= {"place": ""}
+        return plan
+
+    mind = SceneMind(
+        plan_scenes=plans,
+        let_on=lambda ask: {
+            "lets_on": [{"to": GUEST, "says": "茶馆要关。"}],
+            "hides": number_of(ask.memories, result),
+        },
+        settle=lambda _: {"text": result, "weight": 7},
+    )
+    setting = liucun(seeds(f'{{ text = "{SECRET}", weight = 9, secret = true }}'))
+    async with Town.open(tmp_path, setting, model=Models(mind)) as town:
+        await town.run(until=21 * HOUR)
+    shown = {
+        next(side.who for side in ask.sides if side.who != HOST): [line for line in side.memories if result in line]
+        for ask in mind.of(TalkScene)
+        if ask.when[-5:] >= "17:30"
+        for side in ask.sides
+        if side.who == HOST
+    }
+    assert shown.keys() == {HERMIT, GUEST} and not shown[GUEST]
+    assert len(shown[HERMIT]) == 1 and shown[HERMIT][0].endswith(f"({BETWEEN})")
+
+
 async def test_a_long_memory_is_told_and_agreed_on_in_full(tmp_path: Path) -> None:
     """A town's file may have memories, and an agreement may have parts, that are longer than a text of a reply."""
     news, part = "河边的船漏了,先要拿出木板,再要涂上油。" * 25, "先把木板拿到河边,再把船翻过来,然后涂上油。" * 9
@@ -1326,8 +1363,9 @@ async def test_a_short_meeting_is_overheard_and_settles_later_plans(tmp_path: Pa
     mind = SceneMind(plan_scenes=plans, settle=lends)
     async with Town.open(tmp_path, liucun(), model=Models(mind)) as town:
         await town.run(until=17 * HOUR)
-        blocks = [each for each in town.residents[HERMIT].state.blocks if later in each.what]
-        assert [(each.whom, each.settled) for each in blocks] == [((), True)] * 2
+        blocks = town.residents[HERMIT].state.blocks
+        assert not [each for each in blocks if later in each.what]
+        assert [each.minutes for each in blocks if each.start in (18 * 60, 19 * 60)] == [60, 60], "nothing else moves"
         counts = [(await remembered(town, name)).count(heard) for name in (HOST, HERMIT, GUEST)]
     assert counts == [0, 0, 1], "the guest sits near by"
 
@@ -1386,18 +1424,22 @@ async def test_an_act_with_several_partners_stays_open_for_those_who_were_not_as
     assert block.whom == (GUEST,) and not block.settled and block.weight == 5
 
 
-async def test_a_settled_errand_is_shown_as_settled(tmp_path: Path) -> None:
-    def settle(ask: TalkScene) -> dict[str, Any]:
-        numbers = [n for side in ask.sides if side.who == HOST for n in number_of(side.plan, ASK)]
-        met = HERMIT in {each.who for each in ask.sides} and int(ask.when[-5:-3]) < 16
-        return talk(ask, results=[{"number": n, "text": "石婆婆借出锄头。"} for n in numbers] if met else [])
+async def test_an_errand_that_was_settled_before_is_dropped_and_one_that_had_begun_is_shown_as_settled(
+    tmp_path: Path,
+) -> None:
+    for settled_at, is_left in ((range(16), False), (range(16, 17), True)):
 
-    mind = SceneMind(plan_scenes=errand_at_four(5), talk_scene=settle)
-    async with Town.open(tmp_path, liucun(), model=Models(mind)) as town:
-        await town.run(until=DAY - 1)
-    lines = [line for side in sides_of(mind, HOST) for line in (*side.plan, side.doing) if ASK in line]
-    first = next(at for at, line in enumerate(lines) if SETTLED in line)
-    assert first > 0 and all(SETTLED in line for line in lines[first:])
+        def settle(ask: TalkScene, hours: range = settled_at) -> dict[str, Any]:
+            numbers = [n for side in ask.sides if side.who == HOST for n in number_of(side.plan, ASK)]
+            is_met = HERMIT in {each.who for each in ask.sides} and int(ask.when[-5:-3]) in hours
+            return talk(ask, results=[{"number": n, "text": "石婆婆借出锄头。"} for n in numbers] if is_met else [])
+
+        mind = SceneMind(plan_scenes=errand_at_four(6), talk_scene=settle)
+        async with Town.open(tmp_path / str(is_left), liucun(), model=Models(mind)) as town:
+            await town.run(until=DAY - 1)
+            blocks = [each for each in town.residents[HOST].state.blocks if each.what == ASK]
+        assert any(ASK in line for side in sides_of(mind, HOST) for line in side.plan)
+        assert [SETTLED in line_of(each) for each in blocks[-1:]] == [True] * is_left
 
 
 async def test_the_result_of_an_act_can_name_the_things_of_its_place(tmp_path: Path) -> None:

@@ -864,7 +864,7 @@ def close_questions(turn: ResidentTurn, blocks: Iterable[Block], others: Collect
 
     The act is marked as settled (an appointment is not), and its open question is removed. No model is then asked for
     the result, and the resident does not speak to `others` about it again. An act with further partners stays open for
-    them.
+    them. An act that has not begun, and was planned in order to speak to `others`, is dropped (`_instead_of`).
     """
     minute = turn.setting.minute(turn.step)
     for block in blocks:
@@ -875,7 +875,21 @@ def close_questions(turn: ResidentTurn, blocks: Iterable[Block], others: Collect
             if not left:
                 now |= {"open": "", "settled": not block.agreed}  # the resident still goes to an appointment
                 now |= {"weight": min(block.weight, PASSING_DEED)}  # low, because the talk itself is remembered
+            if block.start > minute and block.whom and not (left or block.agreed):
+                now = _instead_of(turn, block)
             turn.write(TasksPlanned(step=turn.step, blocks=(block.model_copy(update=now),)))
+
+
+def _instead_of(turn: ResidentTurn, block: Block) -> dict[str, object]:
+    """Return what a resident does instead of a later act that has become needless, as values for its block: its duty at
+    that time, or free time at the place of the act before."""
+    date, blocks = turn.setting.when(turn.step), turn.state.blocks
+    duties = (each for each in turn.person.day if each.duty and each.is_on(date))
+    duty = next((each for each in duties if each.start <= block.start < each.end), None)
+    before = max((each for each in blocks if each.end <= block.start), key=lambda each: each.end, default=block)
+    what, place = (duty.what, duty.place) if duty else (FREE, before.place)
+    now = Block(start=block.start, minutes=block.minutes, what=what, place=place, fine=True)
+    return {name: getattr(now, name) for name in Block.model_fields}
 
 
 def _place(turn: ResidentTurn, said: str, before: str, named: Mapping[str, str]) -> str:

@@ -46,6 +46,7 @@ from mindstream_town.scenes.day import (
     IMPORTANT,
     MAX_NEWS,
     OUTCOMES,
+    SHORTLY_BEFORE,
     TELL_NOW,
     UNHEARD,
     acquaintances,
@@ -98,6 +99,10 @@ OF_OTHER, OF_TODAY, NEWEST, OF_PLACE, DATED, SHOWN = 5, 2, 5, 1, 2, 10
 SHORT, MIN_SHORT = 12, 3
 """Maximum number of memories in a short request, of all people there; each of many may have MIN_SHORT."""
 ON_THE_WAY = "outdoors, on the way"
+BETWEEN = 'known to those who are here, not for "overheard"'
+"""Remark on a memory that may reveal a secret of the resident, but is shown (`_may_show`)."""
+TOGETHER = "together"
+"""Key in `Record.data` of a meeting's result: the names of the others who have the same result in their memories."""
 FILLERS = (FREE, AT_HOME)
 """Acts that fill the gaps of a plan."""
 PASSING = 2.0
@@ -127,7 +132,10 @@ async def begin_scene(first: ResidentTurn, second: ResidentTurn, near: Sequence[
         await find_out(turn)
     minds = [await _come_to_mind(turn, other, place) for turn, other in pairs]
     await together(*(_brief(turn, mind) for turn, mind in zip(both, minds, strict=True)))
-    minds = [[each for each in mind if _may_show(turn, each)] for turn, mind in zip(both, minds, strict=True)]
+    minds = [
+        [each for each in mind if _may_show(turn, each, (other.name, *near))]
+        for (turn, other), mind in zip(pairs, minds, strict=True)
+    ]
     known = dict.fromkeys((*meeting_places(first, second.name), *meeting_places(second, first.name)))
     rooms = {home_to_visit(first.setting, each.name) for each in both}
     places = [
@@ -159,10 +167,12 @@ async def begin_scene(first: ResidentTurn, second: ResidentTurn, near: Sequence[
             prompt=json.dumps(prompt, ensure_ascii=False),
             side=_side(turn, other, plan, present).model_dump_json(exclude_defaults=True),
             mind=tuple(each.id for each in mind),
-            heard=tuple(_heard(turn, other, each, minds[turn is first]) for each in mind),
+            heard=tuple(
+                BETWEEN if _reveals(turn, each) else _heard(turn, other, each, minds[turn is first]) for each in mind
+            ),
             plan=tuple(plan.values()),
             places=tuple(places),
-            lets_on=bool(_lets_on(turn, other)),
+            lets_on=bool(_lets_on(turn, other)) or any(_reveals(turn, each) for each in mind),
         )
         for (turn, other), mind, plan in zip(pairs, minds, plans, strict=True)
     ]
@@ -255,7 +265,10 @@ async def settle_in_short(people: Sequence[ResidentTurn]) -> None:
     minds = [await _come_to_mind(turn, people[turn is first], place) for turn in people]
     await together(*(_brief(turn, mind) for turn, mind in zip(people, minds, strict=True)))
     most = max(MIN_SHORT, SHORT // len(people))
-    minds = [[each for each in mind if _may_show(turn, each)][:most] for turn, mind in zip(people, minds, strict=True)]
+    minds = [
+        [each for each in mind if _may_show(turn, each, [name for name in names if name != turn.name])][:most]
+        for turn, mind in zip(people, minds, strict=True)
+    ]
     lets_on = [_lets_on(turn, people[turn is first]) if len(people) == 2 else () for turn in people]
     is_hidden = hides_act(first, act)
     prompt = {
@@ -265,6 +278,7 @@ async def settle_in_short(people: Sequence[ResidentTurn]) -> None:
         "place": _where(first, place),
     }
     known = tuple(dict.fromkeys(place for turn in people for other in names for place in meeting_places(turn, other)))
+    reveals = any(_reveals(turn, each) for turn, mind in zip(people, minds, strict=True) for each in mind)
     begun = []
     for turn, mind, told in zip(people, minds, lets_on, strict=True):
         side = Side(
@@ -282,10 +296,10 @@ async def settle_in_short(people: Sequence[ResidentTurn]) -> None:
             prompt=json.dumps(prompt, ensure_ascii=False),
             side=side.model_dump_json(exclude_defaults=True),
             mind=tuple(each.id for each in mind),
-            heard=("",) * len(mind),
+            heard=tuple(BETWEEN if _reveals(turn, each) else "" for each in mind),
             plan=(block,) if block else (),
             places=known,
-            lets_on=any(lets_on),
+            lets_on=any(lets_on) or reveals,
             short=True,
             later=tuple(each for each in rest_of_day(turn) if each != block and not hides_act(turn, each)),
         )
@@ -303,7 +317,7 @@ async def settle_in_short(people: Sequence[ResidentTurn]) -> None:
         if turn is not first:
             first.tokens, turn.tokens = first.tokens - share, turn.tokens + share
         await _keep_result(turn, [each for each in names if each != turn.name], came, minds, mind, row, number)
-    first.overheard = tuple(names[1:]), came.overheard.strip(), came.weight, True
+    first.overheard = tuple(names[1:]), came.overheard.strip(), came.weight, not reveals
 
 
 def _short_request(begun: Sequence[SceneBegan], minds: Sequence[Sequence[Record]]) -> Settle:
@@ -317,7 +331,11 @@ def _short_request(begun: Sequence[SceneBegan], minds: Sequence[Sequence[Record]
     sides, numbers, of_plans = [], count(1), count(1 + sum(map(len, minds)))
     for row, mind in zip(begun, minds, strict=True):
         side = Side.model_validate_json(row.side)
-        shown = (f"{next(numbers)}. {cut_at_word(each.line, LONGEST)}" for each in show(mind))
+        heard = dict(zip(row.mind, row.heard, strict=True))
+        shown = (
+            f"{next(numbers)}. {cut_at_word(line.line, LONGEST)}{f' ({said})' if (said := heard[each.id]) else ''}"
+            for each, line in zip(mind, show(mind), strict=True)
+        )
         plan = tuple(f"{next(of_plans)}. {line_of(each)}" for each in row.later)
         sides.append(side.model_copy(update={"memories": (*shown, *side.memories), "plan": plan}))
     return Settle.model_validate(json.loads(begun[0].prompt) | {"sides": tuple(sides)})
@@ -349,7 +367,7 @@ async def _keep_result(
     """
     every = [each.id for each in chain.from_iterable(minds)]
     false = {id_ for n, id_ in enumerate(every, 1) if n in came.corrects} & {each.id for each in mind}
-    data = {"place": _place(turn)} | ({CORRECTS: sorted(false)} if false else {})
+    data = {"place": _place(turn), TOGETHER: [*others]} | ({CORRECTS: sorted(false)} if false else {})
     outcome = outcome_draft(turn.name, came.text, came.weight, (), others, data)
     taken = taken_of(turn, others[0], Scene(talk=True, agreed=came.agreed), (), begun.places, talked=True)
     agreed = await _new_agreements(turn, others[0], taken, (), begun.places)
@@ -601,9 +619,16 @@ def _numbered(lines: Iterable[tuple[int, str]]) -> tuple[str, ...]:
     return tuple(f"{number}. {' '.join(text.split())}" for number, text in lines)
 
 
-def _may_show(turn: ResidentTurn, record: Record) -> bool:
-    """Return whether a conversation may show a memory: it reveals no secret, or the resident has none."""
-    return briefing_of(turn) is None or is_clear(turn, record)
+def _may_show(turn: ResidentTurn, record: Record, others: Collection[str]) -> bool:
+    """Return whether a conversation that the residents `others` hear may show a memory: the memory reveals no secret
+    (`_reveals`), or all of them have it from the same meeting."""
+    together = record.data.get(TOGETHER)
+    return not _reveals(turn, record) or (isinstance(together, list) and all(name in together for name in others))
+
+
+def _reveals(turn: ResidentTurn, record: Record) -> bool:
+    """Return whether a memory may reveal a secret of the resident, if it has any."""
+    return briefing_of(turn) is not None and not is_clear(turn, record)
 
 
 def _side(turn: ResidentTurn, other: ResidentTurn, plan: Mapping[int, Block], present: Collection[str]) -> Side:
@@ -757,7 +782,7 @@ async def _keep(
             thoughts[normalised(draft.text)] = replace(draft, data={**draft.data, CORRECTS: [*false]})
     for result in scene.results:
         if result.number in numbers:
-            draft = outcome_draft(one.name, result.text, IMPORTANCE, evidence, (other,))
+            draft = outcome_draft(one.name, result.text, IMPORTANCE, evidence, (other,), {TOGETHER: [other]})
             thoughts[normalised(result.text)] = draft
     if lines and not thoughts:
         where = _where(one, _place(one))
@@ -797,6 +822,9 @@ async def _keep(
     settled += [  # an appointment with the other is in both plans
         own for own in plan.values() if any({one.name, other} <= {*own.agreed} & {*block.agreed} for block in shared)
     ]
+    if lines:  # what was to be said to the other within minutes has been said
+        soon = range(one.minute + 1, one.minute + SHORTLY_BEFORE + 1)
+        settled += [each for each in one.state.blocks if each.whom == (other,) and each.start in soon]
     close_questions(one, settled, (other,))
     for each in every:
         if each.appointment and each.comes:
