@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import tracemalloc
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from keys import key_of
 
+from mindstream.memory.memory import Memory
 from mindstream.memory.store.columns import Columns
 from mindstream.memory.store.held_records import MAX_COMMON
 from mindstream.memory.store.record import Record, Triple, new_id
-from mindstream.memory.store.store import Changes
+from mindstream.memory.store.store import Changes, Revision
 
 ANN = key_of("ann")
 
@@ -65,6 +67,20 @@ def test_a_record_that_was_read_before_is_returned_with_its_later_changes() -> N
     assert columns.held([record.id, other.id]) == {record.id: changed, other.id: other}
     columns.take(Changes([], gone=[record.id]))
     assert columns.held([record.id, other.id]) == {other.id: other}
+
+
+async def test_a_recall_on_replaced_columns_leaves_no_outdated_record(tmp_path: Path) -> None:
+    async with Memory.open(tmp_path, "ann") as memory:
+        lamp, chair = [await memory.retain(f"The {each} stands in the garden.") for each in ("lamp", "chair")]
+        recaller = memory._recaller
+        old = await recaller.shelf.columns(memory.key)  # those of a recall that still runs
+        await memory.forget(lamp.id)
+        await memory.commit(revisions=[Revision(id=chair.id, forgotten=memory.clock.now())])
+        fresh = await recaller.shelf.columns(memory.key)
+        assert fresh is not old
+        await recaller.records_at(old, [1])
+        (record,) = await recaller.records_at(fresh, [0])
+        assert record.id == chair.id and record.forgotten is not None
 
 
 def test_records_with_different_data_are_held_while_combinations_are_forgotten() -> None:

@@ -8,6 +8,7 @@ import json
 import socket
 import time
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -15,6 +16,7 @@ from fake_endpoint import FakeEndpoint, Says
 from served import Served, ServerProcess
 
 from mindstream.server import admission, run
+from mindstream.server.api_app import app
 
 USER = "/api/v1/users/ann"
 PROBLEM = "application/problem+json"
@@ -33,6 +35,27 @@ def test_a_missing_or_invalid_token_is_refused(folder: Path) -> None:
         assert client.get("/healthz").status_code == 200
         assert client.get("/metrics").status_code == 401
         assert client.get(f"{USER}/memories", headers=served.token()).status_code == 200
+
+
+async def test_headers_are_checked_in_any_case_of_their_names(tmp_path: Path) -> None:
+    """An application that mounts the server may pass names on as a client wrote them."""
+    served, answers = app(tmp_path, model="rules"), list[int]()
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b""}
+
+    async def send(message: Any) -> None:
+        answers.extend([message["status"]] if "status" in message else [])
+
+    async with served.lifespan():
+        for header in ((b"Origin", b"http://evil.example"), (b"Authorization", b"Bearer ms_bad"), (b"X", b"y")):
+            scope = {
+                "type": "http", "method": "GET", "path": f"{USER}/memories", "raw_path": f"{USER}/memories".encode(),
+                "scheme": "http", "query_string": b"", "headers": [(b"Host", b"localhost"), header],
+                "client": ("127.0.0.1", 5),
+            }  # fmt: skip
+            await served(scope, receive, send)
+    assert answers == [403, 401, 200]
 
 
 def test_expired_and_revoked_tokens_are_refused_at_once(served: Served, client: httpx.Client) -> None:

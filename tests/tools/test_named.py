@@ -17,6 +17,7 @@ from mindstream.models.rules import FakeModel
 from mindstream.tools import named
 from mindstream.tools.named import Means, model_tool, named_tools, recall_tool
 from mindstream.tools.tool import traits_of
+from mindstream.tools.web import Web
 
 
 @pytest.fixture(autouse=True)
@@ -53,6 +54,21 @@ async def test_missing_settings_are_named(name: str, says: str) -> None:
     with pytest.raises(SettingsError, match=says):
         async with named_tools([name]):
             pass
+
+
+async def test_pages_and_the_language_of_wikipedia_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = list[str]()
+
+    async def ask(_: Web, url: str, *args: Any, **more: Any) -> Any:
+        asked.append(url)
+        raise ToolError("no network in tests")
+
+    monkeypatch.setattr(Web, "ask", ask)
+    means = Means(web=Web(allow=("127.0.0.1",)), language="de")
+    async with named_tools(["wikipedia", "read_page"], means) as (wikipedia, _):
+        with pytest.raises(ToolError):
+            await wikipedia(Call("wikipedia", {"query": "Elbe"}))
+    assert "de.wikipedia.org" in asked[0]
 
 
 async def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -468,7 +468,9 @@ REMEMBERED = 40
 """Maximum number of chat records that are read for a run's context: the newest ones."""
 
 
-async def build_context(stream: Memory, slot: str, rows: Sequence[Logged], newer: Newer) -> RunContext:
+async def build_context(
+    stream: Memory, slot: str, rows: Sequence[Logged], newer: Newer, tools: Sequence[Tool] = ()
+) -> RunContext:
     """Gather the context of a run from the log rows that woke the reasoner.
 
     The context includes:
@@ -486,7 +488,7 @@ async def build_context(stream: Memory, slot: str, rows: Sequence[Logged], newer
 
     if not utterances:
         talk = await stream.latest("chat", REMEMBERED)
-        return RunContext(slot, stream, utterances, talk, newer=taking, events=rows)
+        return RunContext(slot, stream, utterances, talk, newer=taking, tools=tools, events=rows)
     newest, own = utterances[-1], {utterance.record for utterance in utterances}
     talk = await stream.latest("chat", REMEMBERED, episode=newest.session)
     before: list[Record] = [record for record in talk if record.id not in own and record.seq < newest.seq]
@@ -495,7 +497,7 @@ async def build_context(stream: Memory, slot: str, rows: Sequence[Logged], newer
     about = [each for each in found if isinstance(each, Waiting | Said) and each.answers == newest.seq]
     has_answer = bool(reply) or any(isinstance(each, Said) for each in about)  # an excuse is a `Said`, not a record
     waits = not has_answer and any(isinstance(each, Waiting) and slot in each.slots for each in about)
-    return RunContext(slot, stream, utterances, before, reply, waits, taking, events=rows)
+    return RunContext(slot, stream, utterances, before, reply, waits, taking, tools, rows)
 
 
 async def rows_of(stream: Memory, work: Sequence[Work]) -> list[Logged]:

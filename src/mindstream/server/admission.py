@@ -555,7 +555,8 @@ class AuthMiddleware:
             self._metrics.seconds[scope["method"][:10]] += CLOCK.elapsed() - began
 
     async def _admit(self, scope: Scope, receive: Receive, response: ResponseSender) -> None:
-        headers = Headers(scope=scope)
+        # lower-case names, because an application that mounts this one may pass them on as they came
+        headers = Headers(raw=[(name.lower(), value) for name, value in scope["headers"]])
         path = path_below_mount(scope)
         scope.setdefault("state", {}).update(public_url=self._admission.public_url, path=path)
         if not scope["path"].startswith("/"):  # an absolute URL: its host would override the checked Host header

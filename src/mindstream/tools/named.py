@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from typing import Annotated, ClassVar
@@ -98,12 +98,15 @@ class Means:
         model: the model of `llm`.
         memory: the memory that `recall` searches. Its name is recorded as a reader of opened documents.
         data: the place where passages of documents are stored; None: a temporary folder, until the tools are closed.
+        web: reads pages; `Web(allow=…)` permits private hosts. language: of Wikipedia.
         trusts_documents: whether the user vouches for the documents, so that they are no third-party content.
     """
 
     model: Model | None = None
     memory: Memory | None = None
     data: AnyData | None = None
+    web: Web = field(default_factory=Web)
+    language: str = "en"
     embed: str = "wordllama"
     trusts_documents: bool = False
 
@@ -137,15 +140,15 @@ async def _tools(name: str, means: Means, opened: AsyncExitStack) -> tuple[Tool,
         case "calculator":
             return (tool(calculator),)
         case "web":
-            return (search_tool(_search()),)
+            return (search_tool(_search(means)),)
         case "wikipedia":
-            return (wikipedia_tool("en", Web()),)
+            return (wikipedia_tool(means.language, means.web),)
         case "wolfram":
             if not (key := os.environ.get(WOLFRAM, "").strip()):
                 raise SettingsError(f"{name!r} needs a key: set {WOLFRAM}")
-            return (wolfram_tool(key, Web()),)
+            return (wolfram_tool(key, means.web),)
         case "read_page":
-            return (page_tool(Web()),)
+            return (page_tool(means.web),)
         case "llm":
             if means.model is None or means.model.name == Rules.name:
                 raise SettingsError("'llm' needs a language model, not the rules: name one with --model")
@@ -157,9 +160,9 @@ async def _tools(name: str, means: Means, opened: AsyncExitStack) -> tuple[Tool,
     raise SettingsError(_unknown(name))
 
 
-def _search() -> Search:
+def _search(means: Means) -> Search:
     if key := os.environ.get(TAVILY, "").strip():
-        return Tavily(key)
+        return Tavily(key, web=means.web)
     if find_spec("ddgs") is None:
         raise SettingsError(f"'web' needs a package: pip install 'mindstream[web]' (or set {TAVILY})")
     return Ddgs()

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 import typer
+from typer.core import TyperGroup
 
 from mindstream import redaction
 from mindstream.errors import InputError
@@ -127,9 +128,9 @@ FLAGS = {"roles": "role", "town": "data", **LIMITS}
 MORE_ROLES = Annotated[list[str] | None, typer.Argument(hidden=True, metavar="ROLE=NAME")]
 
 
-def group(help: str = "") -> typer.Typer:
+def group(help: str = "", cls: type[TyperGroup] = TyperGroup) -> typer.Typer:
     """Make a group of commands that prints its help if no subcommand is named."""
-    made = typer.Typer(**PLAIN, help=help)
+    made = typer.Typer(**PLAIN, help=help, cls=cls)
 
     @made.callback(invoke_without_command=True)
     def explain(context: typer.Context) -> None:

@@ -19,7 +19,7 @@ from pydantic import JsonValue
 from mindstream.arrays import Array, Doubles, Floats, Ints, Mask
 from mindstream.clock import Moment
 from mindstream.identifiers import StreamKey
-from mindstream.memory.store.held_records import HeldRecords
+from mindstream.memory.store.held_records import Compact, HeldRecords
 from mindstream.memory.store.record import (
     KINDS,
     Kind,
@@ -351,6 +351,9 @@ REVISED: Mapping[str, Callable[[Any], Any]] = {
 UNSHARED = frozenset({"importance", "superseded_by"})
 """Fields of REVISED that the compact form of a held record (store/held_records) neither contains nor takes from the
 columns: the column `importance` has only 32 bits. A record with one of them is held itself."""
+MAX_BUILT = 64
+"""Maximum number of records that were built from their compact form and are remembered: a turn of a conversation reads
+its newest messages some ten times."""
 Reworded = Mapping[int, tuple[Record, Record]]
 """Records with changed words by row, each in its old and its new form."""
 
@@ -395,6 +398,7 @@ class Columns:
     def __init__(self, stream: StreamKey, embedder: str = "", width: int = 0) -> None:
         self.stream = stream
         self.whole = HeldRecords()
+        self._built: dict[str, tuple[Compact, Record]] = {}
         self.embedder, self.width = embedder, width
         self.upto, self.taken, self.ahead, self._reaching, self._left = 0, 0, 0, 0, 0
         self.traces = self.complete = self.behind = self.shortened = False
@@ -481,7 +485,7 @@ class Columns:
                 self._append(record)
                 continue
             self._revise(at, record)
-            self.whole.forget_built(record.id)
+            self._built.pop(record.id, None)
             vector = None if self.compared.values[at] else self._comparable(record)
             if vector is not None:  # the record got its vector after it was written
                 around = (int(self.before.values[at]), int(self.after.values[at]))
@@ -514,7 +518,8 @@ class Columns:
     def _revise_held(self, id_: str, new: Mapping[str, float | str]) -> None:
         """Change values of a held record, before they are changed in the columns."""
         if new.keys().isdisjoint(UNSHARED) and not isinstance(self.whole.get(id_), Record):
-            self.whole.touch(id_)  # the compact form has none of these values
+            self.whole[id_] = self.whole.pop(id_)  # only its place changes: the compact form has none of these values
+            self._built.pop(id_, None)
             return
         held = copied(self.held([id_])[id_])
         for name, value in new.items():
@@ -544,7 +549,7 @@ class Columns:
             kept = self.whole.get(id_)
             if isinstance(kept, Record):
                 found[id_] = kept
-            elif kept is not None and (record := self.whole.built_before(id_, kept)) is not None:
+            elif kept is not None and (record := self._built_before(id_, kept)) is not None:
                 found[id_] = record
             elif kept is not None and (at := self.position.get(id_)) is not None:
                 (kind, by, episode, depth, embedder, data), text, seq = kept
@@ -555,8 +560,17 @@ class Columns:
                     None if since == -OPEN else since, until, None, forgotten, None, (), (), depth, None, None,
                     dict(data), seq, embedder, None,
                 ))  # fmt: skip
-                self.whole.keep_built(record)
+                if len(self._built) >= MAX_BUILT:
+                    del self._built[next(iter(self._built))]
+                self._built[id_] = kept, record
         return found
+
+    def _built_before(self, id_: str, compact: Compact) -> Record | None:
+        """Return the record that these columns have built from this compact form before; None if it is not remembered,
+        or if a caller has changed its data."""
+        form, record = self._built.get(id_, (None, None))
+        is_same = form is compact and record is not None and tuple(record.data.items()) == compact[0][-1]
+        return record if is_same else None
 
     def _ends(self, at: int) -> tuple[Moment | None, Moment | None]:
         """Return `valid_until` and `forgotten` of a row; None: not set."""
@@ -634,6 +648,7 @@ class Columns:
             for at in touched
         }
         fresh = copy.copy(self)
+        fresh._built = {}
         fresh.kept, fresh.shortened = 0, True
         fresh.ids, fresh.lexical, fresh.keywords = self.ids.without(removed), lexical, keywords
         fresh.position, fresh.fields = fresh.ids.position, Fields(fields)

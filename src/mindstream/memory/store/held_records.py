@@ -16,9 +16,6 @@ from mindstream.memory.store.record import Kind, Record
 MAX_COMMON = 64
 """Maximum number of remembered combinations of values that records have in common. When it is reached, all are
 forgotten: later records begin new combinations."""
-MAX_BUILT = 64
-"""Maximum number of records that were built from their compact form and are remembered: a turn of a conversation reads
-its newest messages some ten times."""
 SIMPLE = frozenset({str, int, bool, type(None)})
 """Types of values in a record's data that a combination can contain. (Equal floats can differ: 0.0 and -0.0.)"""
 
@@ -33,60 +30,32 @@ class HeldRecords(dict[str, Record | Compact]):
 
     A record is held in compact form if its only other values are in the columns (see `Columns.held`); otherwise the
     record itself is held.
-
-    The records that were last built from their compact form are remembered, until one of their values changes.
     """
 
-    __slots__ = ("_built", "_common")
+    __slots__ = ("_common",)
 
     def __init__(self) -> None:
         super().__init__()
         self._common: dict[tuple[object, ...], Common] = {}
-        self._built: dict[str, Record] = {}
 
     def hold(self, id_: str, record: Record) -> None:
         """Hold a record as the last one. `id_`: its id, as the object that other parts of the process hold."""
         self.pop(id_, None)
-        self._built.pop(id_, None)
         self[id_] = self._compact(record) or record
-
-    def built_before(self, id_: str, compact: Compact) -> Record | None:
-        """Return the record that was built from this compact form before; None if it is not remembered, or if a caller
-        has changed its data."""
-        record = self._built.get(id_)
-        return record if record is not None and tuple(record.data.items()) == compact[0][-1] else None
-
-    def keep_built(self, record: Record) -> None:
-        """Remember a record that was built from its compact form."""
-        if len(self._built) >= MAX_BUILT:
-            del self._built[next(iter(self._built))]
-        self._built[record.id] = record
-
-    def forget_built(self, id_: str) -> None:
-        """Forget a record that was built before, because its values in the columns change."""
-        self._built.pop(id_, None)
-
-    def touch(self, id_: str) -> None:
-        """Make a held record the last one; its values in the columns change."""
-        self._built.pop(id_, None)
-        self[id_] = self.pop(id_)
 
     def drop(self, id_: str) -> None:
         """Drop a record, if it is held. Values that it has in common with others are no longer used for new records."""
-        self._built.pop(id_, None)
         if self.pop(id_, None) is not None:
             self._common.clear()
 
     def drop_oldest(self, count: int = 1) -> None:
         """Drop the records that were held longest ago."""
         for id_ in list(islice(self, count)):
-            self._built.pop(id_, None)
             del self[id_]
 
     def clear(self) -> None:
         """Drop all records."""
         super().clear()
-        self._built.clear()
         self._common.clear()
 
     def _compact(self, record: Record) -> Compact | None:

@@ -69,12 +69,13 @@ class McpEndpoint:
         await self._wanted.wait()
         try:
             manager = await asyncio.to_thread(make_manager, self._runtime)
+            async with manager.run():
+                begun.set_result(manager)
+                await asyncio.Event().wait()
         except Exception as error:
-            begun.set_exception(error)
+            if not begun.done():
+                begun.set_exception(error)  # the answer to each request
             raise
-        async with manager.run():
-            begun.set_result(manager)
-            await asyncio.Event().wait()
 
 
 def make_manager(runtime: Runtime) -> StreamableHTTPSessionManager:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import NamedTuple
@@ -677,10 +678,10 @@ def walk_to(turn: ResidentTurn, place: str, *, gathers: bool = False) -> str | N
         return None
     spot, routes = turn.spot, turn.setting.world.routes
     try:
+        path = [spot, *routes.path(spot, address)]
         if gathers and turn.lives_in_scenes and address.level == ARENA:
-            path = [spot, *routes.path(spot, _middle_of(turn.setting.world, address))]
-        else:
-            path = [spot, *routes.path(spot, address)]
+            with suppress(InputError):  # the middle cannot be reached: the partners meet where they come in
+                path = [spot, *routes.path(spot, _middle_of(turn.setting.world, address))]
         path += routes.path(path[-1], stand_at(turn, address, path[-1]))
     except InputError:
         return None
