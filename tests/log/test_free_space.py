@@ -113,7 +113,7 @@ def test_after_the_first_erasure_only_the_pages_written_since_are_read(
         erasing.write(one, 4_000)
         for round_ in range(40):
             erasing.write(one, 30)
-            if round_ % 10 == 9:  # the next write begins the write-ahead log anew
+            if round_ % 10 == 9:  # the next write restarts the write-ahead log
                 one.execute("PRAGMA wal_checkpoint")
             with contextlib.closing(connect(erasing.path)) as other:
                 erasing.write(other, 10)
@@ -122,7 +122,7 @@ def test_after_the_first_erasure_only_the_pages_written_since_are_read(
     assert all(pages is None or 0 < pages < 300 for pages in erasing.read)
     with contextlib.closing(connect(erasing.path)) as one, free_space.in_use(erasing.path):
         erasing.erase(one)
-    assert erasing.read[-1] is None  # the file may have changed while nobody had it open
+    assert erasing.read[-1] is None  # the file may have changed while it was closed
 
 
 @pytest.mark.parametrize("broken", ["nothing is overwritten", "no page is said to have changed"])

@@ -62,7 +62,7 @@ def test_a_record_that_was_read_before_is_returned_with_its_later_changes() -> N
     columns.take(Changes([record, other]))
     first = columns.held([record.id, other.id])
     assert columns.held([other.id])[other.id] is first[other.id]
-    columns.ahead = 10**9  # changed records are not held anew while so many others are still to be read
+    columns.ahead = 10**9  # changed records are not held again while this number of others is unread
     columns.take(Changes([changed := replace(record, accessed=4e9, level=3)]))
     assert columns.held([record.id, other.id]) == {record.id: changed, other.id: other}
     columns.take(Changes([], gone=[record.id]))
@@ -71,7 +71,7 @@ def test_a_record_that_was_read_before_is_returned_with_its_later_changes() -> N
 
 async def test_a_recall_on_replaced_columns_leaves_no_outdated_record(tmp_path: Path) -> None:
     async with Memory.open(tmp_path, "ann") as memory:
-        lamp, chair = [await memory.retain(f"The {each} stands in the garden.") for each in ("lamp", "chair")]
+        lamp, chair = [await memory.retain(f"There is a {each} in the garden.") for each in ("lamp", "chair")]
         recaller = memory._recaller
         old = await recaller.shelf.columns(memory.key)  # those of a recall that still runs
         await memory.forget(lamp.id)

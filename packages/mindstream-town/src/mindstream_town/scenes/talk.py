@@ -822,7 +822,7 @@ async def _keep(
     settled += [  # an appointment with the other is in both plans
         own for own in plan.values() if any({one.name, other} <= {*own.agreed} & {*block.agreed} for block in shared)
     ]
-    if lines:  # what was to be said to the other within minutes has been said
+    if lines:  # a later act for speaking to the other within minutes is done with this talk
         soon = range(one.minute + 1, one.minute + SHORTLY_BEFORE + 1)
         settled += [each for each in one.state.blocks if each.whom == (other,) and each.start in soon]
     close_questions(one, settled, (other,))
