@@ -331,7 +331,8 @@ class Vectors:
                     np.bitwise_count(differing, out=block)
         far = 255 if byte else 65_535
         if rows is None and not among.all():
-            apart[~among] = far
+            # all bits set is `far`; assigning by a mask takes up to sixty times as long
+            apart |= np.subtract(among.view(np.uint8), 1, dtype=apart.dtype)
         step = 1 + len(apart) // SAMPLE
         sample, wanted = apart[::step].copy(), -(-n // step)
         low, high = 0, far - 1  # binary search for the smallest distance within which there are enough vectors
