@@ -10,6 +10,7 @@ from mindstream_town.events import Act, Acted, ObjectChanged
 from mindstream_town.formats.town_file import parse_town
 from mindstream_town.journal import resident_of, rows_after
 from mindstream_town.profile import Profile
+from mindstream_town.residents.react import number_aside
 from mindstream_town.setting import Setting
 from mindstream_town.source import setting_of
 from mindstream_town.town import Town
@@ -85,3 +86,11 @@ async def test_after_reporting_a_broken_object_the_day_continues(tmp_path: Path)
     assert len([act for act in cleo if act.place == PIANO and act.why == "plan"]) <= 2
     lunch = next(act for act in cleo if act.what.startswith("having lunch"))
     assert lunch.since < 12 * HOUR, "acts that need it are skipped: the next one begins"
+
+
+def test_the_place_to_wait_is_in_another_room_also_if_a_whole_room_is_occupied() -> None:
+    things = ("V:House:bath:basin", "V:House:bath:toilet", "V:House:kitchen:stove", "V:House:bath", "V:Inn:hall:bar")
+    for place in ("V:House:bath", "V:House:bath:basin"):
+        assert number_aside(things, place) == 3
+    assert number_aside(things, "V:House:kitchen:stove") == 1
+    assert number_aside((*things[:2], *things[3:]), "V:House:bath") == 0

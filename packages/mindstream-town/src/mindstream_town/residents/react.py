@@ -17,7 +17,7 @@ from mindstream_town.residents.prompt_context import show
 from mindstream_town.residents.sight import OCCUPIED, is_undecided, nearest_spot
 from mindstream_town.residents.turn import Percept, ResidentTurn
 from mindstream_town.state import ResidentState
-from mindstream_town.world.tree import sector_of
+from mindstream_town.world.tree import ARENA, parse_address, sector_of
 from mindstream_town.world.world import clock
 
 RECALLED = 8
@@ -218,7 +218,7 @@ async def _see_to(turn: ResidentTurn, percept: Percept, why: ShouldAct, others: 
             in_charge=why.in_charge,
             others=why.others,
             taken=why.taken,
-            aside=_aside(things, percept.place),
+            aside=number_aside(things, percept.place),
             present=tuple(sorted(name for name, other in others.items() if not other.asleep)),
             waited=_minutes_waited(turn.state, percept.place, minute),
             memories=why.memories,
@@ -245,14 +245,14 @@ def _numbers(things: Sequence[str], meant: Sequence[str], place: str) -> tuple[i
     return tuple(things.index(each) + 1 for each in meant if sector_of(each) != sector_of(place))
 
 
-def _aside(things: Sequence[str], place: str) -> int:
+def number_aside(things: Sequence[str], place: str) -> int:
     """Return the number, from 1, of an object in another room of the house of `place`; 0: there is none.
 
     The resident can wait at this object.
     """
-    room, house = place.rpartition(":")[0], sector_of(place)
-    found = (n for n, each in enumerate(things, 1) if sector_of(each) == house and each.rpartition(":")[0] != room)
-    return next(found, 0)
+    room = parse_address(place).upto(ARENA)  # `place` can be an object or the whole room
+    in_house = (n for n, each in enumerate(things, 1) if sector_of(each) == sector_of(place))
+    return next((n for n in in_house if parse_address(things[n - 1]).upto(ARENA) != room), 0)
 
 
 def _minutes_waited(state: ResidentState, place: str, minute: int) -> int:
