@@ -1442,6 +1442,20 @@ async def test_an_errand_that_was_settled_before_is_dropped_and_one_that_had_beg
         assert [SETTLED in line_of(each) for each in blocks[-1:]] == [True] * is_left
 
 
+async def test_who_walks_within_a_room_is_not_on_the_way_to_it(tmp_path: Path) -> None:
+    def plans(ask: PlanScenes) -> dict[str, Any]:
+        plan = out_all_day_at_the_inn(ask)
+        for at, each in enumerate(plan["items"]):
+            each |= {"object": ("方桌", "灶台", "柜台")[at % 3]}
+        return plan
+
+    mind = SceneMind(plan_scenes=plans)
+    async with Town.open(tmp_path, liucun(), model=Models(mind)) as town:
+        await town.run(until=2 * DAY - 1)
+    here = [side.doing for ask in mind.of(TalkScene) if ask.place == INN_WORDS for side in ask.sides]
+    assert here and not any("on the way" in each for each in here), here
+
+
 async def test_the_result_of_an_act_can_name_the_things_of_its_place(tmp_path: Path) -> None:
     plan = day()
     plan["items"][2] |= {"open": "茶叶还够不够"}

@@ -196,7 +196,7 @@ def doing(turn: ResidentTurn) -> str:
     """Return a resident's act as others see it.
 
     For an act at a place, add:
-    - the state of the object in use; on the way there, the destination instead;
+    - the state of the object in use; on the way to another room, the destination instead;
     - whether the act is a duty;
     - whether a talk has already produced the result of the act;
     - when the act ends.
@@ -205,8 +205,11 @@ def doing(turn: ResidentTurn) -> str:
     if act is None or not act.place:
         return act.outwardly if act else turn.doing
     at = f"{act.place.rpartition(':')[2]}: {act.state}" if act.state else ""
+    here = turn.setting.world.address_at(turn.state.spot(turn.step))
+    is_here = here.level >= ARENA and here.upto(ARENA) == parse_address(act.place).upto(ARENA)
+    way = "" if is_here else f"on the way: {words_of(act.place)}"
     more = (
-        at if act.has_arrived(turn.step) else f"on the way: {words_of(act.place)}",
+        at if act.has_arrived(turn.step) else way,
         _is_duty(turn) and "a duty",
         _is_settled(turn) and SETTLED,
         f"until {turn.setting.when(act.until):%H:%M}",
