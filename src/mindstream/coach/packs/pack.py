@@ -356,13 +356,13 @@ def topics_in(pack: Pack, text: str) -> list[str]:
     said = frozenset(terms(plain))
     words = pack.cached(("words", ""), lambda: _words_by_part(pack))
     named = sorted(
-        word
-        for part in said.union(plain)
-        for word in words.get(part, ())
-        if (word[2] in plain if word[2] else word[3] <= said)
+        (number, topic, parts)
+        for key in said.union(plain)
+        for number, topic, chinese, parts in words.get(key, ())
+        if (chinese in plain if chinese else parts <= said)
     )
     found: dict[str, frozenset[str]] = {}
-    for _, topic, _, parts in named:
+    for _, topic, parts in named:  # in the pack's order
         if len(parts) > len(found.get(topic, ())):
             found[topic] = parts
     return [topic for topic, parts in found.items() if not any(parts < other for other in found.values())]

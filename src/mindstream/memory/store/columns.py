@@ -474,6 +474,7 @@ class Columns:
         self.taken += 1
         for id_ in changes.gone:
             self.whole.drop(id_)
+            self._built.pop(id_, None)
             if (at := self.position.erase(id_)) is not None:
                 self.forgotten.values[at] = -OPEN
                 self.open.values[at] = False
